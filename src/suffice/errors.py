@@ -1,0 +1,102 @@
+"""Every error that suffice raises on purpose, as one tree.
+
+    SufficeError                    the root: catch this to catch all of ours
+    ├── InputError                  (also ValueError) a file, argument or value of the caller's is wrong
+    ├── NotReadyError               something must be built or fitted first, or has another format version
+    ├── MissingExtraError           (also ImportError) an optional package is not installed
+    ├── EngineError                 a search engine or store failed; `retryable` says if trying again can help
+    ├── ModelError                  a model failed or answered nonsense; `retryable` likewise
+    └── DataError                   a file of ours is damaged: it does not match its manifest
+
+Abstaining, a spent budget and an empty result are values, not errors.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DataError",
+    "EngineError",
+    "InputError",
+    "MissingExtraError",
+    "ModelError",
+    "NotReadyError",
+    "SufficeError",
+    "nearest",
+]
+
+
+class SufficeError(Exception):
+    """What went wrong, and in `hint` the next thing to do about it."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InputError(SufficeError, ValueError):
+    """The caller's input is wrong: the message says where, what it is and what was expected."""
+
+    code = "bad_input"
+    exit_code = 2
+
+
+class NotReadyError(SufficeError):
+    """Something has to be made first (or made again by this version); the hint is the command that makes it."""
+
+    code = "not_ready"
+    exit_code = 2
+
+
+class MissingExtraError(SufficeError, ImportError):
+    """An optional part is not installed; the hint is the pip line that installs it."""
+
+    code = "missing_extra"
+    exit_code = 2
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}', which is not installed", hint=f"pip install 'suffice[{extra}]'")
+
+
+class _FailureError(SufficeError):
+    def __init__(self, message: str, *, hint: str = "", retryable: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.retryable = retryable
+
+
+class EngineError(_FailureError):
+    """A store or search engine failed."""
+
+    code = "engine"
+
+
+class ModelError(_FailureError):
+    """A model failed, timed out or returned something unusable."""
+
+    code = "model"
+
+
+class DataError(SufficeError):
+    """A file that suffice wrote no longer matches its manifest."""
+
+    code = "damaged"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the known spellings closest to `name`, or all of them when there are few."""
+    names = sorted({str(one) for one in known})
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if not close:
+        folded = {one.casefold(): one for one in names}
+        close = [folded[one] for one in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+    if close:
+        return "did you mean " + " or ".join(repr(one) for one in close) + "?"
+    if not names:
+        return "none is known"
+    shown = ", ".join(names[:12])
+    return f"known: {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")

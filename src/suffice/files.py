@@ -1,0 +1,343 @@
+"""Files that a crash cannot break, and records read one by one.
+
+An artefact (a library, a gate, a run) is a folder with `manifest.json`: its kind and format version, the settings and seed that
+made it, the hashes of its inputs and of its own files, and the versions of the packages used. It is written under a temporary
+name, fsynced and renamed: a crash at any moment leaves the old state or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import DataError, InputError, NotReadyError
+
+__all__ = [
+    "BadRecords",
+    "Manifest",
+    "Record",
+    "new_artefact",
+    "open_artefact",
+    "read_json_array",
+    "read_jsonl",
+    "readable_file",
+    "sha256_of",
+    "write_atomically",
+]
+
+MANIFEST = "manifest.json"
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+_BLOCK = 1024 * 1024
+_PACKAGES = ("suffice", "numpy", "scipy", "scikit-learn", "bm25s", "tantivy", "wordllama", "onnxruntime")
+
+
+# ------------------------------------------------------------------------------------------------ artefacts
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What made an artefact, and what its files must hash to."""
+
+    kind: str
+    version: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def new_artefact(
+    path: Path,
+    *,
+    kind: str,
+    version: int,
+    settings: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, str] | None = None,
+    seed: int | None = None,
+) -> Iterator[Path]:
+    """An empty folder to fill. Leaving the block without an error publishes it at `path`, in place of what was there."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
+    try:
+        yield draft
+        hashes = {str(one.relative_to(draft)): sha256_of(one) for one in sorted(draft.rglob("*")) if one.is_file()}
+        manifest = Manifest(kind, version, dict(settings or {}), dict(inputs or {}), hashes, seed, package_versions())
+        (draft / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        for one in draft.rglob("*"):
+            _sync(one)
+        _sync(draft)
+        _replace_folder(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_hashes: bool = True) -> Manifest:
+    """The manifest of an artefact that this version can read. `rebuild` is the command that makes a new one."""
+    path = Path(path)
+    _recover_folder(path)
+    if not (path / MANIFEST).is_file():
+        raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
+    try:
+        found = Manifest(**json.loads((path / MANIFEST).read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{path / MANIFEST} cannot be read: {error}", hint=rebuild) from error
+    if found.kind != kind:
+        raise InputError(f"{path} is a {found.kind}, expected a {kind}", hint=rebuild)
+    if found.version != version:
+        age = "a newer" if found.version > version else "an older"
+        raise NotReadyError(
+            f"{path} has format version {found.version}, {age} one than this suffice reads ({version})", hint=rebuild
+        )
+    if check_hashes:
+        for name, expected in found.files.items():
+            part = path / name
+            if ".." in Path(name).parts or Path(name).is_absolute():
+                raise DataError(f"{path / MANIFEST} names a file outside its folder: {name!r}", hint=rebuild)
+            if not part.is_file() or sha256_of(part) != expected:
+                raise DataError(f"{part} is missing or altered: its hash is not the one in the manifest", hint=rebuild)
+    return found
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+        _sync(path.parent)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's bytes, read in blocks."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def package_versions() -> dict[str, str]:
+    """The installed versions of the packages that can change a result."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
+def _replace_folder(draft: Path, path: Path) -> None:
+    # A folder cannot be renamed over a full one. The old one steps aside first; a crash between the two renames is
+    # mended by _recover_folder, which every open calls.
+    _recover_folder(path)
+    if path.exists():
+        os.rename(path, _aside(path))
+    os.rename(draft, path)
+    _sync(path.parent)
+    shutil.rmtree(_aside(path), ignore_errors=True)
+
+
+def _recover_folder(path: Path) -> None:
+    if _aside(path).exists():
+        if path.exists():
+            shutil.rmtree(_aside(path), ignore_errors=True)
+        else:
+            os.rename(_aside(path), path)
+
+
+# -------------------------------------------------------------------------------------------------- records
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON object of a file and where it stands, as `file:line`."""
+
+    value: dict[str, Any]
+    where: str
+
+
+class BadRecords:
+    """What happens to a bad record: it stops the reading (default), or it is left out, counted and listed."""
+
+    KEPT = 100  # enough to see the pattern; a file of a billion bad lines must not fill the memory
+
+    def __init__(self, *, skip: bool = False) -> None:
+        self.skip = skip
+        self.count = 0
+        self.examples: list[str] = []
+
+    def report(self, error: InputError) -> None:
+        if not self.skip:
+            raise error
+        self.count += 1
+        if len(self.examples) < self.KEPT:
+            self.examples.append(str(error))
+
+
+SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
+
+
+def readable_file(path: Path) -> Path:
+    """The path, if it is a file with something in it; otherwise an InputError that says what it is instead."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, expected a file", hint="give the path of the file inside it")
+    if not path.exists():
+        raise InputError(f"{path} does not exist", hint="check the path")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty", hint="check that the download or export finished")
+    return path
+
+
+def read_jsonl(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
+    """The objects of a JSON Lines file, one by one. Blank lines are passed over."""
+    path = readable_file(path)
+    with path.open("rb") as stream:
+        line = 0
+        while block := stream.readline(max_bytes + 1):
+            line += 1
+            where = f"{path}:{line}"
+            if len(block) > max_bytes:
+                while block and not block.endswith(b"\n"):
+                    block = stream.readline(_BLOCK)
+                bad.report(InputError(f"{where}: the line is longer than {max_bytes:,} bytes", hint=SKIP_HINT))
+            elif block.strip():
+                record = _json_object(block, where, bad)
+                if record is not None:
+                    yield record
+
+
+def _json_object(block: bytes, where: str, bad: BadRecords) -> Record | None:
+    try:
+        value = json.loads(_decoded(block, where))
+        if isinstance(value, dict):
+            return Record(value, where)
+        bad.report(InputError(f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT))
+    except InputError as error:
+        bad.report(error)
+    except (ValueError, RecursionError) as error:
+        bad.report(InputError(f"{where}: not valid JSON: {error}", hint=SKIP_HINT))
+    return None
+
+
+def _decoded(block: bytes, where: str) -> str:
+    try:
+        return block.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where}: not UTF-8 text (byte {error.object[error.start]:#04x} at {error.start})",
+            hint="convert the file to UTF-8, or check that it is not a binary file",
+        ) from error
+
+
+def read_json_array(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
+    """The objects of a file that is one JSON array, one by one, without ever holding the file.
+
+    Whatever is not an object is a bad record. A damaged file ends the reading with its place, even when bad records are
+    skipped: behind a broken bracket nothing can be told apart.
+    """
+    yield from _ArrayReader(readable_file(path), max_bytes).records(bad)
+
+
+class _ArrayReader:
+    """A window over the file that grows until the next value fits, and slides behind it."""
+
+    _decoder = json.JSONDecoder()
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path, self.max_bytes = path, max_bytes
+        self.window, self.at, self.line, self.ended = "", 0, 1, False
+
+    def records(self, bad: BadRecords) -> Iterator[Record]:
+        with self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
+            if self._peek() != "[":
+                raise InputError(f"{self.path}:{self.line}: expected a JSON array, it starts with {self.window[:20]!r}")
+            self._skip(1)
+            while (char := self._peek()) != "]":
+                where = f"{self.path}:{self.line}"
+                value = self._value()
+                if isinstance(value, dict):
+                    yield Record(value, where)
+                else:
+                    bad.report(InputError(f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT))
+                char = self._peek()
+                if char == ",":
+                    self._skip(1)
+                elif char != "]":
+                    raise self._damaged("expected ',' or ']'" if char else "the file ends inside the array")
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self.window, self.at)
+                # A number or word at the very end of the window may go on in the next block.
+                if end < len(self.window) or self.ended:
+                    self._skip(end - self.at)
+                    return value
+            except (json.JSONDecodeError, RecursionError) as error:
+                if self.ended or isinstance(error, RecursionError):
+                    raise self._damaged(str(error)) from error
+            if len(self.window) - self.at > self.max_bytes:
+                raise self._damaged(f"a record is longer than {self.max_bytes:,} bytes")
+            self._grow()
+
+    def _peek(self) -> str:
+        while True:
+            while self.at < len(self.window) and self.window[self.at] in " \t\r\n":
+                self._skip(1)
+            if self.at < len(self.window):
+                return self.window[self.at]
+            if self.ended:
+                return ""
+            self._grow()
+
+    def _skip(self, length: int) -> None:
+        self.line += self.window.count("\n", self.at, self.at + length)
+        self.at += length
+
+    def _grow(self) -> None:
+        # Doubling keeps the repeated parsing of one huge record linear in its size.
+        try:
+            block = self.stream.read(max(_BLOCK, len(self.window) - self.at))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path}: not UTF-8 text near line {self.line}",
+                hint="convert the file to UTF-8, or check that it is not a binary file",
+            ) from error
+        self.ended = not block
+        self.window, self.at = self.window[self.at :] + block, 0
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self.path}:{self.line}: not valid JSON: {why}", hint="check that the file is whole")

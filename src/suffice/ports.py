@@ -1,0 +1,166 @@
+"""The seams: what a retriever, an encoder, a reranker, a language model and a store must do, and where to find them by name.
+
+Every method takes a batch and returns a batch. `suffice.testing` holds the contract tests that an implementation must pass.
+A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`, for example
+
+    [project.entry-points."suffice.plugins"]
+    "retriever.mine" = "my_package:build_retriever"
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from suffice.errors import InputError, nearest
+from suffice.types import DocId, Document, Field, Filter, Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.floating[Any]]
+
+__all__ = [
+    "ENCODERS",
+    "RERANKERS",
+    "RETRIEVERS",
+    "STORES",
+    "Encoder",
+    "LanguageModel",
+    "Registry",
+    "Reranker",
+    "Retriever",
+    "Store",
+]
+
+PLUGINS = "suffice.plugins"
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        """At most k hits for each question, best first, no document twice. `filters`, if given, has one entry a question."""
+        ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    name: str
+    dimension: int
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        """Unit vectors: (texts, dimension), float32. An empty text gives a zero vector."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """How well each text answers the question: (texts,), higher is better."""
+        ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+        """One completion a prompt; with a JSON schema each is a JSON document that fits it."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where documents live. A write is seen by readers whole or not at all; `generation` grows with every write."""
+
+    @property
+    def generation(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def put(self, documents: Iterable[Document], vectors: Floats | None = None) -> int:
+        """Add documents, replacing those with the same id; returns how many. Acknowledged means durable."""
+        ...
+
+    def delete(self, doc_ids: Iterable[DocId]) -> int:
+        """Remove documents; unknown ids are passed over; returns how many went."""
+        ...
+
+    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
+        """The documents of these ids, None where there is none."""
+        ...
+
+    def documents(self) -> Iterator[Document]:
+        """All documents, in the order of their first insertion."""
+        ...
+
+    def search_text(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        """BM25 over title and text; documents that share no word with the question are no hits."""
+        ...
+
+    def search_vectors(
+        self, vectors: Floats, *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        """Exact nearest neighbours by inner product among the documents that have a vector."""
+        ...
+
+    def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
+        """For each value the documents that carry it, in insertion order."""
+        ...
+
+    def values(self, field: Field) -> dict[str, int]:
+        """Every value of the field with the number of documents that carry it: the closed vocabulary of this corpus."""
+        ...
+
+
+class Registry(Generic[T]):
+    """Names to factories: our own by `add`, other packages' through entry points.
+
+    A broken plug-in is a warning that names its package, not a crash.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._factories: dict[str, Callable[..., T]] = {}
+
+    def add(self, name: str, factory: Callable[..., T]) -> None:
+        if name in self._factories:
+            raise InputError(f"a {self.kind} named {name!r} is registered already", hint="choose another name")
+        self._factories[name] = factory
+
+    def names(self) -> list[str]:
+        """All names, ours in the order they were registered, then the plug-ins'."""
+        return list(dict.fromkeys([*self._factories, *self._plugins()]))
+
+    def get(self, name: str) -> Callable[..., T]:
+        """The factory of this name; InputError with the nearest names if there is none."""
+        if name not in self._factories and (plugin := self._plugins().get(name)) is not None:
+            try:
+                self._factories[name] = plugin.load()
+            except Exception as error:  # noqa: BLE001 - a stranger's code may raise anything
+                package = plugin.dist.name if plugin.dist else plugin.module
+                warnings.warn(
+                    f"plug-in {plugin.name!r} of package {package!r} cannot be loaded: {type(error).__name__}: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        if name not in self._factories:
+            raise InputError(f"no {self.kind} is named {name!r}", hint=nearest(name, self.names()))
+        return self._factories[name]
+
+    def _plugins(self) -> dict[str, metadata.EntryPoint]:
+        prefix = self.kind + "."
+        found = metadata.entry_points(group=PLUGINS)
+        return {point.name.removeprefix(prefix): point for point in found if point.name.startswith(prefix)}
+
+
+RETRIEVERS: Registry[Retriever] = Registry("retriever")
+ENCODERS: Registry[Encoder] = Registry("encoder")
+RERANKERS: Registry[Reranker] = Registry("reranker")
+STORES: Registry[Store] = Registry("store")

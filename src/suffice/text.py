@@ -1,0 +1,144 @@
+"""What stands in a text: tokens, names, title keys, dates, sentences. Rules only: no model, no corpus.
+
+Tokens are casefolded runs of letters and digits; a Chinese or Japanese character is a token of its own, since those scripts
+have no spaces to split at.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import date
+
+__all__ = ["STOP_WORDS", "DateMention", "date_mentions", "names", "sentences", "title_key", "tokens"]
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+
+# The list that Lucene and bm25s share: short enough that no content word is lost, long enough to drop the noise.
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was "
+    "will with".split()
+)
+
+
+def tokens(text: str) -> list[str]:
+    """Casefolded words and numbers in order; punctuation, underscores and spaces fall away."""
+    return _TOKEN.findall(text.casefold())
+
+
+_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+def title_key(title: str) -> str:
+    """The form under which a title is looked up: no closing parenthesis, accents or punctuation, casefolded.
+
+    "Lothair II (emperor)" and "lothair ii" have one key. A title that is only a parenthesis keeps it; no letters give "".
+    """
+    bare = _PARENTHESES.sub("", title)
+    decomposed = unicodedata.normalize("NFKD", bare if tokens(bare) else title)
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return " ".join(tokens(plain))
+
+
+# A name: capitalised words (or acronyms, or numbers after one), joined by the small words that names contain.
+_WORD = r"(?:[^\W\d_a-z][\w'’.&-]*[\w]|[^\W\d_a-z])"
+_SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|for|in|on|&)"
+_NAME = re.compile(rf"{_WORD}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:{_WORD}|\d[\w.-]*))*")
+# Words that open a question or a sentence with a capital letter and name nothing.
+_OPENERS = frozenset(
+    "a after also although am an and are as at based because before besides between both but by can considering could did "
+    "do does during each either for from given had has have he her his how however i if in into is it its like many more "
+    "most much my name no nor not of on one or other our out regarding she should since so some such than that the their "
+    "them then there these they this those though through to under until upon was we were what when where whether which "
+    "while who whom whose why will with within without would yes you your".split()
+)
+)
+
+
+def names(text: str) -> list[str]:
+    """Capitalised names in order of first appearance, without the question words that merely open a sentence."""
+    found: dict[str, None] = {}
+    for match in _NAME.finditer(text):
+        words = match.group().split()
+        while words and words[0].casefold().strip("'’.") in _OPENERS:
+            words.pop(0)
+        while words and (words[-1].casefold() in _OPENERS or re.fullmatch(_SMALL, words[-1])):
+            words.pop()
+        name = re.sub(r"['’]s$", "", " ".join(words)).strip(".'’")
+        if name:
+            found.setdefault(name)
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class DateMention:
+    """A day, month or year named in a text: the first and last day it covers, and where it stands."""
+
+    first: date
+    last: date
+    start: int
+    end: int
+
+
+_MONTHS = {
+    name.casefold(): number
+    for number in range(1, 13)
+    for name in (calendar.month_name[number], calendar.month_abbr[number], calendar.month_abbr[number] + ".")
+} | {"sept": 9, "sept.": 9}
+_MONTH = "(?P<month>" + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True)) + r")(?!\w)"
+_YEAR = r"(?P<year>[12]\d{3})"
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?<!\w){_YEAR}-(?P<month_no>[01]?\d)-(?P<day>[0-3]?\d)(?!\d)",
+        rf"(?<!\w){_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}(?!\w)",
+        rf"(?<!\w){_DAY}\s+(?:of\s+)?{_MONTH}\s*,?\s+{_YEAR}(?!\w)",
+        rf"(?<!\w){_MONTH}\s*,?\s+{_YEAR}(?!\w)",
+        r"(?<![\w.,$€£-])(?P<year>(?:1[5-9]|20)\d\d)(?![\w%]|[.,]\d)",
+    )
+]
+
+
+def date_mentions(text: str) -> list[DateMention]:
+    """Dates in order: days ("October 7, 2023", "2023-10-07"), months ("October 2023"), bare years.
+
+    Impossible days are no dates.
+    """
+    found: list[DateMention] = []
+    taken: list[tuple[int, int]] = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            if any(match.start() < end and start < match.end() for start, end in taken):
+                continue
+            mention = _read_date(match)
+            if mention is not None:
+                found.append(mention)
+                taken.append(match.span())
+    return sorted(found, key=lambda mention: mention.start)
+
+
+def _read_date(match: re.Match[str]) -> DateMention | None:
+    parts = match.groupdict()
+    year = int(parts["year"])
+    word, number = parts.get("month"), parts.get("month_no")
+    month = _MONTHS[word.casefold()] if word else int(number) if number else None
+    day = int(parts["day"]) if parts.get("day") else None
+    if month is None:
+        return DateMention(date(year, 1, 1), date(year, 12, 31), *match.span())
+    try:
+        first = date(year, month, day or 1)
+    except ValueError:
+        return None
+    last = first if day else date(year, month, calendar.monthrange(year, month)[1])
+    return DateMention(first, last, *match.span())
+
+
+def sentences(text: str, *, language: str = "en") -> list[str]:
+    """The sentences of a text, stripped; empty ones fall away."""
+    from sentencex import segment  # late: it loads its language tables on import
+
+    return [stripped for one in segment(language, text) if (stripped := one.strip())]

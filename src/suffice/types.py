@@ -1,0 +1,167 @@
+"""The nouns of the house, frozen: what a question, a document, a hit, a verdict is. No behaviour beyond reading them.
+
+The retrieved thing is not the stored thing: a Hit points at a Document by id, it does not carry a copy that drifts.
+Gold labels are not here on purpose: they live in `suffice.datasets.gold`, out of reach of whatever retrieves or assesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Any, Literal
+
+__all__ = [
+    "FIELDS",
+    "Action",
+    "Condition",
+    "DocId",
+    "Document",
+    "Estimate",
+    "Evidence",
+    "Field",
+    "Filter",
+    "Hit",
+    "Part",
+    "Question",
+    "QuestionId",
+    "Reason",
+    "Step",
+    "Trace",
+    "Verdict",
+]
+
+DocId = str
+QuestionId = str
+
+Field = Literal["source", "category", "entities", "published_at"]
+FIELDS: tuple[Field, ...] = ("source", "category", "entities", "published_at")
+Operator = Literal["$in", "$nin", "$gte", "$lte"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The unit that is retrieved. A chunk is a document whose `parent` is the id of the whole."""
+
+    doc_id: DocId
+    text: str
+    title: str = ""
+    source: str | None = None
+    category: str | None = None
+    published_at: date | None = None
+    entities: tuple[str, ...] = ()
+    parent: DocId | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)  # JSON values we keep but do not read
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    question_id: QuestionId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One line of a filter. Values of `published_at` are ISO dates; `$gte` and `$lte` hold one value and include it.
+
+    A document without the field fails `$in`, `$gte` and `$lte`, and passes `$nin`.
+    """
+
+    field: Field
+    operator: Operator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Conditions that must all hold. No conditions: everything passes."""
+
+    conditions: tuple[Condition, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One retriever's share in a hit: its name and the score it gave, on its own scale."""
+
+    name: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    doc_id: DocId
+    score: float | None = None  # higher is better; None where the retriever gives none
+    parts: tuple[Part, ...] = ()  # who found it
+    matched: tuple[str, ...] = ()  # the metadata of the question that it carries, like "source: The Verge"
+    relaxed: bool = False  # it does not pass the question's filter, which was softened to let it in
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is held for a question: hits in rank order without duplicates, and their documents where known."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+    documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
+
+
+class Action(StrEnum):
+    ANSWER = "answer"
+    EXPAND = "expand"
+    ABSTAIN = "abstain"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The probability that the evidence is complete, with its interval."""
+
+    p_complete: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One feature that moved the probability: its name, by how much, and the same in words."""
+
+    feature: str
+    effect: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gate's answer for one question and its evidence."""
+
+    estimate: Estimate
+    action: Action
+    missing: tuple[str, ...] = ()
+    next_queries: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def p_complete(self) -> float:
+        return self.estimate.p_complete
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One round: what was asked, what was found, and what the gate said of it."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    verdict: Verdict | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The journey of one question; `answer` is None when suffice abstained."""
+
+    question: Question
+    steps: tuple[Step, ...]
+    answer: str | None = None
