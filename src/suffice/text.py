@@ -55,7 +55,6 @@ _OPENERS = frozenset(
     "them then there these they this those though through to under until upon was we were what when where whether which "
     "while who whom whose why will with within without would yes you your".split()
 )
-)
 
 
 def names(text: str) -> list[str]:
