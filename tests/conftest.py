@@ -1,0 +1,30 @@
+"""What several tests share: where the real data is, and the rule that a live test may not be skipped in CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets; tests that need it are skipped where it is absent."""
+    folder = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ...")
+    return folder
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """With CI set, a live test that is skipped is a failure: the run would otherwise prove less than it says."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and item.get_closest_marker("live") and os.environ.get("CI"):
+        report.outcome = "failed"
+        report.longrepr = f"live test skipped in CI: {report.longrepr}"
