@@ -45,7 +45,7 @@ def title_key(title: str) -> str:
 
 # A name: capitalised words (or acronyms, or numbers after one), joined by the small words that names contain.
 _WORD = r"(?:[^\W\d_a-z][\w'’.&-]*[\w]|[^\W\d_a-z])"
-_SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|for|in|on|&)"
+_SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|&)"
 _NAME = re.compile(rf"{_WORD}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:{_WORD}|\d[\w.-]*))*")
 # Words that open a question or a sentence with a capital letter and name nothing.
 _OPENERS = frozenset(
@@ -97,7 +97,7 @@ _DATES = [
         rf"(?<!\w){_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}(?!\w)",
         rf"(?<!\w){_DAY}\s+(?:of\s+)?{_MONTH}\s*,?\s+{_YEAR}(?!\w)",
         rf"(?<!\w){_MONTH}\s*,?\s+{_YEAR}(?!\w)",
-        r"(?<![\w.,$€£-])(?P<year>(?:1[5-9]|20)\d\d)(?![\w%]|[.,]\d)",
+        r"(?<![\w.,$€£-])(?P<year>(?:1[5-9]|20)\d\d)(?![\w%]|[.,-]\d)",
     )
 ]
 

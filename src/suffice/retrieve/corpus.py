@@ -75,13 +75,13 @@ class Corpus:
         if condition.operator in ("$gte", "$lte"):
             bound = date.fromisoformat(condition.values[0]).toordinal()
             if condition.operator == "$gte":
-                return self.days >= bound
-            return (self.days <= bound) & (self.days != UNDATED)
+                return np.asarray(self.days >= bound)
+            return np.asarray((self.days <= bound) & (self.days != UNDATED))
         column = self.column(condition.field)
         wanted = np.zeros(len(column.values), dtype=np.float32)
         wanted[[column.position[value] for value in condition.values if value in column.position]] = 1
         carries: Mask = np.asarray(column.incidence @ wanted) > 0
-        return carries if condition.operator == "$in" else np.logical_not(carries)
+        return carries if condition.operator == "$in" else ~carries
 
     def _build_column(self, field: Field) -> Column:
         codes: dict[str, int] = {}

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from suffice import errors
+from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError, nearest
+
+
+def test_every_error_has_a_code_an_exit_code_and_a_place_in_the_drawn_tree() -> None:
+    kinds = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        assert issubclass(kind, SufficeError)
+        assert kind.__name__ in (errors.__doc__ or "")
+        assert kind.exit_code in (1, 2)
+
+
+def test_callers_can_catch_ours_by_the_standard_kinds_too() -> None:
+    with pytest.raises(ValueError, match="wrong"):
+        raise InputError("wrong")
+    with pytest.raises(ImportError):
+        raise MissingExtraError("plots", extra="report")
+
+
+def test_a_missing_extra_says_the_pip_line() -> None:
+    assert MissingExtraError("plots", extra="report").hint == "pip install 'suffice[report]'"
+
+
+def test_an_engine_error_says_whether_to_try_again() -> None:
+    assert EngineError("busy", retryable=True).retryable
+    assert not EngineError("gone").retryable
+
+
+def test_the_nearest_name_is_offered_whatever_its_case() -> None:
+    assert nearest("tf-idf", ["tfidf", "bm25"]) == "did you mean 'tfidf'?"
+    assert "The Verge" in nearest("THE VERGE", ["The Verge", "Wired"])
+    assert nearest("zzz", ["a", "b"]) == "known: a, b"
+    assert nearest("zzz", []) == "none is known"
+
+
+def test_a_hint_is_kept() -> None:
+    assert NotReadyError("no library", hint="suffice build").hint == "suffice build"

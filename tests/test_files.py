@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import files
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.files import BadRecords, new_artefact, open_artefact, read_json_array, read_jsonl, sha256_of, write_atomically
+
+REBUILD = "suffice build"
+
+
+def make(path: Path, text: str = "hello", version: int = 1) -> Path:
+    with new_artefact(path, kind="thing", version=version, settings={"k": 1}, seed=42) as draft:
+        (draft / "part.txt").write_text(text)
+    return path
+
+
+def test_an_artefact_opens_with_what_made_it(tmp_path: Path) -> None:
+    manifest = open_artefact(make(tmp_path / "a"), kind="thing", version=1, rebuild=REBUILD)
+    assert (manifest.settings, manifest.seed) == ({"k": 1}, 42)
+    assert manifest.packages["numpy"]
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = make(tmp_path / "a"), make(tmp_path / "b")
+    assert sha256_of(first / "manifest.json") == sha256_of(second / "manifest.json")
+
+
+def test_a_failure_while_filling_leaves_the_old_state(tmp_path: Path) -> None:
+    make(tmp_path / "a", "old")
+
+    def fail() -> None:
+        with new_artefact(tmp_path / "a", kind="thing", version=1) as draft:
+            (draft / "part.txt").write_text("half")
+            raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert (tmp_path / "a" / "part.txt").read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_new_artefact_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    make(tmp_path / "a", "old")
+    make(tmp_path / "a", "new")
+    assert (tmp_path / "a" / "part.txt").read_text() == "new"
+
+
+def test_a_crash_between_the_two_renames_is_mended_on_open(tmp_path: Path) -> None:
+    make(tmp_path / "a", "old").rename(tmp_path / ".a.old")
+    open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
+    assert (tmp_path / "a" / "part.txt").read_text() == "old"
+
+
+def test_an_altered_file_is_refused(tmp_path: Path) -> None:
+    (make(tmp_path / "a") / "part.txt").write_text("hullo")
+    with pytest.raises(DataError, match="altered"):
+        open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
+
+
+@pytest.mark.parametrize(("written", "word"), [(2, "newer"), (0, "older")])
+def test_another_format_version_is_refused_with_the_command_that_rebuilds(tmp_path: Path, written: int, word: str) -> None:
+    with pytest.raises(NotReadyError, match=word) as caught:
+        open_artefact(make(tmp_path / "a", version=written), kind="thing", version=1, rebuild=REBUILD)
+    assert caught.value.hint == REBUILD
+
+
+def test_another_kind_a_missing_folder_and_a_broken_manifest_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a thing, expected a gate"):
+        open_artefact(make(tmp_path / "a"), kind="gate", version=1, rebuild=REBUILD)
+    with pytest.raises(NotReadyError, match="no manifest"):
+        open_artefact(tmp_path / "none", kind="thing", version=1, rebuild=REBUILD)
+    for broken in ("{", "[]", '{"surprise": 1}'):
+        (tmp_path / "a" / "manifest.json").write_text(broken)
+        with pytest.raises(DataError):
+            open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
+
+
+def test_a_manifest_cannot_point_outside_its_folder(tmp_path: Path) -> None:
+    manifest = make(tmp_path / "a") / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["files"] = {"../secret": "0"}
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="outside"):
+        open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "deep" / "file.txt"
+    write_atomically(target, "old")
+
+    def broken(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(files.os, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(target, "new")
+    assert target.read_text() == "old"
+    assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
+
+
+# ------------------------------------------------------------------------------------------------- records
+
+
+def lines(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_json_lines_are_read_with_their_place(tmp_path: Path) -> None:
+    path = lines(tmp_path, '\ufeff{"a": 1}\n\n{"a": 2}')
+    assert [(one.value["a"], one.where) for one in read_jsonl(path, BadRecords())] == [(1, f"{path}:1"), (2, f"{path}:3")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": 1}\n{"a": ', ":2: not valid JSON"),
+        (b"[1]\n", ":1: expected a JSON object, found list"),
+        (b'{"a": "\xff"}\n', ":1: not UTF-8"),
+        (b"[" * 100_000 + b"\n", ":1: not valid JSON"),
+        (b'{"a": "' + b"x" * 300 + b'"}\n', ":1: the line is longer than 200 bytes"),
+    ],
+)
+def test_a_bad_line_says_where_and_what(tmp_path: Path, content: bytes, message: str) -> None:
+    limit = 200 if "longer" in message else files.MAX_RECORD_BYTES
+    with pytest.raises(InputError, match=message) as caught:
+        list(read_jsonl(lines(tmp_path, content), BadRecords(), max_bytes=limit))
+    assert caught.value.hint
+
+
+def test_bad_lines_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
+    path = lines(tmp_path, b'{"a": 1}\nnonsense\n{"a": "' + b"x" * 300 + b'"}\n{"a": 2}\n')
+    bad = BadRecords(skip=True)
+    assert [one.value["a"] for one in read_jsonl(path, bad, max_bytes=200)] == [1, 2]
+    assert bad.count == 2
+    assert ":2:" in bad.examples[0]
+    assert ":3:" in bad.examples[1]
+
+
+def test_the_list_of_bad_records_stays_short() -> None:
+    bad = BadRecords(skip=True)
+    for number in range(1000):
+        bad.report(InputError(str(number)))
+    assert (bad.count, len(bad.examples)) == (1000, BadRecords.KEPT)
+
+
+def test_missing_empty_and_folder_paths_are_told_apart(tmp_path: Path) -> None:
+    for path, message in [(tmp_path, "is a folder"), (tmp_path / "no", "does not exist"), (lines(tmp_path, b""), "is empty")]:
+        with pytest.raises(InputError, match=message):
+            list(read_jsonl(path, BadRecords()))
+
+
+VALUES = st.lists(
+    st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.floats(allow_nan=False)), max_size=3), max_size=6
+)
+
+
+@given(values=VALUES, indent=st.sampled_from([None, 1]), block=st.integers(1, 40))
+def test_a_json_array_is_read_the_same_whatever_the_block_size(
+    tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, object]], indent: int | None, block: int
+) -> None:
+    path = tmp_path_factory.mktemp("array") / "array.json"
+    path.write_text(json.dumps(values, indent=indent), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_BLOCK", block)
+        assert [one.value for one in read_json_array(path, BadRecords())] == values
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'[{"a": 1}, {"a": ', "not valid JSON"),
+        (b'[{"a": 1}', "the file ends inside the array"),
+        (b'[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
+        (b'{"a": 1}', "expected a JSON array"),
+        (b'[{"a": "\xff\xfe"}]', "not UTF-8"),
+        (b"\x00\x01\x02", "expected a JSON array"),
+    ],
+)
+def test_a_damaged_array_ends_the_reading_even_when_bad_records_are_skipped(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        list(read_json_array(lines(tmp_path, content), BadRecords(skip=True)))
+
+
+def test_array_records_know_their_line(tmp_path: Path) -> None:
+    path = lines(tmp_path, '[\n{"a": 1},\n\n{"a": 2}, 7\n]')
+    bad = BadRecords(skip=True)
+    assert [one.where for one in read_json_array(path, bad)] == [f"{path}:2", f"{path}:4"]
+    assert bad.examples == [f"{path}:4: expected a JSON object, found int"]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+from suffice import ports
+from suffice.errors import InputError
+from suffice.ports import Registry
+
+
+class FakeDistribution:
+    name = "their-package"
+
+
+class FakePoint(metadata.EntryPoint):
+    dist = FakeDistribution()  # type: ignore[assignment]
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        FakePoint("retriever.good", "builtins:list", ports.PLUGINS),
+        FakePoint("retriever.broken", "no_such_module:thing", ports.PLUGINS),
+        FakePoint("encoder.other", "builtins:dict", ports.PLUGINS),
+    ]
+    monkeypatch.setattr(ports.metadata, "entry_points", lambda group: points if group == ports.PLUGINS else [])
+
+
+def test_a_name_finds_its_factory() -> None:
+    registry: Registry[object] = Registry("retriever")
+    registry.add("mine", dict)
+    assert registry.get("mine") is dict
+    assert registry.names()[0] == "mine"
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    registry: Registry[object] = Registry("retriever")
+    registry.add("bm25", dict)
+    with pytest.raises(InputError, match="no retriever is named 'bm52'") as caught:
+        registry.get("bm52")
+    assert "bm25" in caught.value.hint
+
+
+def test_a_name_can_be_taken_once_only() -> None:
+    registry: Registry[object] = Registry("retriever")
+    registry.add("bm25", dict)
+    with pytest.raises(InputError, match="already"):
+        registry.add("bm25", list)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_plug_in_is_found_by_kind_and_name() -> None:
+    registry: Registry[object] = Registry("retriever")
+    assert registry.names() == ["good", "broken"]
+    assert registry.get("good") is list
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_broken_plug_in_is_a_warning_that_names_its_package() -> None:
+    registry: Registry[object] = Registry("retriever")
+    with pytest.warns(RuntimeWarning, match="their-package"), pytest.raises(InputError):
+        registry.get("broken")
