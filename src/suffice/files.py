@@ -23,12 +23,17 @@ from suffice.errors import DataError, InputError, NotReadyError
 
 __all__ = [
     "BadRecords",
+    "Entry",
+    "Line",
     "Manifest",
     "Record",
     "new_artefact",
     "open_artefact",
     "read_json_array",
+    "read_json_object",
+    "read_json_records",
     "read_jsonl",
+    "read_lines",
     "readable_file",
     "sha256_of",
     "write_atomically",
@@ -188,6 +193,23 @@ class Record:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key and value of a file that is a single JSON object."""
+
+    key: str
+    value: Any
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a text file, without its end."""
+
+    text: str
+    where: str
+
+
 class BadRecords:
     """What happens to a bad record: it stops the reading (default), or it is left out, counted and listed."""
 
@@ -207,6 +229,7 @@ class BadRecords:
 
 
 SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
+_UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
 
 
 def readable_file(path: Path) -> Path:
@@ -218,48 +241,58 @@ def readable_file(path: Path) -> Path:
         raise InputError(f"{path} does not exist", hint="check the path")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty", hint="check that the download or export finished")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} may not be read", hint="check its permissions")
     return path
+
+
+def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
+    """The lines of a UTF-8 file, one by one. A line that is too long or not UTF-8 is a bad record."""
+    path = readable_file(path)
+    with path.open("rb") as stream:
+        number = 0
+        while block := stream.readline(max_bytes + 1):
+            number += 1
+            where = f"{path}:{number}"
+            if len(block) > max_bytes:
+                bad.report(InputError(f"{where}: the line is longer than {max_bytes:,} bytes", hint=SKIP_HINT))
+                while block and not block.endswith(b"\n"):
+                    block = stream.readline(_BLOCK)
+                continue
+            try:
+                text = block.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                found = f"byte {block[error.start]:#04x} at {error.start}"
+                bad.report(InputError(f"{where}: not UTF-8 text ({found})", hint=_UTF8_HINT))
+            else:
+                yield Line(text.rstrip("\r\n"), where)
 
 
 def read_jsonl(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
     """The objects of a JSON Lines file, one by one. Blank lines are passed over."""
-    path = readable_file(path)
-    with path.open("rb") as stream:
-        line = 0
-        while block := stream.readline(max_bytes + 1):
-            line += 1
-            where = f"{path}:{line}"
-            if len(block) > max_bytes:
-                while block and not block.endswith(b"\n"):
-                    block = stream.readline(_BLOCK)
-                bad.report(InputError(f"{where}: the line is longer than {max_bytes:,} bytes", hint=SKIP_HINT))
-            elif block.strip():
-                record = _json_object(block, where, bad)
-                if record is not None:
-                    yield record
+    for line in read_lines(path, bad, max_bytes=max_bytes):
+        if line.text.strip():
+            try:
+                value = json.loads(line.text)
+            except (ValueError, RecursionError) as error:
+                bad.report(InputError(f"{line.where}: not valid JSON: {error}", hint=SKIP_HINT))
+            else:
+                yield from _objects(value, line.where, bad)
 
 
-def _json_object(block: bytes, where: str, bad: BadRecords) -> Record | None:
-    try:
-        value = json.loads(_decoded(block, where))
-        if isinstance(value, dict):
-            return Record(value, where)
+def read_json_records(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
+    """The objects of a file that is a JSON array or JSON Lines: its first character tells which."""
+    with readable_file(path).open("rb") as stream:
+        start = stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip()
+    read = read_json_array if start.startswith(b"[") else read_jsonl
+    return read(path, bad, max_bytes=max_bytes)
+
+
+def _objects(value: Any, where: str, bad: BadRecords) -> Iterator[Record]:
+    if isinstance(value, dict):
+        yield Record(value, where)
+    else:
         bad.report(InputError(f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT))
-    except InputError as error:
-        bad.report(error)
-    except (ValueError, RecursionError) as error:
-        bad.report(InputError(f"{where}: not valid JSON: {error}", hint=SKIP_HINT))
-    return None
-
-
-def _decoded(block: bytes, where: str) -> str:
-    try:
-        return block.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{where}: not UTF-8 text (byte {error.object[error.start]:#04x} at {error.start})",
-            hint="convert the file to UTF-8, or check that it is not a binary file",
-        ) from error
 
 
 def read_json_array(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
@@ -268,10 +301,16 @@ def read_json_array(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_
     Whatever is not an object is a bad record. A damaged file ends the reading with its place, even when bad records are
     skipped: behind a broken bracket nothing can be told apart.
     """
-    yield from _ArrayReader(readable_file(path), max_bytes).records(bad)
+    for value, where in _JsonReader(readable_file(path), max_bytes).array():
+        yield from _objects(value, where, bad)
 
 
-class _ArrayReader:
+def read_json_object(path: Path, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Entry]:
+    """The keys and values of a file that is one JSON object, one by one, without ever holding the file."""
+    yield from _JsonReader(readable_file(path), max_bytes).object()
+
+
+class _JsonReader:
     """A window over the file that grows until the next value fits, and slides behind it."""
 
     _decoder = json.JSONDecoder()
@@ -280,23 +319,36 @@ class _ArrayReader:
         self.path, self.max_bytes = path, max_bytes
         self.window, self.at, self.line, self.ended = "", 0, 1, False
 
-    def records(self, bad: BadRecords) -> Iterator[Record]:
-        with self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
-            if self._peek() != "[":
-                raise InputError(f"{self.path}:{self.line}: expected a JSON array, it starts with {self.window[:20]!r}")
+    def array(self) -> Iterator[tuple[Any, str]]:
+        for where in self._places("[", "]", "array"):
+            yield self._value(), where
+
+    def object(self) -> Iterator[Entry]:
+        for where in self._places("{", "}", "object"):
+            key = self._value()
+            if not isinstance(key, str) or self._peek() != ":":
+                raise self._damaged("expected a key and ':'")
             self._skip(1)
-            while (char := self._peek()) != "]":
-                where = f"{self.path}:{self.line}"
-                value = self._value()
-                if isinstance(value, dict):
-                    yield Record(value, where)
-                else:
-                    bad.report(InputError(f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT))
+            self._peek()
+            yield Entry(key, self._value(), where)
+
+    def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
+        """Where each item starts; the caller takes the item out of the window before asking for the next place."""
+        with self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
+            if self._peek() != opening:
+                found = repr(self.window[self.at : self.at + 20])
+                raise InputError(f"{self.path}:{self.line}: expected a JSON {what}, it starts with {found}")
+            self._skip(1)
+            while (char := self._peek()) != closing:
+                yield f"{self.path}:{self.line}"
                 char = self._peek()
                 if char == ",":
                     self._skip(1)
-                elif char != "]":
-                    raise self._damaged("expected ',' or ']'" if char else "the file ends inside the array")
+                elif char != closing:
+                    raise self._damaged(f"expected ',' or '{closing}'" if char else f"the file ends inside the {what}")
+            self._skip(1)
+            if self._peek():
+                raise self._damaged(f"something follows the end of the {what}")
 
     def _value(self) -> Any:
         while True:
@@ -306,8 +358,8 @@ class _ArrayReader:
                 if end < len(self.window) or self.ended:
                     self._skip(end - self.at)
                     return value
-            except (json.JSONDecodeError, RecursionError) as error:
-                if self.ended or isinstance(error, RecursionError):
+            except (ValueError, RecursionError) as error:
+                if self.ended or not isinstance(error, json.JSONDecodeError):
                     raise self._damaged(str(error)) from error
             if len(self.window) - self.at > self.max_bytes:
                 raise self._damaged(f"a record is longer than {self.max_bytes:,} bytes")
@@ -332,10 +384,7 @@ class _ArrayReader:
         try:
             block = self.stream.read(max(_BLOCK, len(self.window) - self.at))
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{self.path}: not UTF-8 text near line {self.line}",
-                hint="convert the file to UTF-8, or check that it is not a binary file",
-            ) from error
+            raise InputError(f"{self.path}: not UTF-8 text near line {self.line}", hint=_UTF8_HINT) from error
         self.ended = not block
         self.window, self.at = self.window[self.at :] + block, 0
 
