@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["STOP_WORDS", "DateMention", "date_mentions", "names", "sentences", "title_key", "tokens"]
+__all__ = ["OPENERS", "STOP_WORDS", "DateMention", "date_mentions", "key_words", "names", "sentences", "title_key", "tokens"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
@@ -29,6 +29,14 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.casefold())
 
 
+def key_words(text: str) -> list[str]:
+    """The words of a text in the form of title keys, but with their capitals kept: no accents, no punctuation."""
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text)
+        text = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return _TOKEN.findall(text)
+
+
 _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -38,9 +46,7 @@ def title_key(title: str) -> str:
     "Lothair II (emperor)" and "lothair ii" have one key. A title that is only a parenthesis keeps it; no letters give "".
     """
     bare = _PARENTHESES.sub("", title)
-    decomposed = unicodedata.normalize("NFKD", bare if tokens(bare) else title)
-    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return " ".join(tokens(plain))
+    return " ".join(key_words(bare if tokens(bare) else title)).casefold()
 
 
 # A name: capitalised words (or acronyms, or numbers after one), joined by the small words that names contain.
@@ -48,7 +54,7 @@ _WORD = r"(?:[^\W\d_a-z][\w'’.&-]*[\w]|[^\W\d_a-z])"
 _SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|&)"
 _NAME = re.compile(rf"{_WORD}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:{_WORD}|\d[\w.-]*))*")
 # Words that open a question or a sentence with a capital letter and name nothing.
-_OPENERS = frozenset(
+OPENERS = frozenset(
     "a after also although am an and are as at based because before besides between both but by can considering could did "
     "do does during each either for from given had has have he her his how however i if in into is it its like many more "
     "most much my name no nor not of on one or other our out regarding she should since so some such than that the their "
@@ -62,9 +68,9 @@ def names(text: str) -> list[str]:
     found: dict[str, None] = {}
     for match in _NAME.finditer(text):
         words = match.group().split()
-        while words and words[0].casefold().strip("'’.") in _OPENERS:
+        while words and words[0].casefold().strip("'’.") in OPENERS:
             words.pop(0)
-        while words and (words[-1].casefold() in _OPENERS or re.fullmatch(_SMALL, words[-1])):
+        while words and (words[-1].casefold() in OPENERS or re.fullmatch(_SMALL, words[-1])):
             words.pop()
         name = re.sub(r"['’]s$", "", " ".join(words)).strip(".'’")
         if name:
