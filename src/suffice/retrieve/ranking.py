@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,7 +18,7 @@ from suffice.errors import InputError
 from suffice.retrieve.corpus import Corpus, Mask
 from suffice.types import DocId, Filter, Hit, Part
 
-__all__ = ["Ranked", "Scores", "Signal", "blocks", "checked", "hits_of", "masks_of", "top_k"]
+__all__ = ["Ranked", "Scores", "Signal", "blocks", "checked", "found_by", "hits_of", "masks_of", "top_k"]
 
 Scores = npt.NDArray[np.float32]
 BLOCK_BYTES = 64 * 1024 * 1024  # a block of questions is scored at a time, so that memory does not grow with their number
@@ -108,6 +108,14 @@ def hits_of(ranked: Ranked, ids: Sequence[DocId], parts: Mapping[str, npt.NDArra
         shares = tuple(Part(name, values[n]) for name, values in columns if values[n] > 0)
         found[question].append(Hit(ids[document], score, shares))
     return [tuple(hits) for hits in found]
+
+
+def found_by(name: str, found: Sequence[Sequence[Hit]]) -> list[tuple[Hit, ...]]:
+    """Hits that each name their finder: those of a store say no more than a score."""
+    return [
+        tuple(hit if hit.parts or hit.score is None else replace(hit, parts=(Part(name, hit.score),)) for hit in hits)
+        for hits in found
+    ]
 
 
 def blocks(questions: Sequence[str], documents: int) -> Iterator[slice]:

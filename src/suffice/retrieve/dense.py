@@ -1,0 +1,181 @@
+"""Dense retrieval: texts as unit vectors, and exact search among them by matrix products.
+
+The default encoder is wordllama: static word-piece vectors that come with its package, numpy alone, no network. Vectors may be
+float16 and memory-mapped: they are read in blocks, so that a search holds a block and the best k, never the whole matrix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from suffice.errors import InputError
+from suffice.ports import ENCODERS, Encoder, Store
+from suffice.retrieve.corpus import Mask
+from suffice.retrieve.ranking import Ranked, Scores, Signal, checked, found_by, top_k
+from suffice.retrieve.stored import similarity
+from suffice.types import Filter, Hit
+
+__all__ = ["DenseProxy", "VectorSearch", "WordLlamaEncoder", "nearest_vectors", "unit"]
+
+BLOCK_ROWS = 65_536
+_BATCH = 1024
+_PIECE = 256  # longest run of letters that is cut into word pieces at once: cutting takes more than linear time
+
+
+def unit(vectors: npt.NDArray[Any]) -> Scores:
+    """Each row at length one, float32; a row of zeros stays one."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Scores = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return scaled
+
+
+class WordLlamaEncoder:
+    """The mean of a text's word-piece vectors, at length one. Spaces carry no meaning; their number and kind do not count.
+
+    The mean is a sum of word vectors, so each distinct word of a batch is cut into pieces once, and a text of any length costs
+    no more than counting its words.
+    """
+
+    name = "wordllama"
+    dimension = 256
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Scores:
+        """(texts, 256); a text without a word gives a zero vector. Questions and documents are encoded alike."""
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        for start in range(0, len(texts), _BATCH):
+            batch = texts[start : start + _BATCH]
+            vectors[start : start + len(batch)] = unit(self._sums(batch))
+        return vectors
+
+    def _sums(self, texts: Sequence[str]) -> Scores:
+        codes: dict[str, int] = {}
+        columns: list[int] = []
+        counts: list[int] = []
+        starts = [0]
+        for text in texts:
+            for word, count in Counter(_words(text)).items():
+                columns.append(codes.setdefault(word, len(codes)))
+                counts.append(count)
+            starts.append(len(columns))
+        words = sparse.csr_matrix((np.array(counts, np.float32), columns, starts), shape=(len(texts), len(codes)))
+        return np.asarray(words @ self._word_vectors(list(codes)), dtype=np.float32)
+
+    def _word_vectors(self, words: list[str]) -> Scores:
+        """The sum of each word's piece vectors: (words, 256)."""
+        tokenizer, embedding = self._model
+        cut = [encoding.ids for encoding in tokenizer.encode_batch(words, add_special_tokens=False)]
+        starts = np.cumsum([0, *map(len, cut)])
+        pieces = np.fromiter((piece for word in cut for piece in word), np.int64, starts[-1])
+        ones = np.ones(len(pieces), np.float32)
+        chosen = sparse.csr_matrix((ones, pieces, starts), shape=(len(words), len(embedding)))
+        return np.asarray(chosen @ embedding, dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> tuple[Any, Scores]:
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
+        import wordllama  # late: slow to import
+
+        root.handlers[:] = handlers  # importing it configures everybody's logging
+        root.setLevel(level)
+        folder = Path(str(wordllama.__file__)).parent
+        model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        model.tokenizer.no_padding()
+        return model.tokenizer, model.embedding
+
+
+def _words(text: str) -> Iterator[str]:
+    # A lone surrogate, as broken JSON escapes leave it, cannot be written as UTF-8 and would stop the tokenizer.
+    for word in text.encode("utf-8", "replace").decode("utf-8").split():
+        yield from (word[start : start + _PIECE] for start in range(0, len(word), _PIECE))
+
+
+ENCODERS.add("wordllama", WordLlamaEncoder)
+
+
+def nearest_vectors(
+    matrix: npt.NDArray[Any], queries: npt.NDArray[Any], *, k: int, mask: Mask | None = None, block_rows: int = BLOCK_ROWS
+) -> Ranked:
+    """The k rows of `matrix` with the highest inner product with each query, ties in row order: Ranked (queries, <= k).
+
+    `matrix` is (documents, dimension), float16 or float32, possibly memory-mapped; `mask` as in `top_k`.
+    """
+    queries = np.asarray(queries, dtype=np.float32)
+    if matrix.ndim != 2 or queries.ndim != 2 or matrix.shape[1] != queries.shape[1]:
+        raise InputError(
+            f"query vectors of shape {queries.shape} do not fit document vectors of shape {matrix.shape}",
+            hint="encode questions with the encoder that the documents were encoded with",
+        )
+    best = top_k(np.zeros((len(queries), 0), np.float32), k)
+    for start in range(0, len(matrix), block_rows):
+        block = matrix[start : start + block_rows]
+        passing = None if mask is None else mask[..., start : start + block_rows]
+        found = top_k(similarity(queries, block), k, passing)
+        positions = np.hstack([best.positions, np.where(found.positions >= 0, found.positions + start, -1)])
+        scores = np.hstack([best.scores, found.scores])
+        # Earlier blocks stand to the left, so ties stay in row order. Padding is nan, which is never chosen.
+        among = top_k(scores, k)
+        chosen = np.take_along_axis(positions, np.maximum(among.positions, 0), axis=1)
+        best = Ranked(np.where(among.positions >= 0, chosen, -1), among.scores)
+    return best
+
+
+class VectorSearch:
+    """Nearest neighbours of the question's vector, as the store finds them. A question without a word has no hits."""
+
+    def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
+        self.store, self.encoder, self.name = store, encoder, name
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        k = checked(questions, k, filters)
+        vectors = self.encoder.encode(questions, query=True)
+        asked = [bool(question.strip()) and bool(vector.any()) for question, vector in zip(questions, vectors)]
+        kept = [at for at, one in enumerate(asked) if one]
+        found: list[tuple[Hit, ...]] = [()] * len(questions)
+        if kept:
+            passing = None if filters is None else [filters[at] for at in kept]
+            hits = found_by(self.name, self.store.search_vectors(vectors[kept], k=k, filters=passing))
+            for at, one in zip(kept, hits):
+                found[at] = one
+        return found
+
+
+class DenseProxy:
+    """MAGAF's stand-in for a dense retriever: a fixed blend of two signals, with ties broken by a perturbation.
+
+    The perturbation is drawn from a generator seeded with the sha256 of the question, so it is the same in every process. It is
+    at most `perturbation` of the question's best score, and a document that neither signal finds stays unfound.
+    """
+
+    name = "dense-proxy"
+
+    def __init__(
+        self, lexical: Signal, metadata: Signal, *, weights: tuple[float, float] = (0.5, 0.5), perturbation: float = 0.001
+    ) -> None:
+        self.lexical, self.metadata, self.weights, self.perturbation = lexical, metadata, weights, perturbation
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        """(questions, documents), from 0 to the sum of the weights plus the perturbation."""
+        blend = np.zeros((), np.float32)
+        for signal, weight in zip((self.lexical, self.metadata), self.weights):
+            part = signal.scores(questions)
+            top = part.max(axis=1, keepdims=True, initial=0)
+            blend = blend + np.float32(weight) * np.divide(part, top, out=np.zeros_like(part), where=top > 0)
+        for question, row in zip(questions, blend):
+            seed = int.from_bytes(hashlib.sha256(question.encode("utf-8", "replace")).digest()[:8], "big")
+            noise = np.random.default_rng(seed).random(len(row), dtype=np.float32)
+            row += np.float32(self.perturbation) * noise * (row > 0)
+        return blend

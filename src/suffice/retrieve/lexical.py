@@ -1,0 +1,162 @@
+"""Lexical signals: Okapi BM25, TF-IDF over words, TF-IDF over characters.
+
+All three are one sparse product: a (questions, terms) matrix times the (terms, documents) matrix made once from the corpus.
+A score of zero means that question and document share no term: no hit.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from suffice.errors import InputError
+from suffice.ports import Store
+from suffice.retrieve.corpus import Corpus, searchable
+from suffice.retrieve.ranking import Scores, checked, found_by
+from suffice.text import STOP_WORDS, tokens
+from suffice.types import Filter, Hit
+
+__all__ = ["Bm25", "TextSearch", "Tfidf"]
+
+CHARACTERS = 200_000  # character n-grams take a hundred times the memory of the text; what follows in a longer one is not read
+
+
+class Bm25:
+    """Okapi BM25 over title and text, in Lucene's form, whose IDF is never negative; the index is bm25s's.
+
+    A word counts once however often the question repeats it: repetition in a question is grammar, not emphasis.
+    Words that no document holds are passed over.
+    """
+
+    def __init__(
+        self, corpus: Corpus, *, k1: float = 1.2, b: float = 0.75, stop_words: Collection[str] = STOP_WORDS, name: str = "bm25"
+    ) -> None:
+        if not (math.isfinite(k1) and k1 >= 0):
+            raise InputError(f"k1 is {k1!r}, expected a number of at least 0", hint="usual values lie between 0.9 and 2.0")
+        if not 0 <= b <= 1:
+            raise InputError(f"b is {b!r}, expected a number from 0 to 1", hint="the usual value is 0.75")
+        self.name = name
+        self._stop_words = frozenset(stop_words)
+        self._term: dict[str, int] = {}
+        rows = [
+            [
+                self._term.setdefault(word, len(self._term))
+                for word in tokens(searchable(document))
+                if word not in self._stop_words
+            ]
+            for document in corpus.documents
+        ]
+        self._weights = _bm25_weights(rows, self._term, k1, b)
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        """(questions, documents); a document that shares no word with the question scores 0."""
+        terms: list[int] = []
+        starts = [0]
+        for question in questions:
+            terms += sorted({self._term[word] for word in tokens(question) if word in self._term})
+            starts.append(len(terms))
+        ones = np.ones(len(terms), np.float32)
+        asked = sparse.csr_matrix((ones, terms, starts), shape=(len(questions), len(self._term)))
+        return _product(asked, self._weights)
+
+
+def _bm25_weights(rows: list[list[int]], term: dict[str, int], k1: float, b: float) -> sparse.csr_matrix:
+    """What each term adds to each document's score: (terms, documents)."""
+    if not term:  # bm25s divides by the mean length
+        return sparse.csr_matrix((0, len(rows)), dtype=np.float32)
+    import bm25s  # late: slow to import
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG when imported
+    index = bm25s.BM25(k1=k1, b=b, method="lucene")
+    index.index((rows, term), create_empty_token=False, show_progress=False)
+    # bm25s keeps a (documents, terms) matrix by columns, which is the same arrays as (terms, documents) by rows.
+    arrays = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
+    return sparse.csr_matrix(arrays, shape=(len(term), len(rows)))
+
+
+class Tfidf:
+    """Cosine similarity of TF-IDF vectors over title and text.
+
+    `analyzer` "word" cuts at punctuation and spaces; "char" takes character n-grams inside words, padded with a space at their
+    ends, so that an n-gram knows where a word begins, of the first 200,000 characters of a document. Case and accents do not
+    matter. Terms in more than `max_df` of the documents are left out, unless that would leave none (a corpus of one document).
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        analyzer: Literal["word", "char"] = "word",
+        ngrams: tuple[int, int] = (1, 2),
+        sublinear: bool = True,
+        max_df: float = 0.92,
+        name: str = "tfidf",
+    ) -> None:
+        if analyzer not in ("word", "char"):
+            raise InputError(f"analyzer is {analyzer!r}, expected 'word' or 'char'")
+        if not 1 <= ngrams[0] <= ngrams[1]:
+            raise InputError(
+                f"ngrams is {ngrams!r}, expected two numbers like (1, 2)", hint="the shortest and the longest n-gram"
+            )
+        if not 0 < max_df <= 1:
+            raise InputError(f"max_df is {max_df!r}, expected a share above 0 and up to 1")
+        self.name = name
+        texts = [searchable(document) for document in corpus.documents]
+        if analyzer == "char":
+            texts = [text[:CHARACTERS] for text in texts]
+        self._transform, weights = _fitted(texts, max_df, analyzer, ngrams, sublinear)
+        self._weights = sparse.csr_matrix(weights.T)
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        """(questions, documents), between 0 and 1; a document that shares no term with the question scores 0."""
+        if self._transform is None:
+            return np.zeros((len(questions), self._weights.shape[1]), np.float32)
+        return _product(self._transform(questions), self._weights)
+
+
+_Transform = Callable[[Sequence[str]], sparse.csr_matrix]
+
+
+def _fitted(
+    texts: list[str], max_df: float, analyzer: str, ngrams: tuple[int, int], sublinear: bool
+) -> tuple[_Transform | None, sparse.csr_matrix]:
+    """The vectorizer and the documents' vectors, (documents, terms); no vectorizer where the texts hold no term at all."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # late: slow to import
+
+    settings: dict[str, Any] = {
+        "analyzer": "char_wb" if analyzer == "char" else "word",
+        "ngram_range": ngrams,
+        "sublinear_tf": sublinear,
+        "strip_accents": "unicode",
+        "dtype": np.float32,
+    }
+    for share in (max_df, 1.0):
+        vectorizer = TfidfVectorizer(max_df=share, **settings)
+        try:
+            weights = vectorizer.fit_transform(texts)
+            return vectorizer.transform, weights
+        except ValueError:  # scikit-learn's only word for "no terms remain"
+            continue
+    return None, sparse.csr_matrix((len(texts), 0), dtype=np.float32)
+
+
+def _product(asked: sparse.csr_matrix, weights: sparse.csr_matrix) -> Scores:
+    return np.asarray((asked @ weights).toarray(), dtype=np.float32)
+
+
+class TextSearch:
+    """BM25 as the store does it: the retriever for corpora that live on disk or on other machines."""
+
+    def __init__(self, store: Store, *, name: str = "bm25") -> None:
+        self.store, self.name = store, name
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        k = checked(questions, k, filters)
+        return found_by(self.name, self.store.search_text(questions, k=k, filters=filters))
