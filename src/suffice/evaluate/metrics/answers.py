@@ -1,0 +1,58 @@
+"""How close a given answer is to the gold answer, after SQuAD's normalisation: lower case, no punctuation, no articles."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError
+
+__all__ = ["ANSWERS", "exact_match", "normalised_answer", "token_f1"]
+
+Floats = npt.NDArray[np.float64]
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalised_answer(text: str) -> str:
+    """As SQuAD's evaluation script does it: "The Beatles!" and "beatles" become the same."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def _exact(given: str, gold: str) -> float:
+    return float(normalised_answer(given) == normalised_answer(gold))
+
+
+def _f1(given: str, gold: str) -> float:
+    ours, theirs = normalised_answer(given).split(), normalised_answer(gold).split()
+    if not ours or not theirs:  # both empty agree, one empty shares nothing
+        return float(ours == theirs)
+    shared = sum((Counter(ours) & Counter(theirs)).values())
+    return 2 * shared / (len(ours) + len(theirs))
+
+
+def exact_match(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
+    """1 where an answer equals one of its gold answers: (questions,). NaN where there is no gold answer."""
+    return _best(_exact, given, gold)
+
+
+def token_f1(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
+    """Overlap of words with the closest gold answer: (questions,). NaN where there is no gold answer."""
+    return _best(_f1, given, gold)
+
+
+def _best(score: Callable[[str, str], float], given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
+    if isinstance(given, str) or any(isinstance(options, str) for options in gold):
+        raise InputError("expected a list of answers and, for each, a list of gold answers; found a bare text")
+    if len(given) != len(gold):
+        raise InputError(f"{len(given)} answers for {len(gold)} questions: expected one each")
+    best = (max((score(answer, option) for option in options), default=np.nan) for answer, options in zip(given, gold))
+    return np.fromiter(best, np.float64, len(given))
+
+
+ANSWERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Floats]] = {"em": exact_match, "token_f1": token_f1}

@@ -1,0 +1,365 @@
+"""A run: systems times questions, kept as one document that says what was measured, on what, and with which versions.
+
+The record keeps, for each system and question, the ranks that hold gold. Every table, interval, comparison and plot is computed
+from it afterwards, so a figure can be asked for later without searching again. Timings stand apart: two runs with the same seed
+are the same bytes but for them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suffice.datasets.gold import Example
+from suffice.errors import DataError, InputError, NotReadyError, nearest
+from suffice.evaluate.metrics import Judged, judge
+from suffice.files import package_versions, readable_file, write_atomically
+from suffice.types import DocId, Hit, Question
+
+if TYPE_CHECKING:
+    from suffice.ports import Retriever
+
+__all__ = ["Run", "System", "evaluate_retrieval", "source_commit"]
+
+VERSION = 1
+GIVEN = "given"  # the system that stands for hits which came with the examples
+_DEEPEST_LOOK = 16  # chunks asked for each wanted parent, at most
+
+Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
+Progress = Callable[[str, int, int], None]  # system, questions done, questions in all
+
+
+@dataclass(frozen=True)
+class System:
+    """What one system found: the ranks (from 1) that hold gold, the best score, and the error where a question failed."""
+
+    name: str
+    ranks: tuple[tuple[int, ...], ...]
+    top_scores: tuple[float | None, ...]  # -inf: nothing found; None: unknown
+    errors: Mapping[str, str] = field(default_factory=dict)  # question id -> error
+
+
+@dataclass(frozen=True)
+class Run:
+    """One evaluation of retrieval, as a document. A failed question counts as one where nothing was found."""
+
+    dataset: str
+    ks: tuple[int, ...]
+    question_ids: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    gold: tuple[int, ...]  # number of gold documents of each question; 0: a null question
+    systems: tuple[System, ...]
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)  # file name -> sha256
+    packages: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)  # system -> seconds of searching
+
+    @property
+    def depth(self) -> int:
+        return max(self.ks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(system.name for system in self.systems)
+
+    def system(self, name: str) -> System:
+        for system in self.systems:
+            if system.name == name:
+                return system
+        raise InputError(f"the run has no system named {name!r}", hint=nearest(name, self.names))
+
+    def judged(self, name: str, *, kind: str | None = None) -> Judged:
+        """A system's rankings, ready for metrics; with `kind`, only the questions of that kind."""
+        system = self.system(name)
+        relevance = np.zeros((len(self.gold), self.depth))
+        rows = np.repeat(np.arange(len(self.gold)), [len(ranks) for ranks in system.ranks])
+        np.add.at(relevance, (rows, np.fromiter((rank - 1 for ranks in system.ranks for rank in ranks), np.intp)), 1)
+        scores = [math.nan if score is None else score for score in system.top_scores]
+        judged = Judged(relevance, self.gold, scores)
+        if kind is None:
+            return judged
+        if kind not in self.kinds:
+            raise InputError(
+                f"the run has no questions of kind {kind!r}", hint=nearest(kind, {one for one in self.kinds if one})
+            )
+        return judged.rows(np.array([one == kind for one in self.kinds]))
+
+    def to_json(self, *, timings: bool = True) -> str:
+        """The document; without timings, two runs with the same seed give the same text."""
+        document = {
+            "kind": "run",
+            "version": VERSION,
+            "task": "retrieval",
+            "dataset": self.dataset,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "data": dict(self.data),
+            "packages": dict(self.packages),
+            "commit": self.commit,
+            "ks": self.ks,
+            "questions": {"ids": self.question_ids, "kinds": self.kinds, "gold": self.gold},
+            "systems": [_system_document(system) for system in self.systems],
+            "timings": dict(self.timings) if timings else {},
+        }
+        return json.dumps(document, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+
+    def save(self, path: Path) -> Path:
+        """Write the document whole or not at all; returns where."""
+        write_atomically(Path(path), self.to_json())
+        return Path(path)
+
+    @staticmethod
+    def load(path: Path) -> Run:
+        """Read a run that this version can read; the error says what else the file is."""
+        path = readable_file(Path(path))
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not a run: not valid JSON: {error}", hint=_AGAIN) from error
+        if not isinstance(document, dict) or document.get("kind") != "run":
+            raise InputError(f"{path} is not a run", hint=_AGAIN)
+        if document.get("version") != VERSION:
+            raise NotReadyError(
+                f"{path} has format version {document.get('version')}, this suffice reads version {VERSION}", hint=_AGAIN
+            )
+        try:
+            return _read(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"{path} is a damaged run: {type(error).__name__}: {error}", hint=_AGAIN) from error
+
+
+_AGAIN = "make it again with: suffice evaluate retrieval"
+
+
+def _system_document(system: System) -> dict[str, Any]:
+    # JSON has no infinity: an empty result is written as the word, an unknown score as null.
+    scores = ["none found" if score == -math.inf else score for score in system.top_scores]
+    return {"name": system.name, "ranks": system.ranks, "top_scores": scores, "errors": dict(system.errors)}
+
+
+def _read(document: Mapping[str, Any]) -> Run:
+    questions = document["questions"]
+    run = Run(
+        dataset=str(document["dataset"]),
+        ks=_checked_ks(document["ks"]),
+        question_ids=tuple(map(str, questions["ids"])),
+        kinds=tuple(questions["kinds"]),
+        gold=tuple(map(int, questions["gold"])),
+        systems=tuple(_read_system(one) for one in document["systems"]),
+        seed=int(document["seed"]),
+        settings=dict(document["settings"]),
+        data=dict(document["data"]),
+        packages=dict(document["packages"]),
+        commit=document["commit"],
+        timings=dict(document["timings"]),
+    )
+    lengths = {len(run.question_ids), len(run.kinds), len(run.gold)}
+    lengths |= {len(column) for system in run.systems for column in (system.ranks, system.top_scores)}
+    if len(lengths) > 1:
+        raise ValueError("its columns have different lengths")
+    if any(not 1 <= rank <= run.depth for system in run.systems for ranks in system.ranks for rank in ranks):
+        raise ValueError(f"a rank lies outside 1 to {run.depth}")
+    return run
+
+
+def _read_system(document: Mapping[str, Any]) -> System:
+    scores = (-math.inf if score == "none found" else score for score in document["top_scores"])
+    return System(
+        name=str(document["name"]),
+        ranks=tuple(tuple(map(int, ranks)) for ranks in document["ranks"]),
+        top_scores=tuple(None if score is None else float(score) for score in scores),
+        errors=dict(document["errors"]),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- running
+
+
+def evaluate_retrieval(
+    dataset: str,
+    examples: Iterable[Example],
+    retrievers: Mapping[str, Retriever],
+    ks: Sequence[int] = (2, 4, 8),
+    *,
+    parents: Parents | None = None,
+    batch: int = 64,
+    progress: Progress | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    data: Mapping[str, str] | None = None,
+    commit: str | None = None,
+) -> Run:
+    """Search every question with every retriever and keep where the gold came out.
+
+    With `parents` (chunk id -> id of the whole; ids that it does not hold stand for themselves) chunks are folded into their
+    parents: the first chunk gives the parent's place. Hits that came with the examples are judged as the system "given".
+    """
+    examples = list(examples)
+    cutoffs = _checked_ks(ks)
+    ids = [example.question.question_id for example in examples]
+    if not examples:
+        raise InputError("there are no questions to evaluate", hint="check the questions file")
+    if len(set(ids)) < len(ids):
+        twice = next(one for at, one in enumerate(ids) if one in ids[:at])
+        raise InputError(f"question id {twice!r} occurs twice", hint="give each question its own id")
+    if batch < 1:
+        raise InputError(f"batch is {batch}, expected at least 1")
+    given = all(example.hits is not None for example in examples)
+    if GIVEN in retrievers and given:
+        raise InputError(f"the name {GIVEN!r} is taken by the hits that came with the examples", hint="choose another name")
+    if not retrievers and not given:
+        raise InputError("there is nothing to evaluate: no retriever, and not every example has hits")
+
+    run = Run(
+        dataset=dataset,
+        ks=cutoffs,
+        question_ids=tuple(ids),
+        kinds=tuple(example.gold.kind for example in examples),
+        gold=tuple(len(set(example.gold.doc_ids)) for example in examples),
+        systems=(),
+        seed=seed,
+        settings={"batch": batch, "folded": parents is not None, **(settings or {})},
+        data=dict(data or {}),
+        packages=package_versions(),
+        commit=commit if commit is not None else source_commit(),
+    )
+    systems: list[System] = []
+    timings: dict[str, float] = {}
+    fold = _folding(parents)
+    if given:
+        found = [_fold(example.hits or (), fold) for example in examples]
+        systems.append(_system(GIVEN, examples, found, {}, run.depth))
+    for name, retriever in retrievers.items():
+        search = _Search(retriever, run.depth, fold, deepen=parents is not None)
+        started = time.perf_counter()
+        results = list(search.all(name, examples, batch, progress))
+        timings[name] = time.perf_counter() - started
+        systems.append(_system(name, examples, results, search.errors, run.depth))
+    return replace(run, systems=tuple(systems), timings=timings)
+
+
+def _checked_ks(ks: Sequence[int]) -> tuple[int, ...]:
+    if not ks or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in ks):
+        raise InputError(f"k is {list(ks)}, expected whole numbers of at least 1", hint="for example --k 2,4,8")
+    return tuple(sorted(set(ks)))
+
+
+def _folding(parents: Parents | None) -> Callable[[DocId], DocId]:
+    if parents is None:
+        return lambda doc_id: doc_id
+    if callable(parents):
+        return parents
+    return lambda doc_id: parents.get(doc_id, doc_id)
+
+
+def _fold(hits: Sequence[Hit], fold: Callable[[DocId], DocId]) -> tuple[Hit, ...]:
+    first: dict[DocId, Hit] = {}
+    for hit in hits:
+        parent = fold(hit.doc_id)
+        first.setdefault(parent, hit if parent == hit.doc_id else replace(hit, doc_id=parent))
+    return tuple(first.values())
+
+
+class _Search:
+    """One retriever's way through the questions: in batches, alone where a batch fails, deeper where chunks fold together."""
+
+    def __init__(self, retriever: Retriever, depth: int, fold: Callable[[DocId], DocId], *, deepen: bool) -> None:
+        self.retriever, self.depth, self.fold, self.deepen = retriever, depth, fold, deepen
+        self.errors: dict[str, str] = {}
+
+    def all(
+        self, name: str, examples: Sequence[Example], batch: int, progress: Progress | None
+    ) -> Iterator[tuple[Hit, ...] | None]:
+        for start in range(0, len(examples), batch):
+            questions = [example.question for example in examples[start : start + batch]]
+            try:
+                yield from self._folded([question.text for question in questions])
+            except Exception:  # noqa: BLE001 - a retriever may raise anything; alone, each question shows whose fault it is
+                yield from map(self._alone, questions)
+            if progress is not None:
+                progress(name, min(start + batch, len(examples)), len(examples))
+
+    def _alone(self, question: Question) -> tuple[Hit, ...] | None:
+        try:
+            return self._folded([question.text])[0]
+        except Exception as error:  # noqa: BLE001 - recorded, not fatal
+            self.errors[question.question_id] = f"{type(error).__name__}: {error}"
+            return None
+
+    def _folded(self, texts: Sequence[str]) -> list[tuple[Hit, ...]]:
+        asked = self.depth
+        found = self._search(texts, asked)
+        folded = [_fold(hits, self.fold) for hits in found]
+        short = [at for at, hits in enumerate(found) if len(hits) >= asked and len(folded[at]) < self.depth]
+        while self.deepen and short and asked < self.depth * _DEEPEST_LOOK:
+            asked *= 2
+            deeper = self._search([texts[at] for at in short], asked)
+            folded = [*folded]
+            for at, hits in zip(short, deeper):
+                folded[at] = _fold(hits, self.fold)
+            short = [at for at, hits in zip(short, deeper) if len(hits) >= asked and len(folded[at]) < self.depth]
+        return folded
+
+    def _search(self, texts: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
+        found = self.retriever.search(texts, k=k)
+        if len(found) != len(texts):
+            raise InputError(f"the retriever gave {len(found)} results for {len(texts)} questions")
+        return found
+
+
+def _system(
+    name: str,
+    examples: Sequence[Example],
+    results: Sequence[tuple[Hit, ...] | None],
+    errors: Mapping[str, str],
+    depth: int,
+) -> System:
+    ranked = [[hit.doc_id for hit in hits or ()] for hits in results]
+    judged = judge(ranked, [example.gold.doc_ids for example in examples], depth=depth)
+    ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in judged.relevance)
+    return System(name, ranks, tuple(map(_top_score, results)), dict(errors))
+
+
+def _top_score(hits: tuple[Hit, ...] | None) -> float | None:
+    if hits is None:
+        return None
+    if not hits:
+        return -math.inf
+    score = hits[0].score
+    return float(score) if score is not None and math.isfinite(score) else None
+
+
+def source_commit(package: Path | None = None) -> str | None:
+    """The commit of the checkout that this package runs from; None for an installed wheel. Read from git's own files."""
+    root = (package or Path(__file__)).resolve().parent
+    for folder in (root, *root.parents):
+        if (folder / "pyproject.toml").is_file():
+            return _head(folder / ".git")
+    return None
+
+
+def _head(git: Path) -> str | None:
+    try:
+        if git.is_file():  # a worktree: the file names the real folder
+            git = (git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        common = git / "commondir"
+        home = (git / common.read_text(encoding="utf-8").strip()).resolve() if common.is_file() else git
+        name = head.removeprefix("ref: ")
+        if (home / name).is_file():
+            return (home / name).read_text(encoding="utf-8").strip()
+        packed = (home / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(" " + name)), None)
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,236 @@
+"""Tables that read the same in a terminal, in Markdown and in HTML.
+
+Figures have three decimals, what is not defined is `--`, an interval stands in brackets behind its figure, and a difference
+carries its sign. Cells may hold text from data sets and file names: every rendering escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from suffice.errors import InputError
+from suffice.evaluate.compare import Difference, Interval, compare, interval
+from suffice.evaluate.metrics import ranking_metric, score
+from suffice.evaluate.papers import Published
+from suffice.evaluate.runs import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+__all__ = [
+    "UNDEFINED",
+    "Cell",
+    "Signed",
+    "Table",
+    "comparison_table",
+    "kind_table",
+    "paper_tables",
+    "printed",
+    "retrieval_table",
+]
+
+UNDEFINED = "--"
+DEFAULT_METRICS = ("recall", "complete", "ndcg", "mrr")
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A difference: printed with its sign."""
+
+    value: float | None
+
+
+Cell = str | int | float | Interval | Difference | Signed | None
+
+
+def printed(cell: Cell) -> str:
+    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], --."""
+    match cell:
+        case None | Interval(value=None) | Difference(value=None) | Signed(value=None):
+            return UNDEFINED
+        case Interval(value=value, low=low, high=high):
+            return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.2f}, {high:.2f}]"
+        case Difference(value=value, low=low, high=high):
+            return f"{value:+.3f}" if low is None or high is None else f"{value:+.3f} [{low:+.2f}, {high:+.2f}]"
+        case Signed(value=value):
+            return f"{value:+.3f}".replace("-0.000", "+0.000")
+        case bool() | str():
+            return str(cell)
+        case int():
+            return f"{cell:,}"
+        case float():
+            return UNDEFINED if cell != cell else f"{cell:.3f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, named columns, rows of cells, and a note that says what a reader must know."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for at, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InputError(f"row {at} of table {self.title!r} has {len(row)} cells for {len(self.columns)} columns")
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows as they are printed."""
+        return [[printed(cell) for cell in row] for row in self.rows]
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold figures, and stand to the right."""
+        return [bool(self.rows) and not any(isinstance(row[at], str) for row in self.rows) for at, _ in enumerate(self.columns)]
+
+    def to_rich(self) -> RichTable:
+        """For the terminal."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(title=Text(self.title), title_justify="left", caption=Text(self.note), caption_justify="left")
+        for name, right in zip(self.columns, self.numeric):
+            # "recall (paper)" on two lines: the heading must not be what makes a table of figures too wide.
+            table.add_column(Text(name.replace(" (", "\n(")), justify="right" if right else "left", no_wrap=right)
+        for row in self.texts:
+            table.add_row(*map(Text, row))
+        return table
+
+    def to_markdown(self) -> str:
+        """For a document; the title is not part of it, headings are the document's own."""
+
+        def line(cells: Sequence[str]) -> str:
+            return "| " + " | ".join(" ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split()) for cell in cells) + " |"
+
+        rule = "| " + " | ".join("---:" if right else "---" for right in self.numeric) + " |"
+        lines = [line(self.columns), rule, *map(line, self.texts)]
+        return "\n".join(lines + (["", self.note] if self.note else [])) + "\n"
+
+    def to_html(self) -> str:
+        """For a page: a `figure` with caption and table; figures carry the class `n`."""
+        css = [' class="n"' if right else "" for right in self.numeric]
+        head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(self.columns, css))
+        body = "\n".join(
+            "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for text, kind in zip(row, css)) + "</tr>" for row in self.texts
+        )
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return (
+            f"<figure><figcaption>{escape(self.title)}</figcaption>\n<div><table>\n<thead><tr>{head}</tr></thead>\n"
+            f"<tbody>\n{body}\n</tbody>\n</table></div>{note}</figure>\n"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as JSON values: figures unrounded, intervals as objects."""
+        return [{name: _json(cell) for name, cell in zip(self.columns, row)} for row in self.rows]
+
+
+def _json(cell: Cell) -> Any:
+    match cell:
+        case Interval(value=value, low=low, high=high):
+            return {"value": value, "low": low, "high": high}
+        case Difference(value=value, low=low, high=high, p=p):
+            return {"value": value, "low": low, "high": high, "p": p}
+        case Signed(value=value):
+            return value
+        case _:
+            return cell
+
+
+# ------------------------------------------------------------------------------------------ tables of a run
+
+
+def retrieval_table(
+    run: Run,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    ks: Sequence[int] | None = None,
+    paper: Published | None = None,
+    intervals: bool = False,
+    title: str = "",
+) -> Table:
+    """One row for each system and k, one column for each metric; with a paper's table, its figure and the difference beside.
+
+    Metrics are named without their k. One without a cutoff (null_rejection) stands in every row of its system.
+    """
+    columns = ["retriever", "k"]
+    if paper and len(metrics) == 1:
+        columns += ["measured", "paper", "difference"]
+    else:
+        for name in metrics:
+            columns += [name, f"{name} (paper)", f"{name} (diff)"] if paper else [name]
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        judged = run.judged(system)
+        for k in ks or run.ks:
+            cells: list[Cell] = [system, k]
+            for name in metrics:
+                metric = f"{name}@{k}" if ranking_metric(name).metric.at == "k" else name
+                figure = interval(judged, metric, seed=run.seed) if intervals else Interval(score(judged, metric))
+                cells.append(figure)
+                if paper:
+                    published = paper.get(system, metric)
+                    cells += [published, _above(figure.value, published)]
+            rows.append(tuple(cells))
+    described = title or (f"{run.dataset}: {paper.paper}, {paper.table}" if paper else f"Retrieval on {run.dataset}")
+    return Table(described, tuple(columns), tuple(rows), _note(run, intervals))
+
+
+def paper_tables(run: Run, paper: Published, *, intervals: bool = True) -> list[Table]:
+    """A narrow table for each metric that the paper reports: measured, paper, difference, at the cutoffs both have."""
+    tables = []
+    published = list(dict.fromkeys(metric for row in paper.figures.values() for metric in row))
+    for name in dict.fromkeys(metric.partition("@")[0] for metric in published):
+        ks = [k for k in run.ks if f"{name}@{k}" in published] or (run.ks[:1] if name in published else [])
+        if ks:
+            title = f"{name} on {run.dataset}, beside {paper.paper}, {paper.table}"
+            tables.append(retrieval_table(run, [name], ks=ks, paper=paper, intervals=intervals, title=title))
+    return tables
+
+
+def kind_table(run: Run, metric: str, *, intervals: bool = False) -> Table:
+    """One row for each system, one column for each kind of question: where a system is weak."""
+    kinds = sorted({kind for kind in run.kinds if kind})
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        parts = [run.judged(system, kind=kind) for kind in kinds]
+        cells = (interval(part, metric, seed=run.seed) if intervals else score(part, metric) for part in parts)
+        rows.append((system, *cells))
+    counts = [sum(one == kind for one in run.kinds) for kind in kinds]
+    columns = ("retriever", *(f"{kind} (n={n:,})" for kind, n in zip(kinds, counts)))
+    return Table(f"{metric} by kind of question on {run.dataset}", columns, tuple(rows), _note(run, intervals))
+
+
+def comparison_table(run: Run, metric: str, *, against: str | None = None) -> Table:
+    """Each system against one of them (the first by default), paired over questions."""
+    base = against or run.names[0]
+    reference = run.judged(base)
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        if system != base:
+            found = compare(run.judged(system), reference, metric, seed=run.seed)
+            rows.append((system, found, found.p))
+    note = "Difference with 95 % interval and two-sided p, paired bootstrap over questions, 1,000 resamples."
+    return Table(f"{metric} against {base} on {run.dataset}", ("retriever", "difference", "p"), tuple(rows), note)
+
+
+def _above(measured: float | None, published: float | None) -> Signed:
+    return Signed(None if measured is None or published is None else measured - published)
+
+
+def _note(run: Run, intervals: bool) -> str:
+    nulls = sum(not gold for gold in run.gold)
+    parts = [f"n = {len(run.gold) - nulls:,} questions" + (f" and {nulls:,} null questions" if nulls else "") + "."]
+    if intervals:
+        parts.append("In brackets: 95 % bootstrap interval over questions.")
+    parts += [
+        f"{system.name}: {len(system.errors):,} of {len(run.gold):,} questions failed and count as nothing found."
+        for system in run.systems
+        if system.errors
+    ]
+    return " ".join(parts)
