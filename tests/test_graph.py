@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from suffice.errors import InputError
+from suffice.retrieve.corpus import UNDATED, Corpus
+from suffice.retrieve.graph import Codes, DocumentGraph, GraphSignal
+from suffice.types import Document
+
+DOCUMENTS = (
+    Document(
+        "ftx-verge", "", source="The Verge", category="business", published_at=date(2023, 10, 1), entities=("FTX", "Bankman")
+    ),
+    Document(
+        "ftx-fortune", "", source="Fortune", category="business", published_at=date(2023, 10, 8), entities=("FTX", "Bankman")
+    ),
+    Document("ftx-late", "", source="Fortune", category="law", published_at=date(2023, 11, 1), entities=("FTX",)),
+    Document("messi", "", source="Sporting News", category="sports", published_at=date(2024, 6, 1), entities=("Messi",)),
+    Document("bare", ""),
+)
+
+
+@pytest.fixture(scope="module")
+def graph() -> DocumentGraph:
+    return DocumentGraph(Corpus(DOCUMENTS))
+
+
+def seeded(*positions: int) -> np.ndarray:
+    scores = np.zeros((1, len(DOCUMENTS)), dtype=np.float32)
+    scores[0, list(positions)] = 1.0
+    return scores
+
+
+def test_edge_weights_are_those_of_the_paper(graph: DocumentGraph) -> None:
+    support = graph.propagate(seeded(0))[0]
+    two_entities_category_week = 2 * 1.00 + 0.20 + 0.10
+    entity_and_no_more = 1.00  # 31 days apart, other source, other category
+    np.testing.assert_allclose(support, [0, two_entities_category_week, entity_and_no_more, 0, 0], atol=1e-6)
+
+
+def test_within_thirty_days_weighs_less_than_within_a_week(graph: DocumentGraph) -> None:
+    support = graph.propagate(seeded(1))[0]
+    np.testing.assert_allclose(support[2], 1.00 + 0.15 + 0.04, atol=1e-6)  # entity, source, 24 days
+
+
+def test_a_seed_does_not_support_itself_and_an_isolated_one_supports_nobody(graph: DocumentGraph) -> None:
+    assert not graph.propagate(seeded(3)).any()
+    assert not graph.propagate(seeded(4)).any()
+
+
+def test_only_the_strongest_seeds_travel(graph: DocumentGraph) -> None:
+    scores = np.array([[0.9, 0.0, 0.5, 0.0, 0.0]], dtype=np.float32)
+    np.testing.assert_array_equal(graph.propagate(scores, seeds=1), graph.propagate(seeded(0)) * np.float32(0.9))
+
+
+def test_sparse_and_dense_seeds_give_the_same(graph: DocumentGraph) -> None:
+    scores = np.random.default_rng(0).random((6, 5)).astype(np.float32)
+    np.testing.assert_array_equal(graph.propagate(sparse.csr_matrix(scores), seeds=2), graph.propagate(scores, seeds=2))
+
+
+def test_a_row_without_a_positive_score_gives_zeros(graph: DocumentGraph) -> None:
+    scores = np.array([[0, 0, 0, 0, 0], [-1, -2, 0, 0, 0]], dtype=np.float32)
+    assert not graph.propagate(scores).any()
+    assert not graph.pagerank(scores).any()
+
+
+def test_density_of_a_pair_is_its_edge_and_of_less_than_a_pair_nothing(graph: DocumentGraph) -> None:
+    density = graph.density([[0, 1, -1], [0, 1, 2], [3, -1, -1], [-1, -1, -1]])
+    np.testing.assert_allclose(density, [2.30, (2.30 + 1.00 + 1.19) / 3, 0, 0], atol=1e-9)
+
+
+def test_density_of_no_sets_is_no_numbers(graph: DocumentGraph) -> None:
+    assert graph.density(np.empty((0, 4), dtype=int)).shape == (0,)
+    assert graph.density(np.empty((3, 0), dtype=int)).tolist() == [0, 0, 0]
+
+
+def test_pagerank_rows_sum_to_one_and_favour_the_seed(graph: DocumentGraph) -> None:
+    ranks = graph.pagerank(seeded(0))[0]
+    assert ranks.sum() == pytest.approx(1.0, abs=1e-5)
+    assert ranks.argmax() == 0
+    assert ranks[3] == ranks[4] == 0
+
+
+def test_columns_and_documents_make_the_same_graph(graph: DocumentGraph) -> None:
+    corpus = Corpus(DOCUMENTS)
+    columns = DocumentGraph.from_columns(
+        sources=Codes(np.array([0, 1, 1, 2, -1], np.int32), 3),
+        categories=Codes(np.array([0, 0, 1, 2, -1], np.int32), 3),
+        days=corpus.days,
+        entities=corpus.column("entities").incidence,
+    )
+    np.testing.assert_array_equal(columns.degrees(), graph.degrees())
+
+
+def test_an_empty_corpus_has_an_empty_graph() -> None:
+    empty = DocumentGraph(Corpus([]))
+    assert empty.propagate(np.zeros((2, 0), np.float32)).shape == (2, 0)
+    assert empty.density([[-1, -1]]).tolist() == [0.0]
+    assert len(empty) == 0
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [np.full((1, 5), np.nan), np.array([[np.inf, 0, 0, 0, 0]]), np.zeros((1, 4)), np.zeros(5)],
+    ids=["nan", "infinite", "other length", "one dimension"],
+)
+def test_scores_that_do_not_fit_are_refused(graph: DocumentGraph, scores: np.ndarray) -> None:
+    with pytest.raises(InputError):
+        graph.propagate(scores)
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [[[0, 5]], [[-2, 0]], [[1, 1]], [0, 1], [[0, 1], [2]], [[0.5, 1.0]]],
+    ids=["past the end", "below -1", "twice", "flat", "ragged", "fractions"],
+)
+def test_positions_that_do_not_fit_are_refused(graph: DocumentGraph, positions: list[list[int]]) -> None:
+    with pytest.raises(InputError):
+        graph.density(positions)
+
+
+def test_bad_settings_are_refused(graph: DocumentGraph) -> None:
+    with pytest.raises(InputError, match="seeds"):
+        graph.propagate(seeded(0), seeds=0)
+    with pytest.raises(InputError, match="damping"):
+        graph.pagerank(seeded(0), damping=1.0)
+    with pytest.raises(InputError, match="method"):
+        GraphSignal(graph, Fixed(), method="guess")  # type: ignore[arg-type]
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    days, entities = np.array([UNDATED], np.int32), sparse.csr_matrix((1, 1))
+    good, long, high = (Codes(np.array(codes, np.int32), 1) for codes in ([0], [0, 0], [7]))
+    with pytest.raises(InputError, match="lengths"):
+        DocumentGraph.from_columns(sources=good, categories=long, days=days, entities=entities)
+    with pytest.raises(InputError, match="codes"):
+        DocumentGraph.from_columns(sources=good, categories=high, days=days, entities=entities)
+
+
+class Fixed:
+    name = "fixed"
+
+    def scores(self, questions: list[str]) -> np.ndarray:
+        return np.repeat(seeded(0), len(questions), axis=0)
+
+
+def test_the_signal_spreads_what_its_seeds_found(graph: DocumentGraph) -> None:
+    signal = GraphSignal(graph, Fixed())
+    assert signal.name == "graph"
+    np.testing.assert_array_equal(signal.scores(["a", "b"]), graph.propagate(np.repeat(seeded(0), 2, axis=0)))
+    walked = GraphSignal(graph, Fixed(), method="pagerank").scores(["a"])
+    np.testing.assert_array_equal(walked, graph.pagerank(seeded(0)))
+
+
+def test_many_rows_in_blocks_equal_one_row_at_a_time(graph: DocumentGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = np.random.default_rng(1).random((9, 5)).astype(np.float32)
+    sets = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
+    whole, dense = graph.propagate(scores), graph.density(sets)
+    monkeypatch.setattr("suffice.retrieve.graph._BLOCK_CELLS", 10)
+    np.testing.assert_array_equal(graph.propagate(scores), whole)
+    np.testing.assert_array_equal(graph.density(sets), dense)
