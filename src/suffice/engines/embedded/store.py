@@ -1,0 +1,350 @@
+"""The door of the embedded store: one writer at a time, any number of readers in any number of processes.
+
+with EmbeddedStore("folder") as store:
+    store.put(documents)
+    with store.pinned():                    # every read of the block sees one generation
+        hits = store.search_text(["who?"], k=10)
+        documents = store.get([hit.doc_id for hit in hits[0]])
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from suffice.engines.embedded.lock import writer_lock
+from suffice.engines.embedded.snapshot import Snapshot
+from suffice.engines.embedded.truth import State, Truth, sqlite_errors
+from suffice.engines.embedded.vectors import Records, open_records
+from suffice.engines.embedded.words import DamagedIndexError, WordReader
+from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
+from suffice.errors import EngineError, InputError
+from suffice.ports import STORES
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.stored import encodable, paired, storable, stored_vectors
+from suffice.types import DocId, Document, Field, Filter, Hit
+
+__all__ = ["EmbeddedStore"]
+
+TRUTH = "truth.sqlite"
+TRIES = 20
+BATCH_CHARACTERS = 32_000_000  # a batch of long documents ends before its count, so that memory stays bounded
+IDLE = 8  # connections kept open for the next readers
+
+Progress = Callable[[Sequence[DocId]], None]
+Encode = Callable[[Sequence[str]], Any]
+
+
+class _MovedError(Exception):
+    """The store went on while a snapshot was being taken; take another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """A look at the text index that serves the generations from `first` to `last`, both included."""
+
+    text: int
+    first: int
+    last: int
+    searcher: tantivy.Searcher
+
+
+class EmbeddedStore:
+    """The Store port in one folder. `batch` documents at most become one generation; a longer `put` makes several.
+
+    Of documents with the same id in one `put` the last is kept, at the place of the first.
+    """
+
+    def __init__(self, path: Path | str, *, batch: int = 10_000, wait_s: float = 30.0) -> None:
+        self.path = Path(path)
+        if batch < 1:
+            raise InputError(f"batch is {batch}, expected at least 1")
+        self._batch, self._wait_s = batch, wait_s
+        self._file = self.path / TRUTH
+        self._guard = threading.Lock()
+        self._local = threading.local()
+        self._frozen = self._file.exists() and not os.access(self.path, os.W_OK)
+        self._mirror: tempfile.TemporaryDirectory[str] | None = None
+        if not self._file.exists():
+            self._create()
+        self._watch = self._connect()
+        self._idle: list[Truth] = []
+        self._reader: tuple[int, WordReader] | None = None
+        self._looked: _Looked | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            for truth in (*self._idle, self._watch):
+                truth.close()
+            self._idle, self._reader, self._looked = [], None, None
+        if self._mirror:
+            self._mirror.cleanup()
+
+    def __enter__(self) -> EmbeddedStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def generation(self) -> int:
+        with self._reading() as snapshot:
+            return snapshot.generation
+
+    def __len__(self) -> int:
+        with self._reading() as snapshot:
+            return len(snapshot)
+
+    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
+        with self._reading() as snapshot:
+            return snapshot.get(doc_ids)
+
+    def documents(self) -> Iterator[Document]:
+        with self._reading() as snapshot:
+            yield from snapshot.documents()
+
+    def search_text(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        for _ in range(2):
+            try:
+                with self._reading() as snapshot:
+                    return snapshot.search_text(questions, k=k, filters=filters)
+            except DamagedIndexError:
+                self._repair()
+        raise EngineError(f"the text index of {self.path} was damaged and made anew", hint="search again", retryable=True)
+
+    def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
+        with self._reading() as snapshot:
+            return snapshot.search_vectors(vectors, k=k, filters=filters)
+
+    def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
+        with self._reading() as snapshot:
+            return snapshot.lookup(field, values)
+
+    def values(self, field: Field) -> dict[str, int]:
+        with self._reading() as snapshot:
+            return snapshot.values(field)
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Inside the block every read of this thread sees one generation, whatever others write, and this thread too."""
+        if getattr(self._local, "snapshot", None) is not None:
+            yield
+            return
+        with self.snapshot() as snapshot:
+            self._local.snapshot = snapshot
+            try:
+                yield
+            finally:
+                self._local.snapshot = None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Snapshot]:
+        pinned: Snapshot | None = getattr(self._local, "snapshot", None)
+        if pinned is not None:
+            yield pinned
+        else:
+            with self.snapshot() as snapshot:
+                yield snapshot
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The store at the last published generation. Let go soon: SQLite's log grows while anybody looks back."""
+        truth = self._borrow()
+        try:
+            with sqlite_errors(self._file):
+                for attempt in range(TRIES):
+                    with truth.reading() as state:
+                        try:
+                            searcher, records = self._text_at(state), self._records_at(state)
+                        except (_MovedError, DamagedIndexError, FileNotFoundError) as error:
+                            trouble: Exception = error
+                        else:
+                            yield Snapshot(truth, state, searcher, records)
+                            return
+                    if isinstance(trouble, DamagedIndexError) and attempt > 0:
+                        self._repair()
+        finally:
+            self._give_back(truth)
+        raise EngineError(f"{self.path}: no consistent look after {TRIES} tries: {trouble}", hint="try again", retryable=True)
+
+    def _text_at(self, state: State) -> tantivy.Searcher | None:
+        if not state.text:
+            return None
+        with self._guard:
+            looked = self._looked
+            if looked and looked.text == state.text and looked.first <= state.generation <= looked.last:
+                return looked.searcher
+            if not self._reader or self._reader[0] != state.text:
+                self._reader = state.text, WordReader(self._readable(text_folder(self.path, state.text)))
+            searcher = self._reader[1].searcher()
+            now = self._watch.state()
+            # The index was loaded after the truth, so it holds this generation's rows, unless it has forgotten some since:
+            # the writer may be one generation beyond the published one, and forgets what died GRACE before that.
+            oldest = now.generation + 1 - GRACE
+            if now.text != state.text or oldest > state.generation:
+                raise _MovedError("the text index went on")
+            if searcher.num_docs < state.documents:
+                self._reader = None
+                raise DamagedIndexError(f"the text index holds {searcher.num_docs} of {state.documents} documents")
+            self._looked = _Looked(state.text, oldest, state.generation, searcher)
+            return searcher
+
+    def _records_at(self, state: State) -> Records | None:
+        if not state.slots:
+            return None
+        return open_records(vector_file(self.path, state.vectors), dimension=state.dimension, slots=state.slots)
+
+    # ---------------------------------------------------------------------------------------------------- writing
+
+    def put(
+        self,
+        documents: Iterable[Document],
+        vectors: Any = None,
+        *,
+        encode: Encode | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add or replace documents, batch by batch; a batch is durable and visible when `progress` is told its ids.
+
+        Documents may be millions: only one batch is in memory. `encode` makes the vectors of a batch from its texts, where they
+        are not given as an array. An error in the middle leaves the batches before it stored. Returns how many were taken in.
+        """
+        count = 0
+        with self._writing() as (writer, truth):
+            dimension = truth.state().dimension or None
+            documents, halves = paired(documents, vectors, dimension=dimension)
+            for batch in self._batches(documents):
+                last = {document.doc_id: (document, at) for at, document in enumerate(batch, count)}
+                kept = [document for document, _ in last.values()]
+                part = None if halves is None else halves[[at for _, at in last.values()]]
+                if encode is not None and part is None:
+                    made = encode([searchable(document) for document in kept])
+                    part = stored_vectors(made, documents=len(kept), dimension=truth.state().dimension or None)
+                writer.put(kept, part)
+                count += len(batch)
+                if progress is not None:
+                    progress(list(last))
+            writer.tidy()
+        return count
+
+    def delete(self, doc_ids: Iterable[DocId]) -> int:
+        if isinstance(doc_ids, str):
+            raise InputError("expected ids, found one text", hint=f"write [{doc_ids!r}]")
+        wanted = [one for one in dict.fromkeys(doc_ids) if isinstance(one, str) and encodable(one)]
+        with self._writing() as (writer, _):
+            gone = writer.delete(wanted)
+            writer.tidy()
+        return gone
+
+    def compact(self) -> None:
+        """Drop at once what deleted and replaced documents still occupy in the indexes."""
+        with self._writing() as (writer, _):
+            writer.tidy(litter=0)
+
+    def _batches(self, documents: Iterable[Document]) -> Iterator[list[Document]]:
+        batch: list[Document] = []
+        characters = 0
+        for document in documents:
+            document = storable(document)
+            batch.append(document)
+            characters += len(document.text)
+            if len(batch) >= self._batch or characters >= BATCH_CHARACTERS:
+                yield batch
+                batch, characters = [], 0
+        if batch:
+            yield batch
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[Writer, Truth]]:
+        with self._locked(), sqlite_errors(self._file):
+            truth = self._connect()
+            try:
+                writer = Writer(self.path, truth)
+                try:
+                    yield writer, truth
+                finally:
+                    writer.close()
+            except DamagedIndexError as error:
+                raise EngineError(
+                    f"the text index of {self.path} failed: {error}", hint="see that the disk has room; the next write mends it"
+                ) from error
+            finally:
+                truth.close()
+
+    def _repair(self) -> None:
+        """Make the text index anew from the truth, unless somebody else just did."""
+        with self._writing() as (writer, truth):
+            state = truth.state()
+            try:
+                held = WordReader(text_folder(self.path, state.text)).searcher().num_docs if state.text else 0
+            except DamagedIndexError:
+                held = -1
+            if held < state.documents or (self._looked and self._looked.text == state.text):
+                writer.rebuild_words()
+        with self._guard:
+            self._reader = self._looked = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self._frozen:
+            raise EngineError(f"{self.path} cannot be written", hint="check the folder's permissions")
+        with writer_lock(self.path, wait_s=self._wait_s):
+            yield
+
+    # ------------------------------------------------------------------------------------------------ connections
+
+    def _create(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is a file, expected a folder", hint="give the path of the library's folder")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"{self.path} cannot be made: {error}", hint="check the folder's permissions") from error
+        with self._locked():
+            Truth(self._file, create=True).close()
+
+    def _connect(self) -> Truth:
+        return Truth(self._file, frozen=self._frozen)
+
+    def _borrow(self) -> Truth:
+        with self._guard:
+            if self._closed:
+                raise EngineError(f"the store {self.path} is closed", hint="open it again")
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, truth: Truth) -> None:
+        with self._guard:
+            if not self._closed and len(self._idle) < IDLE:
+                self._idle.append(truth)
+                return
+        truth.close()
+
+    def _readable(self, folder: Path) -> Path:
+        """The folder, or where it cannot be written (tantivy locks even to read) a mirror of links to its files."""
+        if not self._frozen:
+            return folder
+        self._mirror = self._mirror or tempfile.TemporaryDirectory(prefix="suffice-")
+        mirror = Path(self._mirror.name)
+        for file in folder.resolve().iterdir():
+            if not file.name.endswith(".lock") and not (mirror / file.name).exists():
+                (mirror / file.name).symlink_to(file)
+        return mirror
+
+
+STORES.add("embedded", EmbeddedStore)

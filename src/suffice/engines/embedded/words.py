@@ -1,0 +1,153 @@
+"""The text index of an embedded store: tantivy over our own words, so that every store sees the same ones.
+
+Documents are cut into words by `suffice.text`; tantivy only splits at spaces. It keeps no text: a hit is a row and a score.
+Two things differ from exact BM25: tantivy rounds document lengths to 256 steps, and counts deleted documents in a word's
+frequency until it has merged them away.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from suffice.errors import SufficeError
+from suffice.retrieve.corpus import searchable, values_of
+from suffice.text import STOP_WORDS, tokens
+from suffice.types import FIELDS, Condition, Document, Filter
+
+__all__ = ["DamagedIndexError", "WordReader", "WordWriter", "matches"]
+
+HEAP_BYTES = 128_000_000
+OKAPI = 2.2  # tantivy multiplies by k1 + 1, Lucene and bm25s do not
+LONGEST = 65_000  # bytes in a word or value; tantivy takes no longer ones
+LARGEST_ROW = 2**63 - 1
+
+Occur, Query = tantivy.Occur, tantivy.Query
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("row", indexed=True, fast=True)
+    builder.add_integer_field("day", indexed=True, fast=True)
+    builder.add_text_field("words", tokenizer_name="whitespace", index_option="freq")
+    for field in FIELDS:
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+SCHEMA = _schema()
+
+
+class DamagedIndexError(Exception):
+    """The index cannot be used. It is derived: the store makes a new one from the truth."""
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    try:
+        yield
+    except SufficeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DamagedIndexError(str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what tantivy throws at a file that ends too early
+            raise
+        raise DamagedIndexError(str(error)) from None
+
+
+class WordReader:
+    """An index as a reader sees it: `searcher` is a frozen look at its last commit."""
+
+    def __init__(self, folder: Path) -> None:
+        with _damage():
+            self._index = tantivy.Index.open(str(folder))
+            self._index.config_reader("manual")
+
+    def searcher(self) -> tantivy.Searcher:
+        with _damage():
+            self._index.reload()
+            return self._index.searcher()
+
+
+def matches(searcher: tantivy.Searcher, question: str, limit: int, filter: Filter | None) -> list[tuple[float, int]]:
+    """Scores and rows of the documents that share words with the question and pass the filter, best first."""
+    words = [word for word in dict.fromkeys(tokens(question)) if word not in STOP_WORDS and len(word) <= LONGEST // 4]
+    if not words:
+        return []
+    with _damage():
+        query = Query.boolean_query(
+            [(Occur.Should, Query.term_query(SCHEMA, "words", word, index_option="freq")) for word in words]
+        )
+        if filter:
+            # A constant score of nothing: passing a filter must not raise a document.
+            passing = Query.const_score_query(Query.boolean_query([_clause(one) for one in filter.conditions]), 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, passing)])
+        hits = searcher.search(query, limit, count=False).hits
+        rows = searcher.fast_field_values("row", [address for _, address in hits])
+    return [(round(score / OKAPI, 5), int(row or 0)) for (score, _), row in zip(hits, rows)]
+
+
+def _clause(condition: Condition) -> tuple[tantivy.Occur, tantivy.Query]:
+    if condition.operator in ("$gte", "$lte"):
+        day = date.fromisoformat(condition.values[0]).toordinal()
+        low, high = (day, None) if condition.operator == "$gte" else (None, day)
+        return Occur.Must, Query.range_query(SCHEMA, "day", tantivy.FieldType.Integer, low, high)
+    listed = Query.term_set_query(SCHEMA, condition.field, list(condition.values))
+    if condition.operator == "$in":
+        return Occur.Must, listed
+    return Occur.Must, Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, listed)])
+
+
+class WordWriter:
+    """An index as its one writer sees it: nothing is visible before `commit`."""
+
+    def __init__(self, folder: Path, *, fresh: bool = False) -> None:
+        if fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _damage():
+            self._writer = tantivy.Index(SCHEMA, str(folder)).writer(HEAP_BYTES, 1)
+
+    def add(self, rows: Iterable[tuple[int, Document]]) -> None:
+        with _damage():
+            for row, document in rows:
+                self._writer.add_document(tantivy.Document.from_dict(_fields(row, document), SCHEMA))
+
+    def forget(self, rows: Iterable[int]) -> None:
+        with _damage():
+            for row in rows:
+                self._writer.delete_documents_by_term("row", row)
+
+    def forget_from(self, row: int) -> None:
+        """Forget every document from this row on: what a crashed writer left before its truth was committed."""
+        with _damage():
+            beyond = Query.range_query(SCHEMA, "row", tantivy.FieldType.Unsigned, lower_bound=row, upper_bound=LARGEST_ROW)
+            self._writer.delete_documents_by_query(beyond)
+
+    def commit(self) -> None:
+        with _damage():
+            self._writer.commit()
+
+    def close(self) -> None:
+        """Drop what is not committed and let running merges end."""
+        with _damage():
+            self._writer.rollback()
+            self._writer.wait_merging_threads()
+
+
+def _fields(row: int, document: Document) -> dict[str, Any]:
+    words = [word for word in tokens(searchable(document)) if word not in STOP_WORDS]
+    found: dict[str, Any] = {"row": row, "words": " ".join(words)}
+    for field in FIELDS:
+        if values := values_of(document, field):
+            found[field] = list(dict.fromkeys(values))
+    if document.published_at:
+        found["day"] = document.published_at.toordinal()
+    return found
