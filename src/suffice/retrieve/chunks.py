@@ -11,8 +11,8 @@ from suffice.types import Document
 
 __all__ = ["chunked"]
 
-# What counts towards the size of a chunk: a word, a character of a script without spaces, a mark. The limit on words keeps a text
-# without any space from being one endless word.
+# What counts towards the size of a chunk: a word, a character of a script without spaces, a mark. The limit keeps text without
+# any space from being one endless word.
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _PIECE = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,64}}|[^\w\s]")
 

@@ -154,28 +154,22 @@ class VectorSearch:
 
 
 class DenseProxy:
-    """MAGAF's stand-in for a dense retriever: a fixed blend of two signals, with ties broken by a perturbation.
+    """MAGAF's stand-in for a dense retriever: a blend of lexical and metadata scores, with ties broken by a perturbation.
 
     The perturbation is drawn from a generator seeded with the sha256 of the question, so it is the same in every process. It is
-    at most `perturbation` of the question's best score, and a document that neither signal finds stays unfound.
+    at most `perturbation`, and a document that the blend does not find stays unfound.
     """
 
     name = "dense-proxy"
 
-    def __init__(
-        self, lexical: Signal, metadata: Signal, *, weights: tuple[float, float] = (0.5, 0.5), perturbation: float = 0.001
-    ) -> None:
-        self.lexical, self.metadata, self.weights, self.perturbation = lexical, metadata, weights, perturbation
+    def __init__(self, blend: Signal, *, perturbation: float = 0.001) -> None:
+        self.blend, self.perturbation = blend, perturbation
 
     def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents), from 0 to the sum of the weights plus the perturbation."""
-        blend = np.zeros((), np.float32)
-        for signal, weight in zip((self.lexical, self.metadata), self.weights):
-            part = signal.scores(questions)
-            top = part.max(axis=1, keepdims=True, initial=0)
-            blend = blend + np.float32(weight) * np.divide(part, top, out=np.zeros_like(part), where=top > 0)
-        for question, row in zip(questions, blend):
+        """(questions, documents): the blend's scores, each at most `perturbation` higher."""
+        scores = np.array(self.blend.scores(questions), dtype=np.float32)
+        for question, row in zip(questions, scores):
             seed = int.from_bytes(hashlib.sha256(question.encode("utf-8", "replace")).digest()[:8], "big")
             noise = np.random.default_rng(seed).random(len(row), dtype=np.float32)
             row += np.float32(self.perturbation) * noise * (row > 0)
-        return blend
+        return scores

@@ -18,7 +18,17 @@ from suffice.retrieve.corpus import Corpus, Mask
 from suffice.retrieve.ranking import Ranked, Scores, Signal, blocks, checked, hits_of, masks_of, top_k
 from suffice.types import DocId, Filter, Hit, Part
 
-__all__ = ["FUSIONS", "Fusion", "ListFusion", "SignalRetriever", "convex", "highest", "reciprocal_rank", "weighted_sum"]
+__all__ = [
+    "FUSIONS",
+    "Blend",
+    "Fusion",
+    "ListFusion",
+    "SignalRetriever",
+    "convex",
+    "highest",
+    "reciprocal_rank",
+    "weighted_sum",
+]
 
 # (parts, questions, columns) and one weight a part -> (questions, columns). nan: this part did not find that column.
 Fusion = Callable[[Scores, npt.NDArray[np.float32]], Scores]
@@ -120,9 +130,21 @@ class SignalRetriever:
             return top_k(parts[0], k, masks, above=0.0)
         stacked = np.stack(parts)
         positive = stacked > 0
-        somewhere = positive.any(axis=0)
+        somewhere = np.asarray(positive.any(axis=0))
         fused = self._fuse(np.where(positive, stacked, np.float32(np.nan)), self._weights)
         return top_k(fused, k, somewhere if masks is None else somewhere & masks)
+
+
+class Blend:
+    """Several signals as one: the weighted sum of each divided by its highest score for the question."""
+
+    def __init__(self, signals: Sequence[Signal], *, weights: Sequence[float], name: str = "blend") -> None:
+        self.name, self.signals = name, tuple(signals)
+        _, self._weights = _chosen("sum", weights, len(self.signals))
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        """(questions, documents), from 0 to the sum of the weights; 0 where no signal finds the document."""
+        return weighted_sum(np.stack([signal.scores(questions) for signal in self.signals]), self._weights)
 
 
 class ListFusion:
@@ -150,7 +172,7 @@ class ListFusion:
         for part, found in enumerate(lists):
             for row, hits in enumerate(found):
                 parts[part, row, [columns[row][hit.doc_id] for hit in hits]] = _scores(hits)
-        ranked = top_k(self._fuse(parts, self._weights), k, np.logical_not(np.isnan(parts)).any(axis=0))
+        ranked = top_k(self._fuse(parts, self._weights), k, np.asarray((~np.isnan(parts)).any(axis=0)))
         return [
             self._hits([found[row] for found in lists], list(columns[row]), ranked.positions[row], ranked.scores[row])
             for row in range(len(questions))

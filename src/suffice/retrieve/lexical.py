@@ -114,7 +114,7 @@ class Tfidf:
 
     def scores(self, questions: Sequence[str]) -> Scores:
         """(questions, documents), between 0 and 1; a document that shares no term with the question scores 0."""
-        if self._transform is None:
+        if self._transform is None or not len(questions):  # scikit-learn refuses to transform nothing
             return np.zeros((len(questions), self._weights.shape[1]), np.float32)
         return _product(self._transform(questions), self._weights)
 

@@ -1,0 +1,176 @@
+"""Fusion: several opinions, one ranking, and every hit says whose opinion it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from suffice.errors import InputError
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.hybrid import FUSIONS, Blend, ListFusion, SignalRetriever
+from suffice.types import Condition, Document, Filter, Hit, Part
+
+NAN = np.nan
+CORPUS = Corpus([Document("a", "", source="The Verge"), Document("b", ""), Document("c", ""), Document("d", "")])
+
+
+class Fixed:
+    """A signal with the same scores for every question but the empty one."""
+
+    def __init__(self, name: str, *scores: float) -> None:
+        self.name, self._row = name, np.array(scores, np.float32)
+
+    def scores(self, questions: Sequence[str]) -> np.ndarray:
+        return np.stack([self._row * bool(question) for question in questions]) if questions else np.zeros((0, 4), np.float32)
+
+
+class Listed:
+    """A retriever with fixed hits."""
+
+    def __init__(self, *hits: Hit) -> None:
+        self.hits, self.asked = hits, 0
+
+    def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
+        self.asked = k
+        return [self.hits[:k] if question else () for question in questions]
+
+
+def fused(name: str, parts: list[list[float]], weights: list[float]) -> list[float]:
+    array = np.array(parts, np.float32)[:, None, :]
+    return FUSIONS[name](array, np.array(weights, np.float32))[0].round(5).tolist()
+
+
+def test_the_weighted_sum_divides_each_part_by_its_highest() -> None:
+    assert fused("sum", [[10, 5, NAN], [NAN, 2, 4]], [0.6, 0.4]) == pytest.approx([0.6, 0.5, 0.4])
+
+
+def test_negative_scores_add_nothing_to_a_sum() -> None:
+    assert fused("sum", [[-1, 5, -3]], [1]) == [0, 1, 0]
+    assert fused("sum", [[-1, -2, NAN]], [1]) == [0, 0, 0]
+
+
+def test_the_convex_combination_stretches_what_was_found_to_zero_and_one() -> None:
+    assert fused("convex", [[-0.2, 0.2, 0.0], [NAN, 7, NAN]], [3, 1]) == pytest.approx([0, 1, 0.375])
+
+
+def test_reciprocal_rank_looks_at_order_only() -> None:
+    expected = [1 / 61, 1 / 62 + 1 / 61, 0]
+    assert fused("rrf", [[900, 3, NAN], [NAN, 0.1, NAN]], [1, 1]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_highest_opinion_is_enough() -> None:
+    assert fused("max", [[10, 5, NAN], [NAN, 4, 2]], [1, 0.8]) == pytest.approx([1, 0.8, 0.4])
+
+
+@given(
+    parts=arrays.arrays(
+        np.float32,
+        st.tuples(st.integers(1, 3), st.integers(0, 3), st.integers(0, 6)),
+        elements=st.sampled_from([np.nan]) | st.floats(-100, 100, width=32),
+    )
+)
+@pytest.mark.parametrize("name", FUSIONS)
+def test_every_fusion_is_finite_not_negative_and_leaves_its_input_alone(name: str, parts: np.ndarray) -> None:
+    before = parts.copy()
+    result = FUSIONS[name](parts, np.ones(len(parts), np.float32))
+    assert result.shape == parts.shape[1:]
+    assert np.isfinite(result).all()
+    assert (result >= 0).all()
+    np.testing.assert_array_equal(parts, before)
+
+
+def test_signals_are_fused_and_each_hit_says_which_found_it() -> None:
+    retriever = SignalRetriever(CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4))
+    (hits, nothing) = retriever.search(["when?", ""], k=10)
+    assert [(hit.doc_id, round(hit.score or 0, 5)) for hit in hits] == [("a", 0.6), ("b", 0.5), ("c", 0.4)]
+    assert hits[1].parts == (Part("text", 4), Part("date", 1))
+    assert hits[2].parts == (Part("date", 2),)
+    assert nothing == ()
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_whatever_some_signal_found_is_a_hit_under_every_fusion(fusion: str) -> None:
+    retriever = SignalRetriever(CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], fusion=fusion)
+    assert {hit.doc_id for hit in retriever.search(["q"], k=10)[0]} == {"a", "b", "c"}
+
+
+def test_a_single_signal_keeps_its_scale() -> None:
+    ((hit,),) = SignalRetriever(CORPUS, [Fixed("text", 8, 0, 0, 0)]).search(["q"], k=1)
+    assert hit == Hit("a", 8.0, (Part("text", 8.0),))
+
+
+def test_a_filter_is_a_mask_over_the_corpus() -> None:
+    retriever = SignalRetriever(CORPUS, [Fixed("x", 1, 2, 3, 4), Fixed("y", 4, 3, 2, 1)])
+    verge = Filter((Condition("source", "$in", ("The Verge",)),))
+    filtered, free = retriever.search(["q", "q"], k=4, filters=[verge, None])
+    assert [hit.doc_id for hit in filtered] == ["a"]
+    assert len(free) == 4
+
+
+def test_many_questions_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.retrieve.ranking.BLOCK_BYTES", 64)
+    retriever = SignalRetriever(CORPUS, [Fixed("x", 1, 2, 3, 4), Fixed("y", 4, 3, 2, 1)])
+    found = retriever.search(["q", ""] * 25, k=2)
+    assert [len(hits) for hits in found] == [2, 0] * 25
+
+
+def test_lists_are_fused_by_reciprocal_rank() -> None:
+    text = Listed(Hit("a", 12.0), Hit("b", 9.0))
+    dense = Listed(Hit("b", 0.9, matched=("source: X",)), Hit("c", -0.2))
+    fusion = ListFusion({"bm25": text, "dense": dense})
+    hits, nothing = fusion.search(["q", ""], k=5)
+    assert [hit.doc_id for hit in hits] == ["b", "a", "c"]
+    assert hits[0].score == pytest.approx(1 / 62 + 1 / 61)
+    assert hits[0].parts == (Part("bm25", 9.0), Part("dense", 0.9))
+    assert hits[2].parts == (Part("dense", -0.2),)
+    assert nothing == ()
+    assert text.asked == 100
+
+
+def test_a_list_without_scores_counts_by_its_order() -> None:
+    fusion = ListFusion({"x": Listed(Hit("a"), Hit("b")), "y": Listed(Hit("c", 1.0))}, fusion="convex", weights=(2, 1))
+    assert [hit.doc_id for hit in fusion.search(["q"], k=3)[0]] == ["a", "c", "b"]
+
+
+def test_no_questions_and_no_hits_are_fine() -> None:
+    fusion = ListFusion({"x": Listed(), "y": Listed()})
+    assert fusion.search([], k=3) == []
+    assert fusion.search(["q"], k=3) == [()]
+
+
+def test_a_blend_is_a_signal() -> None:
+    blend = Blend([Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4))
+    np.testing.assert_allclose(blend.scores(["q", ""]), [[0.6, 0.5, 0.4, 0], [0, 0, 0, 0]], atol=1e-6)
+
+
+def test_an_unknown_fusion_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(InputError, match="'rff'") as caught:
+        ListFusion({"x": Listed()}, fusion="rff")
+    assert "'rrf'" in caught.value.hint
+
+
+@pytest.mark.parametrize("weights", [(1,), (1, -1), (1, NAN), (1, 2, 3)])
+def test_weights_must_fit_the_parts(weights: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match="weights are"):
+        SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1), Fixed("y", 1, 1, 1, 1)], weights=weights)
+
+
+def test_nothing_to_fuse_and_two_parts_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="nothing to fuse"):
+        ListFusion({})
+    with pytest.raises(InputError, match="one name"):
+        SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1), Fixed("x", 1, 1, 1, 1)])
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_checked_by_both(k: int) -> None:
+    for retriever in (SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1)]), ListFusion({"x": Listed()})):
+        with pytest.raises(InputError, match="k is"):
+            retriever.search(["q"], k=k)
+    with pytest.raises(InputError, match="k is"):
+        ListFusion({"x": Listed()}, depth=k)

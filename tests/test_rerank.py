@@ -1,0 +1,78 @@
+"""Reranking: the judge's order, whoever found the hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from suffice.errors import InputError, ModelError
+from suffice.retrieve.lexical import TextSearch
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.rerank import Reranked
+from suffice.types import Document, Hit, Part
+
+STORE = MemoryStore(
+    [
+        Document("short", "the tutor"),
+        Document("long", "the tutor of Ada Lovelace was Mary Somerville"),
+        Document("middle", "the tutor came from Scotland"),
+    ]
+)
+
+
+class PrefersLength:
+    def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        return np.array([len(text) for text in texts], np.float32)
+
+
+class Says:
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        return np.asarray(self.value)
+
+
+class Ghosts:
+    def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
+        return [(Hit("gone", 2.0), Hit("short", 1.0)) for _ in questions]
+
+
+def test_the_judge_puts_the_hits_in_a_new_order_and_signs_them() -> None:
+    (hits, nothing) = Reranked(TextSearch(STORE), PrefersLength(), STORE).search(["tutor", ""], k=2)
+    assert [hit.doc_id for hit in hits] == ["long", "middle"]
+    assert hits[0].score == 45
+    assert [part.name for part in hits[0].parts] == ["bm25", "rerank"]
+    assert nothing == ()
+
+
+def test_ties_keep_the_order_of_the_retriever() -> None:
+    (plain,) = TextSearch(STORE).search(["tutor"], k=3)
+    (hits,) = Reranked(TextSearch(STORE), Says([1.0, 1.0, 1.0]), STORE).search(["tutor"], k=3)
+    assert [hit.doc_id for hit in hits] == [hit.doc_id for hit in plain]
+
+
+def test_only_the_first_hits_are_judged() -> None:
+    (hits,) = Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=1).search(["tutor"], k=1)
+    assert [hit.doc_id for hit in hits] == ["short"]
+
+
+def test_a_document_that_left_the_store_falls_away() -> None:
+    (hits,) = Reranked(Ghosts(), PrefersLength(), STORE).search(["tutor"], k=5)
+    assert hits == (Hit("short", 9.0, (Part("rerank", 9.0),)),)
+
+
+@pytest.mark.parametrize("nonsense", [[1.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0], 3.0])
+def test_a_judge_that_answers_nonsense_is_an_error(nonsense: object) -> None:
+    with pytest.raises(ModelError, match="the reranker gave scores"):
+        Reranked(TextSearch(STORE), Says(nonsense), STORE).search(["tutor"], k=3)
+
+
+@pytest.mark.parametrize("k", [0, -2])
+def test_k_and_depth_are_checked(k: int) -> None:
+    with pytest.raises(InputError, match="k is"):
+        Reranked(TextSearch(STORE), PrefersLength(), STORE).search(["tutor"], k=k)
+    with pytest.raises(InputError, match="k is"):
+        Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=k)
