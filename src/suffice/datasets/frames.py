@@ -1,0 +1,150 @@
+"""FRAMES: questions with their Wikipedia links, in the layout of the public test.tsv.
+
+The file names articles but holds no text. As in the paper, the corpus is every gold article by its title: the document's id is
+the title as a link writes it, with underscores; its title has spaces; its text is empty.
+`docs/decisions/0003-frames-links.md` says which links name an article, and why.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import parse_qs, unquote
+
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Example, Gold
+from suffice.datasets.places import locate
+from suffice.datasets.records import OnlyOnce, mismatch, parsed, read_tsv, some_text, text
+from suffice.errors import InputError
+from suffice.files import BadRecords, Record
+from suffice.types import Document, Question
+
+__all__ = ["linked_articles", "read"]
+
+
+def read(
+    path: Path | None = None, *, questions: Path | None = None, corpus: Path | None = None, skip_bad: bool = False
+) -> Dataset:
+    if corpus is not None:
+        raise InputError(
+            "FRAMES has no corpus file: its documents are the titles in the question file", hint="leave --corpus out"
+        )
+    places = locate(path, questions, None, question_names=("test.tsv", "*.tsv"))
+    tsv = places.questions
+    if tsv is None:
+        raise InputError("FRAMES needs its question file", hint="pass --path with the path of test.tsv")
+    return Dataset(
+        "frames",
+        documents=lambda bad: _documents(tsv, bad),
+        examples=lambda bad: _examples(tsv, bad),
+        skip_bad=skip_bad,
+        one_file=True,
+    )
+
+
+def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
+    seen: set[str] = set()
+    for example in _examples(path, bad):
+        for article in sorted(example.gold.doc_ids - seen):
+            seen.add(article)
+            yield Document(article, "", title=article.replace("_", " "))
+
+
+def _examples(path: Path, bad: BadRecords) -> Iterator[Example]:
+    once = OnlyOnce("question")
+    row = count()
+
+    def example(record: Record) -> Example:
+        at = next(row)
+        question_id = some_text(record, "Unnamed: 0") or some_text(record, "") or str(at)
+        once.check(question_id, record.where)
+        articles = linked_articles(record)
+        if not articles:
+            raise InputError(f"{record.where}: no column links to a Wikipedia article", hint="give the question its links")
+        labels = [label.strip() for label in record.value["reasoning_types"].split("|")]
+        return Example(
+            Question(question_id, text(record, "Prompt")),
+            Gold(
+                question_id,
+                frozenset(articles),
+                answer=some_text(record, "Answer"),
+                hops=len(articles),
+                labels=tuple(dict.fromkeys(label for label in labels if label)),
+            ),
+        )
+
+    return parsed(_rows(path, bad), bad, example)
+
+
+def _rows(path: Path, bad: BadRecords) -> Iterator[Record]:
+    for record in read_tsv(path, bad, columns=("Prompt", "Answer", "reasoning_types")):
+        if not any(_is_link_column(column) for column in record.value):
+            raise InputError(
+                f"{path}:1: no column 'wikipedia_link_1' or 'wiki_links'; the header has: {', '.join(record.value)}",
+                hint="check that the file is FRAMES' test.tsv",
+            )
+        yield record
+
+
+# ------------------------------------------------------------------------------------------------------ links
+
+# A link starts at its scheme, or at a bare host. Never split at commas: titles contain them.
+_START = re.compile(r"https?://|(?<![\w./-])(?=(?:[\w-]+\.)+wikipedia\.org/)", re.IGNORECASE)
+_HOST = re.compile(r"(?:https?://)?(?:[\w-]+\.)+wikipedia\.org/(?P<page>.*)", re.IGNORECASE | re.DOTALL)
+_OPTIONAL = re.compile(r"\bnot required\b", re.IGNORECASE)
+_NO_ARTICLES = frozenset(
+    "category file help image mediawiki module portal special talk template user wikipedia".split()
+)  # the pages of these namespaces are not articles
+
+
+def linked_articles(record: Record) -> tuple[str, ...]:
+    """The articles that a row links to, in order, without repetitions: "Utica,_New_York". Case does not tell two apart."""
+    found: dict[str, str] = {}
+    for column, cell in record.value.items():
+        if _is_link_column(column):
+            for one in _cell_items(record, column, cell):
+                for link in _links(one):
+                    if article := _article(link):
+                        found.setdefault(article.casefold(), article)
+    return tuple(found.values())
+
+
+def _is_link_column(column: str) -> bool:
+    return column.startswith("wikipedia_link") or column == "wiki_links"
+
+
+def _cell_items(record: Record, column: str, cell: str) -> list[str]:
+    """A cell of links, or the items of one that is written as a Python or JSON list."""
+    if not cell.lstrip().startswith("["):
+        return [cell]
+    try:
+        found = ast.literal_eval(cell.strip())
+        return [str(item) for item in found]
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        raise mismatch(record, column, "links, or a list of links in brackets and quotes") from None
+
+
+def _links(cell: str) -> list[str]:
+    starts = [match.start() for match in _START.finditer(cell)]
+    return [cell[start:end].strip(" \t\r\n,;|") for start, end in zip(starts, [*starts[1:], len(cell)])]
+
+
+def _article(link: str) -> str | None:
+    """The title that a link names, with underscores; None where it names no article or says that it is not required."""
+    match = _HOST.fullmatch(link)
+    if match is None or _OPTIONAL.search(link):
+        return None
+    page, _, query = match["page"].partition("#")[0].partition("?")
+    if page.startswith("wiki/"):
+        title = page.removeprefix("wiki/")
+    else:
+        title = parse_qs(query).get("title", [""])[0]
+    title = unquote(unquote(title))  # one link of the file is escaped twice
+    title = re.sub(r"[\s_]+", "_", unicodedata.normalize("NFC", title))
+    title = "".join(char for char in title if unicodedata.category(char) not in ("Cc", "Cf")).strip("_")
+    namespace = title.partition(":")[0].casefold().removesuffix("_talk")
+    return None if not title or (":" in title and namespace in _NO_ARTICLES) else title

@@ -1,0 +1,91 @@
+"""MultiHop-RAG: news questions whose evidence lies in two to four articles, and the articles, in the official layout.
+
+Questions (MultiHopRAG.json): `query`, `answer`, `question_type` (inference_query, comparison_query, temporal_query or
+null_query), `evidence_list` of objects with `title` and `url`. Articles (corpus.json): `title`, `body`, and `source`,
+`category`, `published_at`, `author`, `url`, each of which may be null. A document's id is its title, or its url where it
+has none. The file gives its questions no ids: they are numbered q0, q1, … in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Example, Gold
+from suffice.datasets.places import locate
+from suffice.datasets.records import OnlyOnce, day, is_text, items, mismatch, parsed, some_text, text
+from suffice.files import BadRecords, Record, read_json_records
+from suffice.types import DocId, Document, Question
+
+__all__ = ["read"]
+
+KINDS = ("inference_query", "comparison_query", "temporal_query", "null_query")
+_READ = frozenset(("title", "body", "source", "category", "published_at"))
+
+
+def read(
+    path: Path | None = None, *, questions: Path | None = None, corpus: Path | None = None, skip_bad: bool = False
+) -> Dataset:
+    places = locate(path, questions, corpus, question_names=("MultiHopRAG.json",), corpus_names=("corpus.json",))
+    asked, held = places.questions, places.corpus
+    return Dataset(
+        "multihop_rag",
+        documents=(lambda bad: _documents(held, bad)) if held else None,
+        examples=(lambda bad: _examples(asked, bad)) if asked else None,
+        skip_bad=skip_bad,
+    )
+
+
+def _examples(path: Path, bad: BadRecords) -> Iterator[Example]:
+    number = count()
+
+    def example(record: Record) -> Example:
+        question_id = f"q{next(number)}"
+        kind = text(record, "question_type")
+        if kind not in KINDS:
+            raise mismatch(record, "question_type", " or ".join(KINDS))
+        gold = frozenset(_evidence(record))
+        if bool(gold) == (kind == "null_query"):
+            raise mismatch(record, "evidence_list", f"{'none' if gold else 'at least one article'} for a {kind}")
+        return Example(
+            Question(question_id, text(record, "query")),
+            Gold(question_id, gold, answer=some_text(record, "answer"), kind=kind.removesuffix("_query"), hops=len(gold)),
+        )
+
+    return parsed(read_json_records(path, bad), bad, example)
+
+
+def _evidence(record: Record) -> Iterator[DocId]:
+    for article in items(record, "evidence_list"):
+        if not isinstance(article, dict):
+            raise mismatch(record, "evidence_list", "a list of objects with a title")
+        yield _doc_id(Record(article, record.where))
+
+
+def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
+    once = OnlyOnce("document")
+
+    def document(record: Record) -> Document:
+        doc_id = _doc_id(record)
+        body = record.value.get("body")
+        if not is_text(body):
+            raise mismatch(record, "body", "a text")
+        article = Document(
+            doc_id,
+            body,
+            title=some_text(record, "title") or "",
+            source=some_text(record, "source"),
+            category=some_text(record, "category"),
+            published_at=day(record, "published_at"),
+            extra={key: value for key, value in record.value.items() if key not in _READ and value is not None},
+        )
+        once.check(doc_id, record.where)
+        return article
+
+    return parsed(read_json_records(path, bad), bad, document)
+
+
+def _doc_id(record: Record) -> DocId:
+    return some_text(record, "title") or text(record, "url" if record.value.get("url") else "title")
