@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def mismatch(record: Record, field: str, expected: str) -> InputError:
@@ -114,7 +116,7 @@ def day(record: Record, field: str) -> date | None:
 
 def is_text(value: object) -> TypeGuard[str]:
     """Whether the value is a text that can be stored. JSON can spell half a surrogate pair, which UTF-8 cannot."""
-    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value))
+    return isinstance(value, str) and _HALF_PAIR.search(value) is None
 
 
 class OnlyOnce:
