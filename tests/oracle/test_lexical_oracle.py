@@ -59,7 +59,8 @@ def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
     """Its IDF is another, so scores differ; with one rare word a question they differ by one factor."""
     rank_bm25 = pytest.importorskip("rank_bm25")
     random = np.random.default_rng(7)
-    documents = [" ".join(random.choice(WORDS[:10], random.integers(4, 20))) + (" zebra" * max(0, at % 10 - 6)) for at in range(40)]
+    zebras = [" zebra" * max(0, at % 10 - 6) for at in range(40)]
+    documents = [" ".join(random.choice(WORDS[:10], random.integers(4, 20))) + some for some in zebras]
     theirs = rank_bm25.BM25Okapi([tokens(text) for text in documents], k1=1.2, b=0.75).get_scores(["zebra"])
     ours = Bm25(corpus_of(documents), stop_words=()).scores(["zebra"])[0]
     held = theirs > 0

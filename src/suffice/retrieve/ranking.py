@@ -81,10 +81,10 @@ def top_k(scores: npt.NDArray[Any], k: int, mask: Mask | None = None, *, above: 
         scores = np.where(mask, scores, -np.inf)
     if np.isnan(scores.max()):  # max passes nan on without a copy; partition would take nan for the highest score of all
         scores = np.where(np.isnan(scores), -np.inf, scores)
-    # A row's bar is its k-th highest score. All that reach it are few, unless many tie with the last.
+    # A bar that at least k scores of the row reach, so that few are left to sort, unless many tie with the last.
     bar = np.nextafter(np.array(above, scores.dtype), np.array(np.inf, scores.dtype))
     if width < documents:
-        bar = np.maximum(bar, np.partition(scores, documents - width, axis=1)[:, documents - width, None])
+        bar = np.maximum(bar, _reached_by(scores, width))
     row, at = np.nonzero(scores >= bar)
     found = scores[row, at]
     order = np.lexsort((at, -found, row))
@@ -96,6 +96,21 @@ def top_k(scores: npt.NDArray[Any], k: int, mask: Mask | None = None, *, above: 
     positions[row[kept], rank[kept]] = at[kept]
     values[row[kept], rank[kept]] = found[kept]
     return Ranked(positions, values)
+
+
+def _reached_by(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """For each row a score that at least `count` of its documents reach, seldom many more: (questions, 1).
+
+    The row is cut into runs; the count-th highest of the runs' maxima is reached by as many runs. Taking maxima is one quick
+    pass where partitioning the row is several.
+    """
+    rows, documents = scores.shape
+    length = documents // (8 * count)
+    if length > 1:
+        runs = documents // length
+        scores = scores[:, : runs * length].reshape(rows, runs, length).max(axis=2)
+    last = scores.shape[1] - count
+    return np.partition(scores, last, axis=1)[:, last, None]
 
 
 def hits_of(ranked: Ranked, ids: Sequence[DocId], parts: Mapping[str, npt.NDArray[Any]]) -> list[tuple[Hit, ...]]:
