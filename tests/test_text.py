@@ -89,3 +89,8 @@ def test_any_text_can_be_read(text: str) -> None:
     assert title_key(title_key(text)) == title_key(text)
     names(text)
     date_mentions(text)
+
+
+def test_plain_ascii_gives_the_same_words_by_its_shorter_way() -> None:
+    every = "".join(map(chr, range(128)))
+    assert tokens(every * 2 + "Ada_Lovelace's 2nd") == tokens(every * 2 + "Ada_Lovelace's 2nd" + "\u2014")

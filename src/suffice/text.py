@@ -16,6 +16,7 @@ __all__ = ["OPENERS", "STOP_WORDS", "DateMention", "date_mentions", "key_words",
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 
 # The list that Lucene and bm25s share: short enough that no content word is lost, long enough to drop the noise.
 STOP_WORDS = frozenset(
@@ -26,6 +27,8 @@ STOP_WORDS = frozenset(
 
 def tokens(text: str) -> list[str]:
     """Casefolded words and numbers in order; punctuation, underscores and spaces fall away."""
+    if text.isascii():  # the same words, several times as fast
+        return text.translate(_ASCII_WORDS).split()
     return _TOKEN.findall(text.casefold())
 
 
