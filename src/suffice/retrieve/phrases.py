@@ -1,8 +1,11 @@
-"""Which of many known phrases a text contains: longest match on whole words, linear in the text however many are known.
+"""Which of many known names a text contains: longest match on whole words, linear in the text however many are known.
 
-Metadata (sources, entities) and links (titles) both look for names of a closed vocabulary. Both phrases and texts are brought
-into the form of title keys, so accents, case and punctuation do not matter; where a name could be a common word, `Words` still
-knows how the text wrote it.
+Metadata (sources, entities) and links (titles) both look for names of a closed vocabulary. Names and texts are compared as
+title keys, so accents, case and punctuation do not matter, except where a name could be a common word:
+
+- two or more content words ("New York", "artificial intelligence") count wherever they stand;
+- one content word ("Saw", "The Lake") counts only where the text writes it with a capital;
+- without a content word, two words or more count if all have a capital ("The Who"); one alone ("It", "Who", "7") never does.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
 from suffice.text import OPENERS, STOP_WORDS, key_words
 
-__all__ = ["Match", "Phrases", "Words"]
+__all__ = ["Match", "Phrases", "Reading", "Words"]
 
 _EMPTY = STOP_WORDS | OPENERS  # words that name nothing by themselves
 
@@ -43,48 +46,77 @@ class Words:
         """Whether the text uses capitals at all: if not, their absence says nothing about a name."""
         return any(map(_capital, self.written))
 
-    def content(self, start: int, end: int) -> list[str]:
-        """The words of a span that can name something: no stop words, question words or single letters."""
-        return [word for word in self.written[start:end] if len(word) > 1 and word.casefold() not in _EMPTY]
-
-    def as_name(self, start: int, end: int) -> bool:
-        """Whether a span is written as a name: one of its content words, or all its words if it has none, have a capital.
+    def as_name(self, match: Match) -> bool:
+        """Whether a match is written as a name: one of its content words, or all its words if it has none, have a capital.
 
         Scripts without capitals count as written with one; numbers do not.
         """
-        content = self.content(start, end)
-        return any(map(_capital, content)) if content else all(map(_capital, self.written[start:end]))
+        words = self.written[match.start : match.end]
+        content = _content(words)
+        return any(map(_capital, content)) if content else all(map(_capital, words))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text's words, and the phrases among them from left to right, none overlapping."""
+
+    words: Words
+    matches: tuple[Match, ...]
 
 
 def _capital(word: str) -> bool:
     return word != word.lower() or (word.lower() == word.upper() and word.isalpha())
 
 
+def _content(words: Sequence[str]) -> list[str]:
+    """The words that can name something: no stop words, question words or single letters."""
+    return [word for word in words if len(word) > 1 and word.casefold() not in _EMPTY]
+
+
 class Phrases:
-    """An automaton over title keys, as `suffice.text.title_key` makes them. Empty keys are never found."""
+    """An automaton over title keys, as `suffice.text.title_key` makes them; a phrase is known by its place among them."""
 
     def __init__(self, keys: Iterable[str]) -> None:
-        # An Aho-Corasick automaton knows letters, not words. Every word gets a blank on both sides, so that a match begins and
-        # ends between words and two neighbouring matches do not claim the same blank.
+        self._needs_capital = bytearray()
+        # Every word gets a blank on both sides: an automaton knows letters, not words, and so a match begins and ends between
+        # words and two neighbouring matches do not claim the same blank.
         self._automaton = AhoCorasick(
-            (_padded(key.split()) or "\n" for key in keys),  # no padded text contains a line break
+            map(self._pattern, keys),
             matchkind=MatchKind.LeftmostLongest,
             implementation=Implementation.ContiguousNFA,
             store_patterns=False,
         )
 
-    def find(self, texts: Iterable[Words]) -> Iterator[list[Match]]:
-        """For each text its matches from left to right, none overlapping; where several begin, the longest."""
-        for words in texts:
-            padded = _padded(words.written).casefold()
-            matches = []
-            word, seen = 0, 0
-            for phrase, start, end in self._automaton.find_matches_as_indexes(padded):
-                word += padded.count(" ", seen, start) // 2
-                length = padded.count(" ", start, end) // 2
-                matches.append(Match(phrase, word, word + length))
-                word, seen = word + length, end
-            yield matches
+    def _pattern(self, key: str) -> str:
+        words = key.split()
+        content = _content(words)
+        self._needs_capital.append(len(content) < 2)
+        nameless = len(words) < 2 if not content else len(content) == 1 and content[0].isdecimal()
+        return _NEVER if nameless else _padded(words)
+
+    def read(self, texts: Iterable[str]) -> Iterator[Reading]:
+        """Each text's words and the phrases it names; where several begin, the longest."""
+        for text in texts:
+            words = Words.of(text)
+            yield Reading(words, tuple(self._named(words)))
+
+    def _named(self, words: Words) -> Iterator[Match]:
+        cased = _padded(words.written)
+        folded = cased.casefold()
+        aligned = len(cased) == len(folded)  # it is, but for a few letters like the German sharp s
+        word, seen = 0, 0
+        for phrase, start, end in self._automaton.find_matches_as_indexes(folded):
+            # Every common word is somebody's title: most candidates fall here, so this comes before all counting.
+            if self._needs_capital[phrase] and aligned and (span := cased[start:end]) == folded[start:end] and span.isascii():
+                continue
+            word += folded.count(" ", seen, start) // 2
+            match = Match(phrase, word, word + folded.count(" ", start, end) // 2)
+            word, seen = match.end, end
+            if not self._needs_capital[phrase] or words.as_name(match):
+                yield match
+
+
+_NEVER = "\n"  # stands in no padded text
 
 
 def _padded(words: Sequence[str]) -> str:

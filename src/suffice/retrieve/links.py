@@ -1,0 +1,176 @@
+"""Mention links: document a links to b when a's text names b's title.
+
+Built once, linear in the text. Titles are compared as title keys (case, accents, punctuation and closing parentheses fall
+away), on whole words, longest match first; a title that could be a common word ("Saw", "The Lake") must be written as a name,
+see `suffice.retrieve.phrases`.
+
+A title that several documents share links to all of them, up to NAMESAKES in document order; the ranker decides. A document's
+own title names itself, not its namesakes: no document links to itself or to another of the same title.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, tee
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from suffice.errors import DataError, InputError
+from suffice.files import new_artefact, open_artefact
+from suffice.retrieve.phrases import Match, Phrases
+from suffice.text import title_key
+from suffice.types import DocId, Document
+
+__all__ = ["NAMESAKES", "Links", "TitleIndex", "mention_links", "named_titles"]
+
+NAMESAKES = 16
+_KIND, _VERSION = "links", 1
+_REBUILD = "build the library again: suffice build"
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class TitleIndex:
+    """The titles of a corpus, ready to be found in texts. Documents without a title are known, but never named."""
+
+    def __init__(self, titles: Iterable[tuple[DocId, str]]) -> None:
+        keys: dict[str, int] = {}
+        key_of = array("i")
+        self.position: dict[DocId, int] = {}
+        for doc_id, title in titles:
+            if doc_id in self.position:
+                raise InputError(f"document id {doc_id!r} occurs twice", hint="give each document its own id")
+            self.position[doc_id] = len(self.position)
+            key = title_key(title)
+            key_of.append(keys.setdefault(key, len(keys)) if key else -1)
+        self.ids: tuple[DocId, ...] = tuple(self.position)
+        self._key_of: Ints = np.frombuffer(key_of, dtype=np.int32) if key_of else np.zeros(0, np.int32)
+        self._phrases = Phrases(keys)
+        self._starts, self._bearers = _grouped(self._key_of, len(keys))
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> TitleIndex:
+        return cls((document.doc_id, document.title) for document in documents)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def crowded(self) -> int:
+        """How many titles have more documents than a link reaches."""
+        return int((np.diff(self._starts) > NAMESAKES).sum())
+
+    def key_of(self, position: int) -> int:
+        """The number of a document's title, the same for namesakes; -1 without a title."""
+        return int(self._key_of[position])
+
+    def bearers(self, key: int) -> list[int]:
+        """Positions of the documents with this title, at most NAMESAKES."""
+        start = self._starts[key]
+        found: list[int] = self._bearers[start : min(self._starts[key + 1], start + NAMESAKES)].tolist()
+        return found
+
+    def mentions(self, texts: Iterable[str]) -> Iterator[tuple[Match, ...]]:
+        """For each text the titles it names, from left to right; a match's phrase is the number of the title."""
+        return (reading.matches for reading in self._phrases.read(texts))
+
+
+def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[DocId, ...]]:
+    """Documents whose title each question names, longest match first."""
+    named = []
+    for matches in titles.mentions(questions):
+        longest_first = sorted(matches, key=lambda match: match.start - match.end)
+        found = dict.fromkeys(at for match in longest_first for at in titles.bearers(match.phrase))
+        named.append(tuple(titles.ids[at] for at in found))
+    return named
+
+
+def mention_links(documents: Iterable[Document], titles: TitleIndex) -> Links:
+    """The links of these documents, read one at a time; a document that is not among them has no out-links."""
+    seen, texts = tee(documents)
+    row, column, done = array("i"), array("i"), bytearray(len(titles))
+    for document, matches in zip(seen, titles.mentions(document.text for document in texts)):
+        here = titles.position.get(document.doc_id)
+        if here is None:
+            raise InputError(f"document {document.doc_id!r} is not in the title index", hint="build it from the same documents")
+        if done[here]:
+            raise InputError(f"document {document.doc_id!r} occurs twice", hint="give each document its own id")
+        done[here] = True
+        own = titles.key_of(here)
+        named = dict.fromkeys(match.phrase for match in matches if match.phrase != own)
+        targets = list(chain.from_iterable(map(titles.bearers, named)))
+        column.extend(targets)
+        row.extend([here] * len(targets))
+    starts, order = _grouped(np.asarray(row, dtype=np.int32), len(titles))
+    return Links(titles.ids, starts, np.asarray(column, dtype=np.int32)[order])
+
+
+@dataclass(frozen=True)
+class Links:
+    """Who names whom. The targets of document i are targets[starts[i]:starts[i + 1]], in the order the text names them."""
+
+    ids: tuple[DocId, ...]
+    starts: Longs
+    targets: Ints
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def out(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
+        """For each document those that it names; an unknown one names nothing."""
+        return self._follow(doc_ids, self.starts, self.targets)
+
+    def into(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
+        """For each document those that name it, in document order."""
+        return self._follow(doc_ids, *self._reversed)
+
+    @cached_property
+    def position(self) -> dict[DocId, int]:
+        return {doc_id: at for at, doc_id in enumerate(self.ids)}
+
+    @cached_property
+    def _reversed(self) -> tuple[Longs, Ints]:
+        ones = np.ones(len(self.targets), dtype=np.int8)
+        matrix = sparse.csr_matrix((ones, self.targets, self.starts), shape=(len(self.ids), len(self.ids))).tocsc()
+        return matrix.indptr, matrix.indices
+
+    def _follow(self, doc_ids: Sequence[DocId], starts: Longs, ends: Ints) -> list[tuple[DocId, ...]]:
+        spots = [self.position.get(doc_id) for doc_id in doc_ids]
+        return [
+            () if at is None else tuple(self.ids[other] for other in ends[starts[at] : starts[at + 1]].tolist()) for at in spots
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write the links as arrays into an artefact folder."""
+        encoded = [doc_id.encode("utf-8", "surrogatepass") for doc_id in self.ids]
+        with new_artefact(Path(path), kind=_KIND, version=_VERSION) as folder:
+            np.save(folder / "starts.npy", self.starts)
+            np.save(folder / "targets.npy", self.targets)
+            np.save(folder / "id_ends.npy", np.cumsum([len(one) for one in encoded], dtype=np.int64))
+            np.save(folder / "id_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    @classmethod
+    def load(cls, path: Path) -> Links:
+        open_artefact(Path(path), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+        names = ("starts", "targets", "id_ends", "id_bytes")
+        starts, targets, ends, letters = (np.load(Path(path) / f"{name}.npy", allow_pickle=False) for name in names)
+        if len(starts) != len(ends) + 1 or starts[-1] != len(targets):
+            raise DataError(f"the arrays in {path} do not fit together", hint=_REBUILD)
+        whole = letters.tobytes()
+        bounds = zip([0, *ends[:-1].tolist()], ends.tolist())
+        return cls(tuple(whole[a:b].decode("utf-8", "surrogatepass") for a, b in bounds), starts, targets)
+
+
+def _grouped(groups: Ints, count: int) -> tuple[Longs, npt.NDArray[np.int64]]:
+    """Where each group starts, and its members in order: group g's are members[starts[g]:starts[g + 1]]. -1 is no group."""
+    members = np.argsort(groups, kind="stable")
+    members = members[np.searchsorted(groups[members], 0) :]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(groups[members], minlength=count))]).astype(np.int64)
+    return starts, members

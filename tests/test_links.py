@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.retrieve.links import NAMESAKES, Links, TitleIndex, mention_links, named_titles
+from suffice.types import Document
+
+VILLAGE = (
+    Document("ada", "Ada Lovelace was taught by Augustus De Morgan and knew Charles Babbage.", title="Ada Lovelace"),
+    Document("morgan", "He taught Ada Lovelace. He saw the lake.", title="Augustus De Morgan"),
+    Document("babbage", "Charles Babbage lived near New York Avenue, not in New York.", title="Charles Babbage"),
+    Document("saw", "A horror film by James Wan.", title="Saw (film)"),
+    Document("lake", "A lake.", title="The Lake"),
+    Document("york", "A city.", title="New York"),
+    Document("avenue", "A street.", title="New York Avenue"),
+    Document("it", "It is a novel. Who wrote it?", title="It"),
+    Document("who", "A band.", title="The Who"),
+    Document("zola", "Born in Paris.", title="Émile Zola"),
+)
+
+
+@pytest.fixture(scope="module")
+def titles() -> TitleIndex:
+    return TitleIndex.of(VILLAGE)
+
+
+@pytest.fixture(scope="module")
+def links(titles: TitleIndex) -> Links:
+    return mention_links(VILLAGE, titles)
+
+
+def named(question: str, titles: TitleIndex) -> tuple[str, ...]:
+    return named_titles([question], titles)[0]
+
+
+def test_a_text_links_to_the_titles_it_names_in_their_order(links: Links) -> None:
+    assert links.out(["ada"]) == [("morgan", "babbage")]
+
+
+def test_in_links_are_out_links_turned_round(links: Links) -> None:
+    assert links.into(["ada", "babbage", "zola"]) == [("morgan",), ("ada",), ()]
+
+
+def test_no_document_links_to_itself(links: Links) -> None:
+    assert all(doc_id not in targets for doc_id, targets in zip(links.ids, links.out(links.ids)))
+
+
+def test_the_longest_title_wins(links: Links) -> None:
+    assert links.out(["babbage"]) == [("avenue", "york")]
+
+
+def test_a_common_word_is_a_title_only_with_a_capital(links: Links, titles: TitleIndex) -> None:
+    assert links.out(["morgan"]) == [("ada",)]  # not "saw", not "the lake"
+    assert named("Who directed Saw?", titles) == ("saw",)
+    assert named("Who saw The Lake?", titles) == ("lake",)
+
+
+def test_stop_words_name_nothing_unless_two_are_capitalised(titles: TitleIndex) -> None:
+    assert named("It was who?", titles) == ()
+    assert named("Which drummer joined The Who?", titles) == ("who",)
+    assert named("Which of the who?", titles) == ()
+
+
+def test_accents_case_and_possessives_do_not_matter(titles: TitleIndex) -> None:
+    assert named("emile zola's father", titles) == ("zola",)
+    assert named("ÉMILE ZOLA’S father", titles) == ("zola",)
+
+
+def test_named_titles_come_longest_first(titles: TitleIndex) -> None:
+    assert named("New York or Augustus De Morgan or Saw?", titles) == ("morgan", "york", "saw")
+
+
+def test_a_parenthesis_in_a_title_need_not_be_said() -> None:
+    films = TitleIndex([("a", "Crash (1996 film)"), ("b", "Crash (2004 film)"), ("c", "Other")])
+    assert named("Who directed Crash?", films) == ("a", "b")
+
+
+def test_a_shared_title_links_to_all_its_documents_up_to_a_limit_that_is_counted() -> None:
+    many = TitleIndex([(str(n), "John Smith") for n in range(NAMESAKES + 5)])
+    assert named("Who was John Smith?", many) == tuple(map(str, range(NAMESAKES)))
+    assert many.crowded == 1
+
+
+def test_namesakes_do_not_link_to_each_other() -> None:
+    parts = [Document(n, "John Smith was here.", title="John Smith") for n in "ab"]
+    assert len(mention_links(parts, TitleIndex.of(parts))) == 0
+
+
+def test_documents_may_come_in_any_order_and_only_some_of_them(titles: TitleIndex, links: Links) -> None:
+    assert mention_links(reversed(VILLAGE), titles).out(links.ids) == links.out(links.ids)
+    assert mention_links(VILLAGE[:1], titles).out(["ada", "morgan"]) == [("morgan", "babbage"), ()]
+
+
+def test_an_unknown_document_has_no_links(links: Links) -> None:
+    assert links.out(["nobody"]) == links.into(["nobody"]) == [()]
+
+
+def test_documents_foreign_to_the_index_or_given_twice_are_refused(titles: TitleIndex) -> None:
+    with pytest.raises(InputError, match="not in the title index"):
+        mention_links([Document("stranger", "")], titles)
+    with pytest.raises(InputError, match="twice"):
+        mention_links([VILLAGE[0], VILLAGE[0]], titles)
+    with pytest.raises(InputError, match="twice"):
+        TitleIndex([("a", "One"), ("a", "Two")])
+
+
+def test_nothing_in_nothing_out() -> None:
+    empty = TitleIndex([])
+    assert named_titles(["Who?", ""], empty) == [(), ()]
+    assert len(mention_links([], empty)) == 0
+    untitled = TitleIndex([("a", ""), ("b", "(!)")])
+    assert named("a b !", untitled) == ()
+
+
+@pytest.mark.parametrize("text", ["東京と大阪", "ذهب إلى القاهرة", "x" * 100_000, "\x00\x01\n\t", "a\ud800b", "straße STRASSE"])
+def test_any_script_and_any_junk_can_be_read(text: str) -> None:
+    world = TitleIndex([("tokyo", "東京"), ("cairo", "القاهرة"), ("street", "Strasse"), ("x", "X")])
+    found = named(text, world)
+    assert found == (("tokyo",) if "東" in text else ("cairo",) if "ق" in text else ("street",) if "STR" in text else ())
+
+
+def test_links_survive_the_disk(links: Links, tmp_path: Path) -> None:
+    links.save(tmp_path / "links")
+    back = Links.load(tmp_path / "links")
+    assert back.ids == links.ids
+    assert back.out(links.ids) == links.out(links.ids)
+    assert back.into(links.ids) == links.into(links.ids)
+
+
+def test_no_links_and_strange_ids_survive_the_disk(tmp_path: Path) -> None:
+    for at, ids in enumerate([(), ("", "é", "\ud800", "a\x00")]):
+        one = Links(ids, np.zeros(len(ids) + 1, np.int64), np.zeros(0, np.int32))
+        one.save(tmp_path / str(at))
+        assert Links.load(tmp_path / str(at)).ids == ids
+
+
+def test_damaged_or_absent_links_say_so(links: Links, tmp_path: Path) -> None:
+    with pytest.raises(NotReadyError):
+        Links.load(tmp_path / "absent")
+    links.save(tmp_path / "links")
+    np.save(tmp_path / "links" / "targets.npy", np.zeros(3, np.int32))
+    with pytest.raises(DataError):
+        Links.load(tmp_path / "links")
