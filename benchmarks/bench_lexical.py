@@ -1,0 +1,158 @@
+"""BM25 and TF-IDF top 10 on the 2Wiki corpus: ours against bm25s called directly and rank_bm25, same questions, one run.
+
+Each is given raw questions and returns its ten best; making the index is not timed. A round runs all of them in turn and the
+fastest of the rounds counts, so that a busy machine slows them alike. rank_bm25 answers only the first questions: it takes so
+long. `python -m benchmarks.bench_lexical`.
+
+With `--variants` it prints what stop words, repeated words and k1 do to BM25: the figures of docs/decisions/0006-lexical.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import numpy.typing as npt
+from rank_bm25 import BM25Okapi
+from rich.console import Console
+from rich.table import Table
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from suffice.datasets import read
+from suffice.evaluate.papers.frames import TABLE_4, TABLE_5
+from suffice.retrieve.corpus import Corpus, searchable
+from suffice.retrieve.hybrid import SignalRetriever
+from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.ranking import Scores, top_k
+from suffice.text import STOP_WORDS, tokens
+
+K = 10
+AGAINST_BM25S, AGAINST_RANK_BM25 = 0.8, 20.0
+Answer = Callable[[Sequence[str]], object]
+
+
+def words(text: str) -> list[str]:
+    return [word for word in tokens(text) if word not in STOP_WORDS]
+
+
+def systems(corpus: Corpus) -> dict[str, Answer]:
+    texts = [words(searchable(document)) for document in corpus.documents]
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    direct = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    direct.index(texts, show_progress=False)
+    okapi = BM25Okapi(texts, k1=1.2, b=0.75)
+    ours = {
+        "suffice bm25": SignalRetriever(corpus, [Bm25(corpus)]),
+        "suffice bm25, memory store": TextSearch(MemoryStore(corpus.documents)),
+        "suffice tfidf": SignalRetriever(corpus, [Tfidf(corpus)]),
+    }
+    return {
+        **{name: lambda questions, one=one: one.search(questions, k=K) for name, one in ours.items()},  # type: ignore[misc]
+        "bm25s": lambda questions: direct.retrieve([words(one) for one in questions], k=K, show_progress=False),
+        "rank_bm25": lambda questions: [np.argsort(-okapi.get_scores(words(one)))[:K] for one in questions],
+    }
+
+
+def per_second(compared: dict[str, Answer], questions: Sequence[str], slow: int, rounds: int) -> dict[str, float]:
+    best = dict.fromkeys(compared, 0.0)
+    for _ in range(rounds):
+        for name, answer in compared.items():
+            asked = questions[:slow] if name == "rank_bm25" else questions
+            start = time.perf_counter()
+            answer(asked)
+            best[name] = max(best[name], len(asked) / (time.perf_counter() - start))
+    return best
+
+
+def variants(data: Path) -> Table:
+    """FRAMES: the largest distance to a cell of Tables 4 and 5, and MRR. The others: recall@5 and complete@10."""
+    table = Table(title="BM25 by setting")
+    for column in ("data", "stop words", "question words", "k1", "largest distance", "MRR", "recall@5", "complete@10"):
+        table.add_column(column)
+    paths = {"frames": data / "frames" / "test.tsv"}
+    for name in ("frames", "2wikimultihopqa", "hotpotqa", "musique"):
+        dataset = read(name, paths.get(name, data / name))
+        corpus, examples = Corpus(dataset.documents()), list(dataset.examples())
+        gold = np.zeros((len(examples), len(corpus)), dtype=bool)
+        for row, example in enumerate(examples):
+            gold[row, [corpus.position[one] for one in example.gold.doc_ids]] = True
+        for label, stop_words in (
+            ("none", frozenset()),
+            ("Lucene's 33", STOP_WORDS),
+            ("scikit-learn's 318", ENGLISH_STOP_WORDS),
+        ):
+            for once in (False, True):
+                for k1 in (1.2, 1.5):
+                    scores = scored(corpus, [example.question.text for example in examples], stop_words, once, k1)
+                    table.add_row(name, label, "once" if once else "repeated", str(k1), *figures(name, scores, gold))
+    return table
+
+
+def scored(corpus: Corpus, questions: Sequence[str], stop_words: Collection[str], once: bool, k1: float) -> Scores:
+    signal = Bm25(corpus, k1=k1, stop_words=stop_words)
+    if once:
+        return signal.scores(questions)
+    # Scores add up over words, so a repeated word adds its own score again.
+    counts = [Counter(tokens(question)) for question in questions]
+    alone = {word: signal.scores([word])[0] for word in set().union(*counts)}
+    return np.stack([sum((n * alone[word] for word, n in one.items()), np.zeros(len(corpus))) for one in counts])
+
+
+def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    ranked = top_k(scores, 25, above=0.0).positions
+    found = np.take_along_axis(gold, np.maximum(ranked, 0), axis=1) & (ranked >= 0)
+    needed = gold.sum(axis=1)
+    held = {k: found[:, :k].sum(axis=1) for k in (4, 5, 8, 10, 15, 25)}
+    if name != "frames":
+        return "", "", f"{(held[5] / needed).mean():.3f}", f"{(held[10] == needed).mean():.3f}"
+    cells = [(held[int(metric.split("@")[1])] / needed).mean() - value for metric, value in TABLE_4.figures["bm25"].items()]
+    cells += [(held[int(metric.split("@")[1])] == needed).mean() - value for metric, value in TABLE_5.figures["bm25"].items()]
+    first = np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1), 0).mean()
+    return f"{np.abs(cells).max():.4f}", f"{first:.3f}", "", ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--variants", action="store_true", help="compare settings of BM25 in place of speeds")
+    asked = parser.parse_args()
+    data = Path(os.environ.get("SUFFICE_DATA") or Path(__file__).parent.parent.parent / "shared" / "data")
+    if not (data / "2wikimultihopqa").is_dir():
+        print(f"skipped: no real data at {data}; set SUFFICE_DATA to the folder that holds 2wikimultihopqa/, frames/, ...")
+        return 0
+    if asked.variants:
+        Console().print(variants(data))
+        return 0
+    return speeds(data, rounds=3 if asked.quick else 7)
+
+
+def speeds(data: Path, *, rounds: int) -> int:
+    dataset = read("2wikimultihopqa", data / "2wikimultihopqa")
+    corpus = Corpus(dataset.documents())
+    questions = [example.question.text for example in dataset.examples()]
+    speed = per_second(systems(corpus), questions, slow=40, rounds=rounds)
+    table = Table(title=f"Top {K} of {len(corpus):,} documents, {len(questions)} questions in one batch")
+    for column in ("system", "questions a second", "of bm25s", "of rank_bm25"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    kept = True
+    for name, value in speed.items():
+        ratios = value / speed["bm25s"], value / speed["rank_bm25"]
+        table.add_row(name, f"{value:,.0f}", f"{ratios[0]:.2f}", f"{ratios[1]:.0f}")
+        kept &= not name.startswith("suffice") or (ratios[0] >= AGAINST_BM25S and ratios[1] >= AGAINST_RANK_BM25)
+    Console().print(table)
+    promise = f"at least {AGAINST_BM25S} of bm25s and {AGAINST_RANK_BM25:.0f} times rank_bm25"
+    print(f"{'kept' if kept else 'NOT kept'}: {promise}")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
