@@ -39,7 +39,7 @@ TRIES = 20
 BATCH_CHARACTERS = 32_000_000  # a batch of long documents ends before its count, so that memory stays bounded
 IDLE = 8  # connections kept open for the next readers
 
-Progress = Callable[[Sequence[DocId]], None]
+Acknowledged = Callable[[Sequence[DocId]], None]
 Encode = Callable[[Sequence[str]], Any]
 
 
@@ -216,9 +216,9 @@ class EmbeddedStore:
         vectors: Any = None,
         *,
         encode: Encode | None = None,
-        progress: Progress | None = None,
+        acknowledged: Acknowledged | None = None,
     ) -> int:
-        """Add or replace documents, batch by batch; a batch is durable and visible when `progress` is told its ids.
+        """Add or replace documents, batch by batch; a batch is durable and visible when `acknowledged` is told its ids.
 
         Documents may be millions: only one batch is in memory. `encode` makes the vectors of a batch from its texts, where they
         are not given as an array. An error in the middle leaves the batches before it stored. Returns how many were taken in.
@@ -236,8 +236,8 @@ class EmbeddedStore:
                     part = stored_vectors(made, documents=len(kept), dimension=truth.state().dimension or None)
                 writer.put(kept, part)
                 count += len(batch)
-                if progress is not None:
-                    progress(list(last))
+                if acknowledged is not None:
+                    acknowledged(list(last))
             writer.tidy()
         return count
 
