@@ -8,6 +8,7 @@ Same numbers, same bytes.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -85,7 +86,7 @@ def draw(figure: Bars | Curves, format: Literal["svg", "png"] = "svg") -> bytes:
         "svg.hashsalt": "suffice",
         "svg.fonttype": "path",
         "font.family": "DejaVu Sans",
-        "font.size": 10,
+        "font.size": 11,
         "text.parse_math": False,
         "text.color": INK,
         "axes.labelcolor": INK,
@@ -94,23 +95,26 @@ def draw(figure: Bars | Curves, format: Literal["svg", "png"] = "svg") -> bytes:
         "ytick.color": INK,
     }
     with matplotlib.rc_context(settings):
-        height = 1.3 + 0.42 * len(figure.bars) if isinstance(figure, Bars) else 4.2
-        canvas = Figure(figsize=(7.2, height), layout="constrained")
+        height = 1.3 + 0.42 * len(figure.bars) if isinstance(figure, Bars) else 4.4
+        canvas = Figure(figsize=(6.4, height), layout="constrained")
         axes = canvas.add_subplot()
         if isinstance(figure, Bars):
             _draw_bars(axes, figure)
         else:
             _draw_curves(canvas, axes, figure)
-        axes.set_title(_short(figure.title, 70), loc="left", fontsize=11, fontweight="bold")
+        axes.set_title(_short(figure.title, 56), loc="left", fontsize=12, fontweight="bold")
         axes.spines[["top", "right"]].set_visible(False)
         stream = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if format == "svg" else {"Software": None}
-        canvas.savefig(stream, format=format, dpi=150, transparent=format == "svg", metadata=metadata)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in another script is drawn as boxes
+            canvas.savefig(stream, format=format, dpi=150, transparent=format == "svg", metadata=metadata)
     return stream.getvalue()
 
 
 def _short(text: str, length: int = 28) -> str:
-    text = " ".join(text.split())
+    # Control characters cannot stand in an SVG at all.
+    text = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -136,7 +140,7 @@ def _draw_bars(axes: Axes, figure: Bars) -> None:
 
 
 def _beside(axes: Axes, text: str, x: float, y: float) -> None:
-    axes.annotate(text, (x, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.annotate(text, (x, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=10)
 
 
 def _draw_curves(canvas: Figure, axes: Axes, figure: Curves) -> None:
@@ -156,4 +160,4 @@ def _draw_curves(canvas: Figure, axes: Axes, figure: Curves) -> None:
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25, linewidth=0.6)
     if figure.lines:
-        canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
+        canvas.legend(loc="outside lower left", ncols=min(3, len(figure.lines)), frameon=False, fontsize=10)

@@ -49,7 +49,7 @@ def report_html(run: Run, *, papers: Sequence[Published] = (), command: str = ""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     wanted = tuple(metrics) or DEFAULT_METRICS
     middle = run.ks[len(run.ks) // 2]
-    return environment.from_string(template).render(
+    page = environment.from_string(template).render(
         run=run,
         summary=_summary(run, middle),
         settings=_settings(run),
@@ -62,6 +62,7 @@ def report_html(run: Run, *, papers: Sequence[Published] = (), command: str = ""
         command=command,
         nulls=sum(not gold for gold in run.gold),
     )
+    return page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair in a name must not stop the writing
 
 
 def _shown(papers: Sequence[Published], metrics: Sequence[str]) -> set[str]:

@@ -110,7 +110,7 @@ class Run:
             "systems": [_system_document(system) for system in self.systems],
             "timings": dict(self.timings) if timings else {},
         }
-        return json.dumps(document, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+        return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
 
     def save(self, path: Path) -> Path:
         """Write the document whole or not at all; returns where."""

@@ -1,0 +1,162 @@
+"""What must hold for every ranking and every set of probabilities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice.evaluate.compare import interval, paired_difference
+from suffice.evaluate.metrics import PROBABILITY, RANKING, Judged, Predictions, judge, per_question, score, token_f1
+from suffice.evaluate.runs import Run, System
+
+BY_K = [metric.name for metric in RANKING if metric.at == "k"]
+GROWING = ["recall", "complete", "hits", "mrr", "map", "official_hits", "official_mrr"]
+
+document = st.sampled_from([f"d{at}" for at in range(12)])
+ranking = st.lists(document, max_size=8)
+golds = st.sets(document, max_size=5)
+questions = st.lists(st.tuples(ranking, golds), min_size=1, max_size=12)
+
+
+def judged(asked: list[tuple[list[str], set[str]]]) -> Judged:
+    return judge([ids for ids, _ in asked], [gold for _, gold in asked], depth=8)
+
+
+@given(questions)
+def test_every_figure_lies_between_zero_and_one_and_is_missing_exactly_for_null_questions(asked):
+    made = judged(asked)
+    for name in BY_K:
+        for k in (1, 3, 8):
+            values = per_question(made, f"{name}@{k}")
+            assert (np.isnan(values) == (made.gold == 0)).all()
+            assert ((values[made.gold > 0] >= 0) & (values[made.gold > 0] <= 1 + 1e-12)).all()
+
+
+@given(questions)
+def test_reading_deeper_never_loses_what_was_found(asked):
+    made = judged(asked)
+    real = made.gold > 0
+    for name in GROWING:
+        curve = np.stack([per_question(made, f"{name}@{k}")[real] for k in range(1, 9)])
+        assert (np.diff(curve, axis=0) >= -1e-12).all()
+
+
+@given(questions)
+def test_complete_is_the_hardest_and_hits_the_easiest(asked):
+    made = judged(asked)
+    real = made.gold > 0
+    for k in (1, 4, 8):
+        complete, recall, hits = (per_question(made, f"{name}@{k}")[real] for name in ("complete", "recall", "hits"))
+        assert (complete <= recall).all()
+        assert (recall <= hits).all()
+        assert (complete == (recall == 1)).all()
+
+
+@given(questions, st.randoms())
+def test_the_order_of_the_questions_does_not_matter(asked, random):
+    shuffled = random.sample(asked, len(asked))
+    for name in BY_K:
+        one, other = score(judged(asked), f"{name}@4"), score(judged(shuffled), f"{name}@4")
+        assert one == other or math.isclose(one or 0, other or 0)
+
+
+@given(ranking.filter(bool), golds.filter(bool), st.randoms())
+def test_shuffling_the_first_k_hits_does_not_change_what_was_found_among_them(ids, gold, random):
+    ids = list(dict.fromkeys(ids))
+    k = random.randint(1, 8)
+    shuffled = random.sample(ids[:k], len(ids[:k])) + ids[k:]
+    for name in ("recall", "complete", "precision", "hits"):
+        assert score(judged([(ids, gold)]), f"{name}@{k}") == score(judged([(shuffled, gold)]), f"{name}@{k}")
+
+
+@given(golds.filter(bool), st.integers(1, 8))
+def test_gold_first_is_the_best_ranking_there_is(gold, k):
+    best = judged([([*gold, "other"], gold)])
+    assert math.isclose(score(best, f"ndcg@{k}") or 0, 1)
+    assert math.isclose(score(best, f"mrr@{k}") or 0, 1)
+    assert math.isclose(score(best, f"recall@{k}") or 0, min(k, len(gold)) / len(gold))
+
+
+# --------------------------------------------------------------------------------------------- probabilities
+
+pairs = st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
+
+
+def made_of(rows: list[tuple[int, float]]) -> Predictions:
+    return Predictions([label for label, _ in rows], [p for _, p in rows])
+
+
+@given(pairs)
+def test_every_probability_metric_is_in_its_range_or_undefined(rows):
+    for metric in PROBABILITY:
+        value = score(made_of(rows), metric.name)
+        assert value is None or 0 <= value <= (40 if metric.name == "log_loss" else 1 + 1e-9)
+
+
+@given(pairs, st.randoms())
+def test_no_probability_metric_depends_on_the_order(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    for metric in PROBABILITY:
+        one, other = score(made_of(rows), metric.name), score(made_of(shuffled), metric.name)
+        assert (one is None) == (other is None)
+        assert math.isclose(one or 0, other or 0, abs_tol=1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20)), min_size=2, max_size=30))
+def test_auroc_looks_at_the_order_only_and_turning_it_round_turns_the_figure(rows):
+    steps = made_of([(label, p / 20) for label, p in rows])
+    bent = Predictions(steps.labels, steps.probabilities**3)
+    turned = Predictions(steps.labels, 1 - steps.probabilities)
+    value = score(steps, "auroc")
+    assert (value is None) == (len({label for label, _ in rows}) == 1)
+    if value is not None:
+        assert math.isclose(value, score(bent, "auroc") or 0, abs_tol=1e-12)
+        assert math.isclose(value, 1 - (score(turned, "auroc") or 0), abs_tol=1e-12)
+
+
+@given(pairs, st.floats(0, 1), st.floats(0, 1))
+def test_a_looser_risk_never_answers_less(rows, one, other):
+    low, high = sorted((one, other))
+    made = made_of(rows)
+    assert (score(made, f"coverage_at_risk@{low}") or 0) <= (score(made, f"coverage_at_risk@{high}") or 0)
+
+
+# --------------------------------------------------------------------------------- intervals, answers, documents
+
+
+@given(questions, st.integers(0, 99))
+def test_an_interval_is_ordered_and_stays_inside_the_range(asked, seed):
+    found = interval(judged(asked), "recall@4", resamples=50, seed=seed)
+    if found.value is not None:
+        assert 0 <= (found.low or 0) <= (found.high or 0) <= 1
+        assert found == interval(judged(asked), "recall@4", resamples=50, seed=seed)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20))
+def test_swapping_the_two_systems_turns_the_sign_and_keeps_p(rows):
+    first, second = [one for one, _ in rows], [other for _, other in rows]
+    there, back = paired_difference(first, second, resamples=60), paired_difference(second, first, resamples=60)
+    assert math.isclose(there.value or 0, -(back.value or 0), abs_tol=1e-12)
+    assert there.p == back.p
+
+
+@given(st.text(), st.text())
+def test_token_f1_is_symmetric_and_one_for_the_same_text(one, other):
+    assert token_f1([one], [[other]])[0] == token_f1([other], [[one]])[0]
+    assert token_f1([one], [[one]])[0] == 1
+
+
+@given(questions, st.text(max_size=20))
+def test_a_run_comes_back_from_its_document_as_it_was(tmp_path_factory, asked, name):
+    made = judged(asked)
+    ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in made.relevance)
+    scores = tuple([-math.inf, None, 0.25][at % 3] for at in range(len(asked)))
+    ids = tuple(f"q{at}" for at in range(len(asked)))
+    system = System(name, ranks, scores, {"q0": name})
+    run = Run("set", (2, 8), ids, (None,) * len(asked), tuple(made.gold.tolist()), (system,), timings={name: 0.5})
+    path = tmp_path_factory.mktemp("runs") / "run.json"
+    assert Run.load(run.save(path)) == run
+    assert (run.judged(name).relevance == made.relevance).all()
