@@ -103,7 +103,9 @@ def test_paper_tables_come_one_a_metric_at_the_cutoffs_that_both_have():
     tables = paper_tables(small_run(), magaf.TABLE_3)
     assert [table.title.split()[0] for table in tables] == ["recall", "complete", "ndcg", "mrr", "null_rejection"]
     assert [row[1] for row in tables[0].rows] == [2, 4, 2, 4]
-    assert [row[0] for row in tables[4].rows] == ["tfidf", "hybrid-metagraph"]
+    assert [row[:2] for row in tables[4].rows] == [("tfidf", None), ("hybrid-metagraph", None)]
+    assert "not the same thing" in tables[4].note
+    assert "not the same thing" not in tables[0].note
     assert paper_tables(small_run(), frames.TABLE_4)[0].rows[0][1] == 4
     assert paper_tables(small_run(ks=(5, 6)), frames.TABLE_4) == []
 

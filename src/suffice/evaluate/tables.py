@@ -156,8 +156,11 @@ def retrieval_table(
 ) -> Table:
     """One row for each system and k, one column for each metric; with a paper's table, its figure and the difference beside.
 
-    Metrics are named without their k. One without a cutoff (null_rejection) stands in every row of its system.
+    Metrics are named without their k. One that has none (null_rejection) stands in every row of its system, and has a single
+    row when no other metric is asked for.
     """
+    takes_k = {name: ranking_metric(name).metric.at == "k" for name in metrics}
+    cutoffs: Sequence[int | None] = (ks or run.ks) if any(takes_k.values()) else (None,)
     columns = ["retriever", "k"]
     if paper and len(metrics) == 1:
         columns += ["measured", "paper", "difference"]
@@ -167,10 +170,10 @@ def retrieval_table(
     rows: list[tuple[Cell, ...]] = []
     for system in run.names:
         judged = run.judged(system)
-        for k in ks or run.ks:
+        for k in cutoffs:
             cells: list[Cell] = [system, k]
             for name in metrics:
-                metric = f"{name}@{k}" if ranking_metric(name).metric.at == "k" else name
+                metric = f"{name}@{k}" if takes_k[name] else name
                 figure = interval(judged, metric, seed=run.seed) if intervals else Interval(score(judged, metric))
                 cells.append(figure)
                 if paper:
@@ -178,7 +181,8 @@ def retrieval_table(
                     cells += [published, _above(figure.value, published)]
             rows.append(tuple(cells))
     described = title or (f"{run.dataset}: {paper.paper}, {paper.table}" if paper else f"Retrieval on {run.dataset}")
-    return Table(described, tuple(columns), tuple(rows), _note(run, intervals))
+    cautions = [paper.cautions[name] for name in metrics if name in paper.cautions] if paper else []
+    return Table(described, tuple(columns), tuple(rows), " ".join([_note(run, intervals), *cautions]))
 
 
 def paper_tables(run: Run, paper: Published, *, intervals: bool = True) -> list[Table]:
@@ -186,8 +190,8 @@ def paper_tables(run: Run, paper: Published, *, intervals: bool = True) -> list[
     tables = []
     published = list(dict.fromkeys(metric for row in paper.figures.values() for metric in row))
     for name in dict.fromkeys(metric.partition("@")[0] for metric in published):
-        ks = [k for k in run.ks if f"{name}@{k}" in published] or (run.ks[:1] if name in published else [])
-        if ks:
+        ks = [k for k in run.ks if f"{name}@{k}" in published]
+        if ks or name in published:
             title = f"{name} on {run.dataset}, beside {paper.paper}, {paper.table}"
             tables.append(retrieval_table(run, [name], ks=ks, paper=paper, intervals=intervals, title=title))
     return tables

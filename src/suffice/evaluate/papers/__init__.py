@@ -14,13 +14,18 @@ __all__ = ["Published"]
 
 @dataclass(frozen=True)
 class Published:
-    """One table of a paper. `figures`: system -> metric -> value. `printed`: our name of a system -> the paper's."""
+    """One table of a paper.
+
+    `figures`: system -> metric -> value. `printed`: our name of a system -> the paper's. `cautions`: metric without its k ->
+    why the paper's figure and ours are not quite the same thing.
+    """
 
     paper: str
     table: str
     caption: str
     figures: Mapping[str, Mapping[str, float]]
     printed: Mapping[str, str] = field(default_factory=dict)
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, system: str, metric: str) -> float | None:
         """The published figure, or None where the paper has none."""
