@@ -117,6 +117,16 @@ def test_the_next_writer_uses_the_rows_of_a_dead_one_without_mixing_them(folder:
         assert len(store) == len(VILLAGE) + 2
 
 
+def test_a_death_while_the_folder_was_made_leaves_no_half_store(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    (folder / ".truth.sqlite.draft").write_bytes(b"half a page")
+    (folder / ".truth.sqlite.draft-wal").write_bytes(b"half a log")
+    with EmbeddedStore(folder) as store:
+        assert store.put(VILLAGE) == len(VILLAGE)
+    assert not list(folder.glob(".truth*"))
+
+
 def test_a_snapshot_outlives_replacing_deleting_and_compacting(folder: Path) -> None:
     with EmbeddedStore(folder) as store:
         with store.pinned():
@@ -390,3 +400,23 @@ def test_random_writes_leave_both_stores_with_the_same_answers(tmp_path: Path) -
         assert [{hit.doc_id for hit in hits} for hits in ours] == [{hit.doc_id for hit in hits} for hits in theirs]
         asked = random.standard_normal((20, 8))
         assert embedded.search_vectors(asked, k=9) == memory.search_vectors(asked, k=9)
+
+
+def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) -> None:
+    """tantivy rounds document lengths, so neighbours may swap; what is found stays the same. Measured: 0.989 and 0.997."""
+    from suffice import datasets
+
+    home = data_folder / "2wikimultihopqa"
+    data = datasets.read(
+        "2wikimultihopqa", questions=home / "2wikimultihopqa.json", corpus=home / "2wikimultihopqa_corpus.json"
+    )
+    documents, questions = list(data.documents()), [example.question.text for example in data.examples()]
+    with EmbeddedStore(tmp_path / "store") as embedded:
+        embedded.put(documents)
+        pairs = list(zip(MemoryStore(documents).search_text(questions, k=10), embedded.search_text(questions, k=10)))
+    overlap = np.mean([len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 10 for one, other in pairs])
+    same_first = np.mean([one[0].doc_id == other[0].doc_id for one, other in pairs])
+    assert overlap > 0.98
+    assert same_first > 0.99
+    scores = [(one[0].score, other[0].score) for one, other in pairs]
+    assert np.allclose(*zip(*scores), rtol=0.05)

@@ -22,7 +22,7 @@ import tantivy
 
 from suffice.engines.embedded.lock import writer_lock
 from suffice.engines.embedded.snapshot import Snapshot
-from suffice.engines.embedded.truth import State, Truth, sqlite_errors
+from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_errors
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
@@ -315,7 +315,8 @@ class EmbeddedStore:
         except OSError as error:
             raise EngineError(f"{self.path} cannot be made: {error}", hint="check the folder's permissions") from error
         with self._locked():
-            Truth(self._file, create=True).close()
+            if not self._file.exists():  # else another process was quicker
+                create_truth(self._file)
 
     def _connect(self) -> Truth:
         return Truth(self._file, frozen=self._frozen)

@@ -8,6 +8,7 @@ stay on the list of the buried until the text index has forgotten them.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from suffice.errors import DataError, EngineError, NotReadyError, SufficeError
 from suffice.retrieve.corpus import values_of
 from suffice.types import Condition, DocId, Document, Field, Filter
 
-__all__ = ["Standing", "State", "Truth", "sqlite_errors"]
+__all__ = ["Standing", "State", "Truth", "create_truth", "sqlite_errors"]
 
 FORMAT = 1
 APPLICATION = 0x73756666  # "suff": tells our file from any other SQLite file
@@ -74,14 +75,14 @@ class Standing:
 class Truth:
     """One connection to the file. Statements run inside `reading` or `writing`, which see one generation."""
 
-    def __init__(self, file: Path, *, create: bool = False, frozen: bool = False) -> None:
+    def __init__(self, file: Path, *, frozen: bool = False) -> None:
         self.file = file
         log = file.with_name(file.name + "-wal")
         if frozen and log.exists() and log.stat().st_size:
             raise EngineError(
                 f"{file} was not closed and its folder cannot be written", hint="open it once where its folder can be written"
             )
-        mode = "ro&immutable=1" if frozen else "rwc" if create else "rw"
+        mode = "ro&immutable=1" if frozen else "rw"
         with sqlite_errors(file):
             self._db = sqlite3.connect(
                 f"{file.resolve().as_uri()}?mode={mode}",
@@ -92,25 +93,18 @@ class Truth:
                 cached_statements=256,
             )
             try:
-                self._prepare(create)
+                self._prepare()
             except BaseException:
                 self._db.close()
                 raise
 
-    def _prepare(self, create: bool) -> None:
+    def _prepare(self) -> None:
         for pragma in ("synchronous=FULL", "cache_size=-65536", "journal_size_limit=67108864"):
             self._db.execute(f"PRAGMA {pragma}")
         version, application = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
-        if create and not version and not application and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
-            self._db.execute("PRAGMA journal_mode=WAL")
-            with self.writing():
-                for statement in TABLES.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA application_id={APPLICATION}")
-                self._db.execute(f"PRAGMA user_version={FORMAT}")
-        elif application != APPLICATION:
+        if application != APPLICATION:
             raise DataError(f"{self.file} is not a store of suffice", hint="build the library again in another folder")
-        elif version != FORMAT:
+        if version != FORMAT:
             age = "a newer" if version > FORMAT else "an older"
             raise NotReadyError(
                 f"{self.file} has format {version}, {age} one than this suffice reads ({FORMAT})",
@@ -243,6 +237,28 @@ class Truth:
         self._db.execute("UPDATE documents SET slot = (SELECT new FROM moved WHERE old = slot) WHERE slot IS NOT NULL")
         self._db.execute("DROP TABLE moved")
         self._db.execute("DELETE FROM empty_slots")
+
+
+def create_truth(file: Path) -> None:
+    """Make an empty truth, under another name first: a crash leaves no file, or a whole one."""
+    draft = file.with_name(f".{file.name}.draft")
+    for leftover in file.parent.glob(f"{draft.name}*"):
+        leftover.unlink()
+    with sqlite_errors(file):
+        database = sqlite3.connect(draft, isolation_level=None)
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.executescript(
+                f"BEGIN; {TABLES} PRAGMA application_id={APPLICATION}; PRAGMA user_version={FORMAT}; COMMIT;"
+            )
+        finally:
+            database.close()
+    os.rename(draft, file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _values(document: Document) -> tuple[Any, ...]:
