@@ -1,0 +1,140 @@
+"""Which days a question asks about: "on October 7, 2023", "after November 2023", "between October and December 2023".
+
+A relation counts only where it stands directly before the date. "After the report published on October 31, 2023" names a day,
+not a range; so does "the article from October 31, 2023". A bare year is a date only behind such a word ("in 2023"), since most
+numbers of four digits in a question are something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from suffice.text import DateMention, date_mentions
+
+__all__ = ["DateRange", "asked_dates"]
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """First and last day, both included; None where it is open."""
+
+    first: date | None
+    last: date | None
+
+    def __contains__(self, day: date) -> bool:
+        return (self.first is None or self.first <= day) and (self.last is None or day <= self.last)
+
+    def __str__(self) -> str:
+        if self.first is None or self.last is None:
+            return f"since {self.first}" if self.first else f"until {self.last}"
+        return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+
+
+# How a word before a date turns it into a range: from which end of the date, and in which direction.
+_AFTER, _SINCE, _BEFORE, _UNTIL, _WITHIN, _NOT = "after", "since", "before", "until", "within", "not"
+_RELATIONS = {
+    "after": _AFTER,
+    "later than": _AFTER,
+    "since": _SINCE,
+    "on or after": _SINCE,
+    "no earlier than": _SINCE,
+    "not before": _SINCE,
+    "starting": _SINCE,
+    "as of": _SINCE,
+    "before": _BEFORE,
+    "prior to": _BEFORE,
+    "earlier than": _BEFORE,
+    "until": _UNTIL,
+    "till": _UNTIL,
+    "up to": _UNTIL,
+    "by": _UNTIL,
+    "on or before": _UNTIL,
+    "no later than": _UNTIL,
+    "not after": _UNTIL,
+    "in": _WITHIN,
+    "during": _WITHIN,
+    "throughout": _WITHIN,
+    "within": _WITHIN,
+    "of": _WITHIN,
+    "from": _WITHIN,
+    "other than": _NOT,
+    "except": _NOT,
+    "not on": _NOT,
+}
+_LONGEST_FIRST = "|".join(sorted(map(re.escape, _RELATIONS), key=len, reverse=True))
+_RELATION = re.compile(rf"\b({_LONGEST_FIRST})\s+(?:the\s+)?(?:early\s+|late\s+|mid-|the year\s+)?$", re.IGNORECASE)
+_OPENING = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
+_JOINT = re.compile(r"\s*,?\s*(?:and|to|until|till|through|[-–—])\s*", re.IGNORECASE)
+# "between October 1 and ...", "from October to ...": the year stands only behind the second date.
+_YEARLESS = re.compile(
+    r"\b(?:between|from)\s+(?P<start>[^\W\d_]{3,9}\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?)?)\s*,?\s*(?:and|to|until|till|through|[-–—])\s*$",
+    re.IGNORECASE,
+)
+_REACH = 60  # no relation is longer; looking back further would make long texts quadratic
+
+
+def asked_dates(question: str, *, span: DateRange) -> list[DateRange]:
+    """The days and ranges a question names, in order. A bare year outside `span`, the dates of the corpus, is none of them."""
+    return list(dict.fromkeys(_asked(question, span)))
+
+
+def _asked(question: str, span: DateRange) -> Iterator[DateRange]:
+    mentions = date_mentions(question)
+    at = 0
+    while at < len(mentions):
+        one, following = mentions[at], mentions[at + 1] if at + 1 < len(mentions) else None
+        before = question[max(0, one.start - _REACH) : one.start]
+        at += 1
+        if following and _OPENING.search(before) and _JOINT.fullmatch(question[one.end : following.start]):
+            at += 1
+            if not (_is_year(one) and _is_year(following)) or _overlap(one.first, following.last, span):
+                yield _ordered(one.first, following.last)
+        elif (start := _yearless_start(before, one)) is not None:
+            yield DateRange(start, one.last)
+        elif (found := _related(before, one, span)) is not None:
+            yield found
+
+
+def _related(before: str, mention: DateMention, span: DateRange) -> DateRange | None:
+    word = _RELATION.search(before)
+    relation = _RELATIONS[" ".join(word.group(1).casefold().split())] if word else None
+    if relation == _NOT or (_is_year(mention) and (relation is None or not _overlap(mention.first, mention.last, span))):
+        return None
+    one_day = timedelta(days=1)
+    match relation:
+        case "after":
+            return DateRange(mention.last + one_day, None) if mention.last < date.max else None
+        case "since":
+            return DateRange(mention.first, None)
+        case "before":
+            return DateRange(None, mention.first - one_day) if mention.first > date.min else None
+        case "until":
+            return DateRange(None, mention.last)
+        case _:
+            return DateRange(mention.first, mention.last)
+
+
+def _yearless_start(before: str, end: DateMention) -> date | None:
+    opening = _YEARLESS.search(before)
+    if opening is None or _is_year(end):
+        return None
+    for year in (end.first.year, end.first.year - 1):  # "from November to January 2024" begins the year before
+        found = date_mentions(f"{opening['start']}, {year}")
+        if found and not _is_year(found[0]) and found[0].first <= end.last:
+            return found[0].first
+    return None
+
+
+def _ordered(first: date, last: date) -> DateRange:
+    return DateRange(min(first, last), max(first, last))
+
+
+def _is_year(mention: DateMention) -> bool:
+    return (mention.last - mention.first).days > 31
+
+
+def _overlap(first: date, last: date, span: DateRange) -> bool:
+    return (span.first is None or last >= span.first) and (span.last is None or first <= span.last)
