@@ -64,6 +64,17 @@ def questions() -> list[str]:
     return [" ".join(f"w{rank:x}" for rank in random.integers(100, 5000, size=6)) for _ in range(QUESTIONS)]
 
 
+class Clock:
+    """Time on the wall, which the machine's other work lengthens, and on the processor, all threads together."""
+
+    def __init__(self) -> None:
+        self.wall, self.processor = time.perf_counter(), time.process_time()
+
+    def figures(self, count: int) -> dict[str, float]:
+        wall, processor = time.perf_counter() - self.wall, time.process_time() - self.processor
+        return {"docs/s": count / wall, "docs/cpu-s": count / processor, "built s": wall}
+
+
 def timed(ask: Callable[[str], Any]) -> tuple[float, float]:
     """p50 and p95 of one question at a time, in milliseconds."""
     for question in questions()[:5]:
@@ -85,10 +96,10 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
 
         encoder = WordLlamaEncoder()
         encoder.encode(["warm"])
-    start = time.perf_counter()
+    clock = Clock()
     with EmbeddedStore(folder) as store:
         store.put(documents(count), encode=encoder and encoder.encode)
-        built = time.perf_counter() - start
+        built = clock.figures(count)
         found = {"p50 ms": timed(lambda question: store.search_text([question], k=K))}
         some = Filter(
             (Condition("source", "$in", ("source 3", "source 4")), Condition("published_at", "$gte", ("2023-06-01",)))
@@ -99,7 +110,7 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
         start = time.perf_counter()
         store.put(documents(100), encode=encoder and encoder.encode)
         changed = time.perf_counter() - start
-    return {"built_s": built, "replace 100 s": changed, **_searches(found)}
+    return {**built, "replace 100 s": changed, **_searches(found)}
 
 
 def run_tantivy(folder: Path, count: int, **_: Any) -> dict[str, Any]:
@@ -110,14 +121,14 @@ def run_tantivy(folder: Path, count: int, **_: Any) -> dict[str, Any]:
     builder.add_text_field("text", stored=True, index_option="freq")
     schema = builder.build()
     folder.mkdir()
-    start = time.perf_counter()
+    clock = Clock()
     index = tantivy.Index(schema, str(folder))
     writer = index.writer(128_000_000, 1)
     for document in documents(count):
         writer.add_document(tantivy.Document(id=[document.doc_id], text=[f"{document.title}\n{document.text}"]))
     writer.commit()
     writer.wait_merging_threads()
-    built = time.perf_counter() - start
+    built = clock.figures(count)
     index.reload()
     searcher = index.searcher()
 
@@ -125,7 +136,7 @@ def run_tantivy(folder: Path, count: int, **_: Any) -> dict[str, Any]:
         hits = searcher.search(index.parse_query(question, ["text"]), K, count=False).hits
         return [searcher.doc(address)["id"] for _, address in hits]
 
-    return {"built_s": built, **_searches({"p50 ms": timed(ask)})}
+    return {**built, **_searches({"p50 ms": timed(ask)})}
 
 
 def run_lancedb(folder: Path, count: int, **_: Any) -> dict[str, Any]:
@@ -142,14 +153,14 @@ def run_lancedb(folder: Path, count: int, **_: Any) -> dict[str, Any]:
         if batch:
             yield pa.RecordBatch.from_pylist(batch)
 
-    start = time.perf_counter()
+    clock = Clock()
     table = lancedb.connect(folder).create_table(
         "documents", rows(), schema=pa.schema([(name, pa.string()) for name in ("id", "text", "source")])
     )
     table.create_fts_index("text", use_tantivy=False, with_position=False)
-    built = time.perf_counter() - start
+    built = clock.figures(count)
     found = timed(lambda question: table.search(question, query_type="fts").limit(K).to_list())
-    return {"built_s": built, **_searches({"p50 ms": found})}
+    return {**built, **_searches({"p50 ms": found})}
 
 
 SYSTEMS: dict[str, Callable[..., dict[str, Any]]] = {"library": run_library, "tantivy": run_tantivy, "lancedb": run_lancedb}
@@ -176,7 +187,7 @@ def one(system: str, count: int, vectors: bool) -> None:
     finally:
         shutil.rmtree(parent, ignore_errors=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"docs/s": count / figures["built_s"], **figures, "peak MiB": peak, "disk MiB": size / 2**20}))
+    print(json.dumps({**figures, "peak MiB": peak, "disk MiB": size / 2**20}))
 
 
 def main() -> None:

@@ -1,0 +1,272 @@
+"""A corpus on disk with everything that searches it: the embedded store, the encoder that made its vectors, mention links.
+
+    with Library.build("library", documents) as lib:
+        hits = lib.search("Who taught the teacher of Ada?")
+
+A library is alive: documents come and go while others read, so its manifest names format and encoder but hashes no file.
+No algorithm lives here: only which parts belong together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, overload
+
+from suffice.engines.embedded import EmbeddedStore
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Retriever
+from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.filters import SoftFilter, parse_filter
+from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.retrieve.metadata import Vocabulary
+from suffice.types import DocId, Document, Filter, Hit
+
+__all__ = ["Library"]
+
+KIND, VERSION = "library", 1
+REBUILD = "make it with: suffice build FILE --out DIR"
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class Library:
+    """Made by `Library.build` or `Library.open`; use it in a `with` block, or close it."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.encoder_name: str | None = manifest.settings.get("encoder")
+        self.store = EmbeddedStore(path)
+        self._encoder: Encoder | None = None
+        self._made: dict[str, Any] = {}
+        self._made_at = -1
+
+    @classmethod
+    def build(
+        cls,
+        path: Path | str,
+        documents: Iterable[Document],
+        *,
+        encoder: str | None = "wordllama",
+        links: bool = True,
+        progress: Progress | None = None,
+    ) -> Library:
+        """Make a library in a new or empty folder, or add to the one that is there, replacing documents of the same id.
+
+        Without an encoder only words are searched. `links` finds who mentions whom at the end; otherwise the first use does.
+        """
+        path = Path(path)
+        if encoder is not None:
+            ENCODERS.get(encoder)  # a wrong name is said before the work, not after it
+        if (path / MANIFEST).exists():
+            library = cls.open(path)
+            if library.encoder_name != encoder:
+                library.close()
+                raise InputError(
+                    f"{path} was built with encoder {library.encoder_name!r}, not {encoder!r}",
+                    hint=f"pass encoder={library.encoder_name!r}, or build in another folder",
+                )
+        else:
+            _claim(path, encoder)
+            library = cls.open(path)
+        try:
+            library.add(documents, progress=progress)
+            if links:
+                library.links(progress=progress)
+        except BaseException:
+            library.close()
+            raise
+        return library
+
+    @classmethod
+    def open(cls, path: Path | str) -> Library:
+        path = Path(path)
+        if path.is_file():
+            raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
+        return cls(path, open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD, check_hashes=False))
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    # ------------------------------------------------------------------------------------------------- documents
+
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> int:
+        """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many."""
+        done = 0
+
+        def count(batch: Sequence[DocId]) -> None:
+            nonlocal done
+            done += len(batch)
+            if progress is not None:
+                progress("documents", done, None)
+
+        encode = None if self.encoder is None else self.encoder.encode
+        return self.store.put(documents, encode=encode, acknowledged=count)
+
+    def delete(self, doc_ids: Iterable[DocId]) -> int:
+        """Remove documents; unknown ids are passed over; returns how many went."""
+        return self.store.delete(doc_ids)
+
+    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
+        """The documents of these ids, None where there is none."""
+        return self.store.get(doc_ids)
+
+    def documents(self) -> Iterator[Document]:
+        """All documents, in the order of their first insertion."""
+        return self.store.documents()
+
+    # ---------------------------------------------------------------------------------------------------- search
+
+    @overload
+    def search(
+        self,
+        questions: str,
+        *,
+        k: int = ...,
+        retriever: str | None = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        strict: bool = ...,
+        matched: bool = ...,
+        **options: Any,
+    ) -> tuple[Hit, ...]: ...
+    @overload
+    def search(
+        self,
+        questions: Sequence[str],
+        *,
+        k: int = ...,
+        retriever: str | None = ...,
+        filter: Filter | Mapping[str, Any] | None = ...,
+        strict: bool = ...,
+        matched: bool = ...,
+        **options: Any,
+    ) -> list[tuple[Hit, ...]]: ...
+    def search(
+        self,
+        questions: str | Sequence[str],
+        *,
+        k: int = 10,
+        retriever: str | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        strict: bool = False,
+        matched: bool = True,
+        **options: Any,
+    ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:
+        """The k best hits of one question, or of each of several; all from one generation of the library.
+
+        `retriever` is a name of `suffice.ports.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
+        `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. Each hit says which
+        metadata of the question it carries; `matched=False` spares that, and with it reading the vocabulary of the corpus.
+        """
+        asked = [questions] if isinstance(questions, str) else questions
+        with self.store.pinned():
+            searcher = self.retriever(retriever, **options)
+            if filter is None and not matched:
+                found = searcher.search(asked, k=k)
+            else:
+                vocabulary = self._of_this_generation("vocabulary", lambda: Vocabulary.of_store(self.store))
+                wanted = filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
+                soft = SoftFilter(searcher, self.store, vocabulary, strict=strict)
+                found = soft.search(asked, k=k, filters=[wanted] * len(asked))
+        return found[0] if isinstance(questions, str) else found
+
+    def retriever(self, name: str | None = None, **options: Any) -> Retriever:
+        """The retriever of this name over this library. Without options it is made once a generation."""
+        name = name or ("hybrid" if self.encoder_name else "bm25")
+        if options:
+            return self._make(name, options)
+        made: Retriever = self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
+        return made
+
+    def _of_this_generation(self, what: str, make: Callable[[], Any]) -> Any:
+        """What was made from this generation of the documents, made now if it was not."""
+        key = self.store.generation
+        if key != self._made_at:
+            self._made, self._made_at = {}, key
+        made = self._made
+        if what not in made:
+            made[what] = make()
+        return made[what]
+
+    def _make(self, name: str, options: Mapping[str, Any]) -> Retriever:
+        factory = RETRIEVERS.get(name)
+        taken = inspect.signature(factory).parameters
+        if "encoder" in taken and "encoder" not in options:
+            if self.encoder is None:
+                raise NotReadyError(
+                    f"retriever {name!r} needs vectors, and {self.path} was built without an encoder",
+                    hint="search with retriever='bm25', or build again with encoder='wordllama'",
+                )
+            options = {**options, "encoder": self.encoder}
+        try:
+            return factory(self.store, **options)
+        except TypeError as error:
+            if all(option in taken for option in options):
+                raise
+            raise InputError(f"retriever {name!r}: {error}", hint=f"its options: {', '.join(list(taken)[1:])}") from error
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """What made the vectors, loaded when first needed."""
+        if self._encoder is None and self.encoder_name is not None:
+            self._encoder = ENCODERS.get(self.encoder_name)()
+        return self._encoder
+
+    # ----------------------------------------------------------------------------------------------------- links
+
+    def links(self, *, progress: Progress | None = None) -> Links:
+        """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
+        with self.store.pinned():
+            folder = self.path / f"links-{self.store.generation}"
+            if folder.exists():
+                try:
+                    return Links.load(folder)
+                except DataError:
+                    shutil.rmtree(folder, ignore_errors=True)  # derived: found again below
+            titles = TitleIndex.of(self.store.documents())
+            links = mention_links(_counted(self.store.documents(), len(self.store), progress), titles)
+        self._keep(links, folder)
+        return links
+
+    def _keep(self, links: Links, folder: Path) -> None:
+        try:
+            links.save(folder)
+        except OSError:
+            return  # a library that cannot be written is still one that can be read
+        for old in (*self.path.glob("links-*"), *self.path.glob(".links-*")):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def _claim(path: Path, encoder: str | None) -> None:
+    """Make the folder a library's: the manifest comes first, so that a folder with our files in it always says what it is."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, expected a folder for the library", hint="choose another path")
+    if path.exists() and any(not one.name.startswith(".") for one in path.iterdir()):
+        raise InputError(f"{path} holds other things than a library", hint="choose a new or empty folder")
+    manifest = Manifest(KIND, VERSION, settings={"encoder": encoder}, packages=package_versions())
+    try:
+        write_atomically(path / MANIFEST, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error}", hint="choose a folder that you may write") from error
+
+
+def _counted(documents: Iterable[Document], total: int, progress: Progress | None) -> Iterator[Document]:
+    for done, document in enumerate(documents, 1):
+        if progress is not None and (done % 1000 == 0 or done == total):
+            progress("links", done, total)
+        yield document

@@ -1,0 +1,202 @@
+"""A library: parts that belong together, in a folder that says what it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.library import Library
+from suffice.ports import ENCODERS
+from suffice.testing import VILLAGE
+from suffice.types import Condition, Document, Filter
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("libraries") / "village"
+    Library.build(path, VILLAGE).close()
+    return path
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A library without vectors: quick to make, free to change."""
+    Library.build(tmp_path / "plain", VILLAGE, encoder=None).close()
+    return tmp_path / "plain"
+
+
+def test_a_library_finds_by_words_and_by_meaning(built: Path) -> None:
+    with Library.open(built) as lib:
+        assert len(lib) == len(VILLAGE)
+        hits = lib.search("Who designed the engine?", k=2)
+        assert hits[0].doc_id == "babbage"
+        assert {part.name for part in hits[0].parts} == {"bm25", "dense"}
+        assert lib.search("verse writer", retriever="dense", k=6)[0].doc_id == "byron"
+        assert lib.get(["byron", "nobody"]) == [VILLAGE[2], None]
+
+
+def test_several_questions_give_several_results(built: Path) -> None:
+    with Library.open(built) as lib:
+        one, other = lib.search(["engine", "poet"], k=1, retriever="bm25")
+        assert (one[0].doc_id, other[0].doc_id) == ("babbage", "byron")
+        assert lib.search([], k=3) == []
+
+
+def test_every_named_retriever_runs_on_a_library(built: Path) -> None:
+    with Library.open(built) as lib:
+        for name in ("tfidf", "metadata-tfidf", "graph", "hybrid-metagraph", "tfidf-char", "hybrid-title", "bm25", "hybrid"):
+            found = {hit.doc_id for hit in lib.search("the engine of Charles Babbage", retriever=name, k=2)}
+            assert "babbage" in found, name
+
+
+def test_a_retriever_takes_its_own_options(built: Path) -> None:
+    with Library.open(built) as lib:
+        assert lib.search("engine", retriever="bm25", k1=0.5, k=1)[0].doc_id == "babbage"
+        with pytest.raises(InputError, match="bm25") as caught:
+            lib.search("engine", retriever="bm25", speed=9)
+        assert "k1" in caught.value.hint
+
+
+def test_documents_come_and_go(plain: Path) -> None:
+    with Library.open(plain) as lib, Library.open(plain) as other:
+        assert [hit.doc_id for hit in lib.search("poet", retriever="tfidf")] == ["byron"]
+        assert other.add([Document("keats", "John Keats was a poet.", title="John Keats")]) == 1
+        assert sorted(hit.doc_id for hit in lib.search("poet", retriever="tfidf")) == ["byron", "keats"]
+        assert other.delete(["byron", "nobody"]) == 1
+        assert [hit.doc_id for hit in lib.search("poet", retriever="tfidf")] == ["keats"]
+        assert [one.doc_id for one in lib.documents()][-1] == "keats"
+
+
+def test_building_again_adds_and_replaces(plain: Path) -> None:
+    with Library.build(plain, [Document("ada", "new text"), Document("more", "more text")], encoder=None) as lib:
+        assert len(lib) == len(VILLAGE) + 1
+        assert lib.get(["ada"]) == [Document("ada", "new text")]
+
+
+def test_vectors_are_of_the_encoder_that_the_manifest_names(built: Path) -> None:
+    manifest = json.loads((built / "manifest.json").read_text())
+    assert (manifest["kind"], manifest["settings"]["encoder"], manifest["files"]) == ("library", "wordllama", {})
+    with pytest.raises(InputError, match="built with encoder 'wordllama', not None"):
+        Library.build(built, [], encoder=None)
+
+
+def test_without_vectors_words_are_searched_and_dense_says_what_to_do(plain: Path) -> None:
+    with Library.open(plain) as lib:
+        assert lib.search("engine", k=1)[0].doc_id == "babbage"
+        with pytest.raises(NotReadyError, match="without an encoder") as caught:
+            lib.search("engine", retriever="dense")
+        assert "bm25" in caught.value.hint
+
+
+def test_a_filter_is_a_filter_or_a_mapping(built: Path) -> None:
+    verge = Filter((Condition("source", "$in", ("The Verge",)),))
+    with Library.open(built) as lib:
+        for given in (verge, {"source": {"$in": ["The Verge"]}}):
+            strict = lib.search("engine", filter=given, strict=True, k=9, retriever="bm25")
+            assert [hit.doc_id for hit in strict] == ["ada"]
+        soft = lib.search("London river", filter=verge, k=9, retriever="bm25")
+        assert soft, "a soft filter never empties the result"
+        assert all(hit.relaxed for hit in soft)
+        with pytest.raises(InputError) as caught:
+            lib.search("engine", filter={"source": {"$in": ["The Vergge"]}})
+        assert "The Verge" in str(caught.value) + caught.value.hint
+
+
+def test_links_say_who_mentions_whom_and_follow_the_documents(plain: Path) -> None:
+    with Library.open(plain) as lib:
+        assert any(plain.glob("links-*"))
+        assert lib.links().out(["river"]) == [()]
+        lib.add([Document("river", "The Thames, loved by Lord Byron.", title="Thames")])
+        assert lib.links().out(["river"]) == [("byron",)]
+        assert lib.links().into(["byron"]) == [("river",)]
+        assert len(list(plain.glob("links-*"))) == 1
+
+
+def test_damaged_links_are_found_again(plain: Path) -> None:
+    (folder,) = plain.glob("links-*")
+    (folder / "targets.npy").write_bytes(b"rubbish")
+    with Library.open(plain) as lib:
+        assert lib.links().ids == tuple(one.doc_id for one in VILLAGE)
+
+
+def test_progress_is_told_of_documents_and_links(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    Library.build(tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: told.append(what)).close()
+    assert told == [("documents", 6, None), ("links", 6, 6)]
+
+
+def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
+    class Lengths:
+        name, dimension = "lengths", 2
+
+        def encode(self, texts: list[str], *, query: bool = False) -> np.ndarray:
+            return np.array([[1.0, 0.0] if len(text) % 2 else [0.0, 1.0] for text in texts], np.float32).reshape(-1, 2)
+
+    ENCODERS.add("lengths", Lengths)
+    with Library.build(tmp_path / "lib", [Document("odd", "abc"), Document("even", "ab")], encoder="lengths") as lib:
+        assert lib.search("wxyz", retriever="dense", k=1)[0].doc_id == "even"
+
+
+def test_unknown_names_are_answered_with_the_nearest(built: Path, tmp_path: Path) -> None:
+    with Library.open(built) as lib, pytest.raises(InputError, match="no retriever is named 'hybird'") as caught:
+        lib.search("engine", retriever="hybird")
+    assert "'hybrid'" in caught.value.hint
+    with pytest.raises(InputError, match="no encoder is named 'wordlama'") as caught:
+        Library.build(tmp_path / "new", VILLAGE, encoder="wordlama")
+    assert "'wordllama'" in caught.value.hint
+    assert not (tmp_path / "new").exists()
+
+
+def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("hello")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "photo.png").write_bytes(b"x")
+    with pytest.raises(InputError, match="is a file"):
+        Library.open(tmp_path / "file")
+    with pytest.raises(InputError, match="is a file"):
+        Library.build(tmp_path / "file", VILLAGE)
+    with pytest.raises(InputError, match="other things"):
+        Library.build(tmp_path / "full", VILLAGE)
+    with pytest.raises(NotReadyError, match="not a library") as caught:
+        Library.open(tmp_path / "nowhere")
+    assert "suffice build" in caught.value.hint
+
+
+def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> None:
+    file = plain / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for change, error, words in (
+        ({"version": 99}, NotReadyError, "newer"),
+        ({"kind": "gate"}, InputError, "is a gate"),
+        ({"surprise": 1}, DataError, "cannot be read"),
+    ):
+        file.write_text(json.dumps({**manifest, **change}))
+        with pytest.raises(error, match=words):
+            Library.open(plain)
+        with pytest.raises(error, match=words):
+            Library.build(plain, VILLAGE)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True])
+def test_a_wrong_k_is_refused(plain: Path, k: int) -> None:
+    with Library.open(plain) as lib, pytest.raises(InputError, match="k is"):
+        lib.search("engine", k=k)
+
+
+def test_strange_questions_have_answers(built: Path) -> None:
+    with Library.open(built) as lib:
+        assert lib.search("") == ()
+        assert lib.search("engine " * 15_000, k=1)[0].doc_id == "babbage"
+        assert lib.search("القاهرة", k=1)[0].doc_id == "arabic"
+        assert len(lib.search("engine", k=10**9)) == len(VILLAGE)
+
+
+def test_a_closed_library_says_so(plain: Path) -> None:
+    lib = Library.open(plain)
+    lib.close()
+    with pytest.raises(EngineError, match="closed"):
+        len(lib)
