@@ -273,6 +273,12 @@ def test_a_vector_file_cut_short_is_damage(folder: Path) -> None:
         store.search_vectors(VILLAGE_VECTORS, k=1)
 
 
+def test_a_vector_file_that_is_gone_is_damage(folder: Path) -> None:
+    (folder / "vectors-1.f16").unlink()
+    with EmbeddedStore(folder) as store, pytest.raises(DataError, match="missing"):
+        store.search_vectors(VILLAGE_VECTORS, k=1)
+
+
 def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("hello")
     with pytest.raises(InputError, match="is a file"):

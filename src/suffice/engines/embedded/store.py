@@ -26,7 +26,7 @@ from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_er
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
-from suffice.errors import EngineError, InputError
+from suffice.errors import DataError, EngineError, InputError
 from suffice.ports import STORES
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.stored import encodable, paired, storable, stored_vectors
@@ -179,6 +179,8 @@ class EmbeddedStore:
                         self._repair()
         finally:
             self._give_back(truth)
+        if isinstance(trouble, FileNotFoundError):
+            raise DataError(f"{trouble.filename} is missing", hint="restore it from a backup, or build the library again")
         raise EngineError(f"{self.path}: no consistent look after {TRIES} tries: {trouble}", hint="try again", retryable=True)
 
     def _text_at(self, state: State) -> tantivy.Searcher | None:
