@@ -64,6 +64,17 @@ def test_a_document_that_left_the_store_falls_away() -> None:
     assert hits == (Hit("short", 9.0, (Part("rerank", 9.0),)),)
 
 
+class LetsLongIn:
+    def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
+        return [(Hit("short", 3.0), Hit("long", 2.0, relaxed=True), Hit("middle", 1.0)) for _ in questions]
+
+
+def test_what_passes_the_filter_stays_in_front_of_what_was_let_in() -> None:
+    (hits,) = Reranked(LetsLongIn(), PrefersLength(), STORE).search(["tutor"], k=3)
+    assert [(hit.doc_id, hit.score) for hit in hits] == [("middle", 28.0), ("short", 9.0), ("long", 9.0)]
+    assert hits[2].parts == (Part("rerank", 45.0),)
+
+
 @pytest.mark.parametrize("nonsense", [[1.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0], 3.0])
 def test_a_judge_that_answers_nonsense_is_an_error(nonsense: object) -> None:
     with pytest.raises(ModelError, match="the reranker gave scores"):

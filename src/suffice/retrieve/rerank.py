@@ -20,6 +20,7 @@ class Reranked:
     """The first `depth` hits of a retriever, in the reranker's order. Ties keep the retriever's order.
 
     With k above `depth`, k hits are fetched and all of them reranked. A hit whose document has left the store since falls away.
+    Hits that were let in past a filter stay behind those that pass it, and their scores do not stand above them.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class Reranked:
                 f"the reranker gave scores of shape {scores.shape} (nan: {np.isnan(scores).sum()}) for {len(held)} texts",
                 hint="a Reranker returns one number a text",
             )
-        order = np.argsort(-scores, kind="stable").tolist()
-        return tuple(_judged(held[at][0], float(scores[at]), self.name) for at in order)
-
-
-def _judged(hit: Hit, score: float, name: str) -> Hit:
-    return replace(hit, score=score, parts=(*hit.parts, Part(name, score)))
+        order = sorted(range(len(held)), key=lambda at: (held[at][0].relaxed, -scores[at]))
+        judged: list[Hit] = []
+        for at in order:
+            hit, score = held[at][0], float(scores[at])
+            shown = min(score, judged[-1].score or 0.0) if judged else score
+            judged.append(replace(hit, score=shown, parts=(*hit.parts, Part(self.name, score))))
+        return tuple(judged)

@@ -1,0 +1,180 @@
+"""The retrievers by name: importing this module registers the twelve that the papers and the product speak of.
+
+Each is a function from a store to a retriever. `bm25`, `dense`, `hybrid` and `filtered-rerank` search in the store and see what
+is written later. The others are the papers' and score whole collections: they read the documents once, when they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Reranker, Retriever, Store
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.dense import DenseProxy, VectorSearch
+from suffice.retrieve.filters import SoftFilter
+from suffice.retrieve.graph import DocumentGraph, GraphSignal
+from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
+from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieve.metadata import Agreement, Vocabulary
+from suffice.retrieve.ranking import Signal
+from suffice.retrieve.rerank import Reranked
+from suffice.text import STOP_WORDS
+
+__all__ = ["BM25_AND_DENSE", "DEFAULT_ENCODER", "DEFAULT_RERANKER", "INTERPOLATION", "METAGRAPH", "PROXY", "TITLE"]
+
+DEFAULT_ENCODER = "wordllama"
+DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
+
+METAGRAPH = (0.58, 0.42, 0.001)  # lexical, metadata, graph: MAGAF 3.3
+TITLE = (0.45, 0.35, 0.20)  # BM25, TF-IDF word, TF-IDF char: FRAMES
+# MAGAF leaves these open, and we set them: metadata weighs least in Metadata-TF-IDF and the graph's seeds, more in Dense-proxy,
+# most in Hybrid-MetaGraph, as the order of its Table 3 suggests. docs/decisions/0006-lexical.md says what follows from that.
+INTERPOLATION = (0.75, 0.25)
+PROXY = (2 / 3, 1 / 3)
+# Static vectors know less than words; docs/decisions/0006-lexical.md has the figures. Give a stronger encoder more.
+BM25_AND_DENSE = (0.7, 0.3)
+
+
+# -------------------------------------------------------------------------------------------- MAGAF 3.3
+
+
+def tfidf(store: Store, **options: Any) -> Retriever:
+    """TF-IDF of words and word pairs, sublinear, without terms in more than 92 % of the documents."""
+    corpus = Corpus(store.documents())
+    return SignalRetriever(corpus, [Tfidf(corpus, **options)])
+
+
+def metadata_tfidf(store: Store, *, weights: tuple[float, float] = INTERPOLATION) -> Retriever:
+    """TF-IDF interpolated with metadata agreement."""
+    corpus = Corpus(store.documents())
+    return SignalRetriever(corpus, _lexical_and_metadata(corpus), weights=weights)
+
+
+def dense_proxy(store: Store, *, weights: tuple[float, float] = PROXY, perturbation: float = 0.001) -> Retriever:
+    """The paper's stand-in for a dense retriever: TF-IDF and metadata, ties broken by a question-seeded perturbation."""
+    corpus = Corpus(store.documents())
+    blend = Blend(_lexical_and_metadata(corpus), weights=weights)
+    return SignalRetriever(corpus, [DenseProxy(blend, perturbation=perturbation)])
+
+
+def graph(store: Store, *, weights: tuple[float, float] = (0.5, 0.5), seeds: int = 20) -> Retriever:
+    """The 20 strongest lexical-metadata candidates, and what they support in the document graph, in equal parts."""
+    corpus = Corpus(store.documents())
+    blend = Blend(_lexical_and_metadata(corpus), weights=INTERPOLATION, name="seed")
+    return SignalRetriever(corpus, [blend, GraphSignal(DocumentGraph(corpus), blend, count=seeds)], weights=weights)
+
+
+def hybrid_metagraph(store: Store, *, weights: tuple[float, float, float] = METAGRAPH, seeds: int = 20) -> Retriever:
+    """0.58 lexical + 0.42 metadata + 0.001 graph, each normalised by its highest score for the question."""
+    corpus = Corpus(store.documents())
+    signals = _lexical_and_metadata(corpus)
+    support = GraphSignal(DocumentGraph(corpus), Blend(signals, weights=weights[:2]), count=seeds)
+    return SignalRetriever(corpus, [*signals, support], weights=weights)
+
+
+def _lexical_and_metadata(corpus: Corpus) -> list[Signal]:
+    return [Tfidf(corpus), Agreement(corpus)]
+
+
+# -------------------------------------------------------------------------------------------- FRAMES
+
+
+def bm25(
+    store: Store, *, k1: float | None = None, b: float | None = None, stop_words: Collection[str] | None = None
+) -> Retriever:
+    """BM25 as the store does it (k1 1.2, b 0.75, Lucene's stop words). With an option: an index of its own in memory."""
+    if k1 is None and b is None and stop_words is None:
+        return TextSearch(store)
+    corpus = Corpus(store.documents())
+    signal = Bm25(
+        corpus,
+        k1=1.2 if k1 is None else k1,
+        b=0.75 if b is None else b,
+        stop_words=STOP_WORDS if stop_words is None else stop_words,
+    )
+    return SignalRetriever(corpus, [signal])
+
+
+def tfidf_word(store: Store, *, ngrams: tuple[int, int] = (1, 2)) -> Retriever:
+    """Plain TF-IDF of words and word pairs; stop words stay in."""
+    corpus = Corpus(store.documents())
+    return SignalRetriever(corpus, [_plain(corpus, "word", ngrams)])
+
+
+def tfidf_char(store: Store, *, ngrams: tuple[int, int] = (3, 5)) -> Retriever:
+    """Plain TF-IDF of character 3- to 5-grams inside words."""
+    corpus = Corpus(store.documents())
+    return SignalRetriever(corpus, [_plain(corpus, "char", ngrams)])
+
+
+def hybrid_title(store: Store, *, weights: tuple[float, float, float] = TITLE) -> Retriever:
+    """0.45 BM25 + 0.35 TF-IDF word + 0.20 TF-IDF char, each normalised by its highest score for the question."""
+    corpus = Corpus(store.documents())
+    signals: list[Signal] = [Bm25(corpus), _plain(corpus, "word", (1, 2)), _plain(corpus, "char", (3, 5))]
+    return SignalRetriever(corpus, signals, weights=weights)
+
+
+def _plain(corpus: Corpus, analyzer: Any, ngrams: tuple[int, int]) -> Tfidf:
+    return Tfidf(corpus, analyzer=analyzer, ngrams=ngrams, sublinear=False, max_df=1.0, name=f"tfidf-{analyzer}")
+
+
+# -------------------------------------------------------------------------------------------- any store
+
+
+def dense(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER) -> Retriever:
+    """Nearest neighbours of the question's vector; the store holds the vectors of the same encoder."""
+    return VectorSearch(store, _encoder(encoder))
+
+
+def hybrid(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    fusion: str = "convex",
+    weights: tuple[float, float] = BM25_AND_DENSE,
+    depth: int = 100,
+) -> Retriever:
+    """The store's BM25 and dense lists, 100 hits deep, in convex combination."""
+    parts: dict[str, Retriever] = {"bm25": TextSearch(store), "dense": VectorSearch(store, _encoder(encoder))}
+    return ListFusion(parts, weights=weights, fusion=fusion, depth=depth)
+
+
+def filtered_rerank(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    reranker: str | Reranker = DEFAULT_RERANKER,
+    depth: int = 20,
+    strict: bool = False,
+) -> Retriever:
+    """Multi-Meta-RAG: the 20 nearest among what passes the question's own metadata filter, reordered by a cross-encoder.
+
+    The sources and dates it knows are those that the store holds when it is made. Unless `strict`, others fill up behind what
+    passes. Over chunks where the store holds chunks.
+    """
+    judge = RERANKERS.get(reranker)() if isinstance(reranker, str) else reranker
+    nearest = VectorSearch(store, _encoder(encoder))
+    return Reranked(SoftFilter(nearest, store, Vocabulary.of_store(store), strict=strict), judge, store, depth=depth)
+
+
+def _encoder(encoder: str | Encoder) -> Encoder:
+    return ENCODERS.get(encoder)() if isinstance(encoder, str) else encoder
+
+
+_NAMED: dict[str, Callable[..., Retriever]] = {
+    "tfidf": tfidf,
+    "metadata-tfidf": metadata_tfidf,
+    "dense-proxy": dense_proxy,
+    "graph": graph,
+    "hybrid-metagraph": hybrid_metagraph,
+    "bm25": bm25,
+    "tfidf-word": tfidf_word,
+    "tfidf-char": tfidf_char,
+    "hybrid-title": hybrid_title,
+    "dense": dense,
+    "hybrid": hybrid,
+    "filtered-rerank": filtered_rerank,
+}
+for _name, _factory in _NAMED.items():
+    RETRIEVERS.add(_name, _factory)

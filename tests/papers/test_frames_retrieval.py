@@ -1,0 +1,53 @@
+"""Tables 4 and 5 of the FRAMES paper, on the real file: coverage and strict correctness of the four title retrievers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import suffice.retrieve.named  # noqa: F401 - registers the retrievers
+from suffice.datasets import Example, read
+from suffice.evaluate.papers.frames import TABLE_4, TABLE_5
+from suffice.ports import RETRIEVERS
+from suffice.retrieve.memory import MemoryStore
+
+TOLERANCE = 0.012
+KS = (4, 8, 10, 15, 25)
+NAMES = ("bm25", "tfidf-word", "tfidf-char", "hybrid-title")
+
+
+@pytest.fixture(scope="module")
+def frames(data_folder: Path) -> tuple[MemoryStore, list[Example]]:
+    dataset = read("frames", data_folder / "frames" / "test.tsv")
+    return MemoryStore(dataset.documents()), list(dataset.examples())
+
+
+def found_gold(name: str, frames: tuple[MemoryStore, list[Example]]) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the first 25 hits are gold, (questions, 25), and how many gold titles each question has."""
+    store, examples = frames
+    hits = RETRIEVERS.get(name)(store).search([example.question.text for example in examples], k=25)
+    gold = np.zeros((len(examples), 25), dtype=bool)
+    for row, (example, found) in enumerate(zip(examples, hits)):
+        gold[row, : len(found)] = [hit.doc_id in example.gold.doc_ids for hit in found]
+    return gold, np.array([len(example.gold.doc_ids) for example in examples])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_coverage_and_strict_correctness_are_the_papers(name: str, frames: tuple[MemoryStore, list[Example]]) -> None:
+    gold, needed = found_gold(name, frames)
+    held = {k: gold[:, :k].sum(axis=1) for k in KS}
+    measured = {f"coverage@{k}": float((held[k] / needed).mean()) for k in KS}
+    measured |= {f"strict@{k}": float((held[k] == needed).mean()) for k in KS}
+    published = {**TABLE_4.figures[name], **TABLE_5.figures[name]}
+    assert measured.keys() == published.keys()
+    apart = {metric: round(measured[metric] - value, 4) for metric, value in published.items()}
+    assert max(map(abs, apart.values())) <= TOLERANCE, apart
+
+
+@pytest.mark.parametrize("name", ["bm25", "hybrid-title"])
+def test_the_first_relevant_title_stands_near_the_top(name: str, frames: tuple[MemoryStore, list[Example]]) -> None:
+    gold, _ = found_gold(name, frames)
+    first = np.where(gold.any(axis=1), 1 / (gold.argmax(axis=1) + 1), 0)
+    assert first.mean() > 0.82
