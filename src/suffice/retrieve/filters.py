@@ -233,32 +233,42 @@ class SoftFilter:
     unfiltered ones, that one takes the place of the last hit that is not itself the only cover of something named. Each hit
     says in `matched` what it carries. A relaxed hit's score never stands above the hit before it; its parts keep their scores.
 
-    With `strict`, the filter alone decides. Without `filters`, they are made from what each question names.
+    With `strict`, the filter alone decides. Without `filters`, they are made from what each question names. Without a
+    `vocabulary`, it is the store's, read again when the store has changed.
     """
 
     def __init__(
         self,
         retriever: Retriever,
         store: Store,
-        vocabulary: Vocabulary,
+        vocabulary: Vocabulary | None = None,
         *,
         strict: bool = False,
         make_filter: Callable[[Mentions], Filter] = filter_for,
     ) -> None:
-        self._retriever, self._store, self._vocabulary = retriever, store, vocabulary
+        self._retriever, self._store, self._given = retriever, store, vocabulary
         self._strict, self._make_filter = strict, make_filter
+        self._read_at: tuple[int, Vocabulary] | None = None
 
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
-        named = self._vocabulary.mentions(questions)
+        named = self._vocabulary().mentions(questions)
         chosen = [self._make_filter(one) for one in named] if filters is None else [one or Filter() for one in filters]
         passing = self._retriever.search(questions, k=k, filters=chosen)
         asked = [at for at, one in enumerate(chosen) if one and not self._strict]
         free = dict(zip(asked, self._retriever.search([questions[at] for at in asked], k=k))) if asked else {}
         documents = self._documents([*passing, *free.values()])
         return [_soften(hits, free.get(at, ()), k, _Cover(named[at], documents)) for at, hits in enumerate(passing)]
+
+    def _vocabulary(self) -> Vocabulary:
+        if self._given is not None:
+            return self._given
+        generation = self._store.generation
+        if self._read_at is None or self._read_at[0] != generation:
+            self._read_at = (generation, Vocabulary.of_store(self._store))
+        return self._read_at[1]
 
     def _documents(self, results: Sequence[tuple[Hit, ...]]) -> dict[DocId, Document]:
         ids = list(dict.fromkeys(hit.doc_id for hits in results for hit in hits))

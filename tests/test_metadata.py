@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.metadata import Agreement, Mentions, Vocabulary, matched
+from suffice.types import Document
+
+NEWSROOM = (
+    Document(
+        "ftx",
+        "text",
+        title="The FTX trial begins",
+        source="The Verge",
+        category="business",
+        published_at=date(2023, 10, 4),
+        entities=("FTX", "Sam Bankman-Fried"),
+    ),
+    Document("fox-life", "text", source="FOX News - Lifestyle", category="entertainment", published_at=date(2023, 11, 17)),
+    Document("fox-health", "text", source="FOX News - Health", category="health", published_at=date(2023, 12, 6)),
+    Document("indy-sports", "text", source="The Independent - Sports", category="sports", published_at=date(2023, 12, 6)),
+    Document("indy-travel", "text", source="The Independent - Travel", published_at=date(2023, 12, 6)),
+    Document("cbs", "text", source="CBSSports.com", category="sports", entities=("Travis Kelce",)),
+    Document("globes", "text", source="Globes English | Israel Business Arena", category="business"),
+    Document("science", "text", source="Live Science: The Most Interesting Articles", category="science"),
+    Document("age", "text", source="The Age"),
+    Document("fortune", "text", source="Fortune"),
+    Document("world", "text", source="Business World"),
+    Document("code", "text", source="Circuit & Code"),
+    Document("bare", "text"),
+)
+FOX = ("FOX News - Lifestyle", "FOX News - Health")
+INDEPENDENT = ("The Independent - Sports", "The Independent - Travel")
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    return Vocabulary.of(Corpus(NEWSROOM))
+
+
+def read(question: str, vocabulary: Vocabulary) -> Mentions:
+    return vocabulary.mentions([question])[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "sources"),
+    [
+        ("What does The Verge say?", ("The Verge",)),
+        ("What does 'The Verge' say?", ("The Verge",)),
+        ("What is “The Verge”’s view?", ("The Verge",)),
+        ("What was THE VERGE'S view?", ("The Verge",)),
+        ("Does the Verge article agree?", ("The Verge",)),
+        ("A report by Verge said so.", ("The Verge",)),
+        ("Did Fox News report it?", FOX),
+        ("Did FOX News - Health report it?", ("FOX News - Health",)),
+        ("Did FOX News, Health report it?", ("FOX News - Health",)),
+        ("Did The Independent and the Age report agree?", (*INDEPENDENT, "The Age")),
+        ("Both CBS Sports and CBSSports.com wrote it.", ("CBSSports.com",)),
+        ("Did CBSSports say so?", ("CBSSports.com",)),
+        ("As Globes English reported", ("Globes English | Israel Business Arena",)),
+        ("A Live Science piece", ("Live Science: The Most Interesting Articles",)),
+        ("Circuit and Code or Circuit Code", ("Circuit & Code",)),
+        ("what did the verge report about ftx?", ("The Verge",)),
+    ],
+)
+def test_sources_are_found_however_they_are_written(question: str, sources: tuple[str, ...], vocabulary: Vocabulary) -> None:
+    assert read(question, vocabulary).sources == sources
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was decided at the age of thirty?",
+        "Who was on the verge of ruin?",
+        "He made a fortune in the business world.",
+        "Which Fortune 500 company was it?",
+        "Who runs the independent press?",
+        "What is live science about?",
+        "The Times of India wrote it.",
+        "",
+    ],
+)
+def test_common_words_and_unknown_papers_are_no_sources(question: str, vocabulary: Vocabulary) -> None:
+    assert read(question, vocabulary).sources == ()
+
+
+def test_a_source_behind_a_not_is_excluded(vocabulary: Vocabulary) -> None:
+    mentions = read("Who was praised by some but not by The Verge, as Fortune wrote?", vocabulary)
+    assert mentions.excluded == ("The Verge",)
+    assert mentions.sources == ("Fortune",)
+
+
+def test_whole_names_are_told_from_heads(vocabulary: Vocabulary) -> None:
+    mentions = read("Do Fox News and The Independent - Sports agree?", vocabulary)
+    assert mentions.sources == (*FOX, "The Independent - Sports")
+    assert mentions.in_full == ("The Independent - Sports",)
+
+
+@pytest.mark.parametrize(
+    ("question", "categories"),
+    [
+        ("Which business article says so?", ("business",)),
+        ("Is it in the Sports section?", ("sports",)),
+        ("Look under category: science", ("science",)),
+        ("Health news of the week", ("health",)),
+        ("How did it change its business practices?", ()),
+        ("Does BBC Sports report it?", ()),
+        ("Does 'Science News For Students' say so?", ()),
+        ("Does the Globes English | Israel Business Arena article say so?", ()),
+    ],
+)
+def test_a_category_counts_beside_a_word_about_news(question: str, categories: tuple[str, ...], vocabulary: Vocabulary) -> None:
+    assert read(question, vocabulary).categories == categories
+
+
+def test_entities_and_titles_are_named_longest_first(vocabulary: Vocabulary) -> None:
+    mentions = read("After the FTX trial begins, what did Sam Bankman Fried tell Travis Kelce?", vocabulary)
+    assert mentions.entities == ("Sam Bankman-Fried", "Travis Kelce")
+    assert mentions.titles == ("The FTX trial begins",) or mentions.titles == ()
+    assert read("What about The FTX Trial Begins?", vocabulary).titles == ("The FTX trial begins",)
+    assert read("What about FTX?", vocabulary).entities == ("FTX",)
+
+
+@pytest.mark.parametrize(
+    ("question", "days", "ranges"),
+    [
+        ("on October 4, 2023 and on 2023-12-06T21:11:57+00:00", ("2023-10-04", "2023-12-06"), ()),
+        ("After the report published on October 31, 2023, what changed?", ("2023-10-31",), ()),
+        ("the article from October 31, 2023", ("2023-10-31",), ()),
+        ("on a date other than October 19, 2023", (), ()),
+        ("after November 2023", (), ("since 2023-12-01",)),
+        ("since November 2023", (), ("since 2023-11-01",)),
+        ("before October 7, 2023", (), ("until 2023-10-06",)),
+        ("no later than 7 October 2023", (), ("until 2023-10-07",)),
+        ("in October 2023", (), ("2023-10-01 to 2023-10-31",)),
+        ("in 2023", (), ("2023-01-01 to 2023-12-31",)),
+        ("the 2023 season", (), ()),
+        ("in 1998, or from 1905 to 1913", (), ()),
+        ("between October 7, 2023 and October 12, 2023", (), ("2023-10-07 to 2023-10-12",)),
+        ("between December 2023 and October 2023", (), ("2023-10-31 to 2023-12-01",)),
+        ("from October to December 2023", (), ("2023-10-01 to 2023-12-31",)),
+        ("between October 1 and November 15, 2023", (), ("2023-10-01 to 2023-11-15",)),
+        ("from November to January 2024", (), ("2023-11-01 to 2024-01-31",)),
+        ("February 30, 2023", (), ()),
+    ],
+)
+def test_dates_are_days_or_ranges(
+    question: str, days: tuple[str, ...], ranges: tuple[str, ...], vocabulary: Vocabulary
+) -> None:
+    mentions = read(question, vocabulary)
+    assert tuple(map(str, mentions.days)) == days
+    assert tuple(map(str, mentions.ranges)) == ranges
+
+
+def test_a_corpus_without_dates_has_no_date_mentions() -> None:
+    plain = Vocabulary({"source": ["The Verge"]})
+    assert not read("in October 2023, on October 4, 2023", plain)
+
+
+def test_a_store_gives_the_same_vocabulary_but_for_titles(vocabulary: Vocabulary) -> None:
+    stored = Vocabulary.of_store(MemoryStore(NEWSROOM))
+    question = "Did The Verge or Fox News write on FTX in the business section on October 4, 2023?"
+    assert read(question, stored) == read(question, vocabulary)
+
+
+def test_an_empty_vocabulary_finds_nothing() -> None:
+    assert read("Did The Verge write it?", Vocabulary({})) == Mentions()
+
+
+def test_a_question_of_100_000_characters_is_read(vocabulary: Vocabulary) -> None:
+    long = "What does The Verge say about FTX? " * 3000
+    assert read(long, vocabulary).entities == ("FTX",)
+
+
+def test_agreement_adds_up_as_in_the_paper() -> None:
+    agreement = Agreement(Corpus(NEWSROOM))
+    scores = agreement.scores(
+        [
+            "What does the business article of The Verge on FTX say on October 4, 2023?",
+            "Did Fox News report it?",
+            "Did FOX News: Health report it?",
+            "Which company was it?",
+        ]
+    )
+    ids = [document.doc_id for document in NEWSROOM]
+    assert scores.dtype == np.float32
+    assert scores.shape == (4, len(NEWSROOM))
+    assert scores[0, ids.index("ftx")] == pytest.approx(0.35 + 0.10 + 0.15 + 0.40 + 0.20)
+    assert scores[0, ids.index("globes")] == pytest.approx(0.15)
+    assert scores[1, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx([0.35, 0.35])
+    assert scores[2, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx([0.0, 0.45])
+    assert not scores[3].any()
+
+
+def test_a_named_title_agrees_like_an_entity() -> None:
+    corpus = Corpus([Document("a", "", title="Ada Lovelace"), Document("b", "", title="Charles Babbage")])
+    assert Agreement(corpus).scores(["Who taught Ada Lovelace?"]).tolist() == [[pytest.approx(0.40), 0.0]]
+
+
+def test_agreement_of_nothing_is_nothing() -> None:
+    assert Agreement(Corpus([])).scores(["Who?"]).shape == (1, 0)
+    assert Agreement(Corpus(NEWSROOM)).scores([]).shape == (0, len(NEWSROOM))
+
+
+def test_a_document_says_what_it_carries(vocabulary: Vocabulary) -> None:
+    mentions = read("What did The Verge's business article say of FTX on October 4, 2023 and in October 2023?", vocabulary)
+    assert matched(mentions, NEWSROOM[0]) == (
+        "source: The Verge",
+        "category: business",
+        "entity: FTX",
+        "date: 2023-10-04",
+        "date: 2023-10-01 to 2023-10-31",
+    )
+    assert matched(mentions, NEWSROOM[-1]) == ()
+
+
+def test_real_questions_name_their_sources(data_folder: Path) -> None:
+    """MultiHop-RAG: whatever source we find is one of the evidence, and whatever of the evidence is written out is found."""
+    folder = data_folder / "multihop_rag"
+    articles = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    asked = json.loads((folder / "MultiHopRAG.json").read_text(encoding="utf-8"))
+    vocabulary = Vocabulary({"source": [one["source"] for one in articles if one["source"]]})
+    known = set(vocabulary.values["source"])
+    right = wrong = written = missed = 0
+    for one, mentions in zip(asked, vocabulary.mentions([one["query"] for one in asked])):
+        gold = {evidence["source"] for evidence in one["evidence_list"]}
+        if not gold or None in gold:
+            continue
+        heads = {source.split(" - ")[0] for source in gold}
+        found = {source.split(" - ")[0] for source in mentions.sources}
+        right, wrong = right + len(found & heads), wrong + len(found - heads)
+        spelled = {source for source in gold & known if source.casefold() in one["query"].casefold()}
+        written, missed = written + len(spelled), missed + len(spelled - {*mentions.sources, *mentions.excluded})
+    assert wrong / (right + wrong) < 0.01
+    assert missed / written < 0.01
