@@ -120,15 +120,16 @@ def date_mentions(text: str) -> list[DateMention]:
     Impossible days are no dates.
     """
     found: list[DateMention] = []
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     for pattern in _DATES:
         for match in pattern.finditer(text):
-            if any(match.start() < end and start < match.end() for start, end in taken):
+            start, end = match.span()
+            if any(taken[start:end]):
                 continue
             mention = _read_date(match)
             if mention is not None:
                 found.append(mention)
-                taken.append(match.span())
+                taken[start:end] = b"x" * (end - start)
     return sorted(found, key=lambda mention: mention.start)
 
 
