@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.retrieve.phrases import Match, Phrases, Words
+from suffice.retrieve.phrases import Match, Phrases
 from suffice.text import key_words, title_key
 
 
@@ -47,11 +47,6 @@ def test_no_names_and_no_text_give_no_matches() -> None:
     assert found("Some text") == []
     assert found("", "Saw") == []
     assert found("\n \n", "", "(!)") == []
-
-
-def test_a_text_without_capitals_says_so() -> None:
-    assert not Words.of("who saw it in 1984?").any_capital
-    assert Words.of("who saw It?").any_capital
 
 
 @given(st.text(max_size=40))

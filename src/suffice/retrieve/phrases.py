@@ -41,11 +41,6 @@ class Words:
     def of(cls, text: str) -> Words:
         return cls(tuple(key_words(text)))
 
-    @property
-    def any_capital(self) -> bool:
-        """Whether the text uses capitals at all: if not, their absence says nothing about a name."""
-        return any(map(_capital, self.written))
-
     def as_name(self, match: Match) -> bool:
         """Whether a match is written as a name: one of its content words, or all its words if it has none, have a capital.
 
