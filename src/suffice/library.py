@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
@@ -101,6 +101,9 @@ class Library:
 
     def __len__(self) -> int:
         return len(self.store)
+
+    def __bool__(self) -> Literal[True]:
+        return True  # an empty library is a library: `library and library.store` must not depend on its size
 
     # ------------------------------------------------------------------------------------------------- documents
 

@@ -1,0 +1,48 @@
+"""Every retriever that is registered keeps the one contract, on every store of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.engines.embedded import EmbeddedStore
+from suffice.ports import RETRIEVERS, Store
+from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.dense import WordLlamaEncoder
+from suffice.retrieve.memory import MemoryStore
+from suffice.testing import VILLAGE, check_encoder, check_retriever
+
+ENCODER = WordLlamaEncoder()
+
+
+class Shortest:
+    """A reranker that prefers short texts, so that the contract needs no model."""
+
+    def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        return -np.array([float(len(text)) for text in texts], dtype=np.float32)
+
+
+OPTIONS: dict[str, dict[str, object]] = {"filtered-rerank": {"reranker": Shortest()}}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Store]:
+    folder: Path = tmp_path_factory.mktemp("village")
+    made: dict[str, Store] = {"memory": MemoryStore(), "embedded": EmbeddedStore(folder / "store")}
+    for store in made.values():
+        store.put(VILLAGE, ENCODER.encode([searchable(document) for document in VILLAGE]))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["memory", "embedded"])
+@pytest.mark.parametrize("name", RETRIEVERS.names())
+def test_a_retriever(name: str, kind: str, stores: dict[str, Store]) -> None:
+    check_retriever(lambda store: RETRIEVERS.get(name)(store, **OPTIONS.get(name, {})), stores[kind])
+
+
+def test_the_default_encoder() -> None:
+    check_encoder(ENCODER)
