@@ -117,12 +117,12 @@ def hits_of(ranked: Ranked, ids: Sequence[DocId], parts: Mapping[str, npt.NDArra
     """Ranked rows as hits. `parts` holds each signal's own scores, (questions, documents): every hit names those above zero."""
     row, rank = np.nonzero(ranked.positions >= 0)
     at = ranked.positions[row, rank]
-    columns = [(name, matrix[row, at].tolist()) for name, matrix in parts.items()]
-    found: list[list[Hit]] = [[] for _ in range(len(ranked.positions))]
-    for n, (question, document, score) in enumerate(zip(row.tolist(), at.tolist(), ranked.scores[row, rank].tolist())):
-        shares = tuple(Part(name, values[n]) for name, values in columns if values[n] > 0)
-        found[question].append(Hit(ids[document], score, shares))
-    return [tuple(hits) for hits in found]
+    columns = [[Part(name, score) for score in matrix[row, at].tolist()] for name, matrix in parts.items()]
+    shares = [tuple([part for part in one if part.score > 0]) for one in zip(*columns)] if columns else [()] * len(row)
+    scores = ranked.scores[row, rank].tolist()
+    hits = [Hit(ids[document], score, share) for document, score, share in zip(at.tolist(), scores, shares)]
+    ends = np.cumsum(np.bincount(row, minlength=len(ranked.positions))).tolist()
+    return [tuple(hits[start:end]) for start, end in zip([0, *ends], ends)]
 
 
 def found_by(name: str, found: Sequence[Sequence[Hit]]) -> list[tuple[Hit, ...]]:
