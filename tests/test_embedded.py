@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.truth import Truth
+from suffice.engines.embedded.words import DamagedIndexError, WordWriter
 from suffice.engines.embedded.writer import GRACE
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.retrieve.memory import MemoryStore
@@ -205,8 +207,6 @@ def cut_short(folder: Path) -> None:
 
 
 def empty_it(folder: Path) -> None:
-    from suffice.engines.embedded.words import WordWriter
-
     WordWriter(text_folder(folder), fresh=True).close()
 
 
@@ -220,6 +220,41 @@ def test_a_damaged_text_index_is_made_anew_from_the_truth(damage: object, first:
             assert ids(store, "zeppelin") == ["new"]
         assert ids(store, "engine") == ["babbage", "ada"]
         assert ids(store, "東京") == ["tokyo"]
+
+
+@pytest.mark.parametrize("moment", ["add", "commit"])
+def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
+    moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedStore(folder) as store:
+        whole = getattr(WordWriter, moment)
+        calls = iter([True])
+
+        def failing(self: WordWriter, *arguments: object) -> None:
+            if next(calls, False):
+                raise DamagedIndexError("a file stands in the way")
+            whole(self, *arguments)
+
+        monkeypatch.setattr(WordWriter, moment, failing)
+        assert store.put([Document("new", "a zeppelin"), VILLAGE[0]], VILLAGE_VECTORS[:2]) == 2
+        assert ids(store, "zeppelin engine") == ["new", "babbage", "ada"]
+        assert len(store) == len(VILLAGE) + 1
+
+
+def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> None:
+    with EmbeddedStore(folder) as store:
+        for n in range(GRACE + 2):  # so that the next put forgets a row, for which tantivy writes a file
+            store.put([Document("ada", f"version{n}")])
+        index = text_folder(folder)
+        opstamp = json.loads((index / "meta.json").read_text())["opstamp"]
+        left = [f"{file.stem}.{opstamp + n}.del" for file in index.glob("*.idx") for n in range(1, 9)]
+        for name in left:
+            (index / name).write_bytes(b"half")
+        managed = index / ".managed.json"
+        managed.write_text(json.dumps(sorted({*json.loads(managed.read_text()), *left})))
+        store.put([Document("ada", "the last version")])
+        assert ids(store, "last") == ["ada"]
+        assert text_folder(folder) == index, "there was no need to make the index anew"
 
 
 def test_damage_behind_an_open_reader_is_healed_at_the_next_search(folder: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,10 @@ class Nursery:
         while (line := self.stdout.readline().split()) != ["dead"]:
             if line[0] == "child":
                 time.sleep(delay_s)
-                os.kill(int(line[1]), signal.SIGKILL)
+                try:
+                    os.kill(int(line[1]), signal.SIGKILL)
+                except ProcessLookupError:
+                    pytest.fail("the writer died of an error of its own")
             else:
                 said.append(line)
         return said
@@ -124,13 +128,19 @@ def stamps_in(store: EmbeddedStore) -> dict[int, int]:
     return found
 
 
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
 @pytest.mark.live
-def test_a_hundred_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_a_hundred_kills_lose_nothing_that_was_acknowledged(nursery: Nursery, tmp_path: Path) -> None:
     chance = random.Random(20231007)
     folder = tmp_path / "store"
     state: dict[int, int] = {}
     stamp = writes = 0
-    nursery = Nursery()
     for kill in range(KILLS):
         said = nursery.write_and_die(folder, stamp, kill, chance.uniform(0.0, 0.5))
         pending: tuple[int, int] | None = None
@@ -149,5 +159,5 @@ def test_a_hundred_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> N
             allowed = {state.get(number, 0)} | ({pending[1]} if pending and pending[0] == number else set())
             assert held in allowed, f"kill {kill}: group {number} has stamp {held}, expected one of {allowed}"
         state = {number: found.get(number, 0) for number in set(state) | set(found)}
-    nursery.close()
+    assert (folder / "text-1").is_dir(), "the text index had to be made anew: a crash left it unusable"
     assert writes > KILLS / 2, "the child hardly wrote: the test proves nothing"

@@ -60,7 +60,8 @@ class _Looked:
 class EmbeddedStore:
     """The Store port in one folder. `batch` documents at most become one generation; a longer `put` makes several.
 
-    Of documents with the same id in one `put` the last is kept, at the place of the first.
+    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store; a process
+    that forks opens its own.
     """
 
     def __init__(self, path: Path | str, *, batch: int = 10_000, wait_s: float = 30.0) -> None:
@@ -282,7 +283,7 @@ class EmbeddedStore:
                     writer.close()
             except DamagedIndexError as error:
                 raise EngineError(
-                    f"the text index of {self.path} failed: {error}", hint="see that the disk has room; the next write mends it"
+                    f"the text index of {self.path} failed: {error}", hint="see that the disk has room, then try again"
                 ) from error
             finally:
                 truth.close()

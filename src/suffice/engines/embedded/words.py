@@ -114,6 +114,8 @@ class WordWriter:
         folder.mkdir(parents=True, exist_ok=True)
         with _damage():
             self._writer = tantivy.Index(SCHEMA, str(folder)).writer(HEAP_BYTES, 1)
+            # A writer that died while committing leaves files under names that the next commit would choose again.
+            self._writer.garbage_collect_files()
 
     def add(self, rows: Iterable[tuple[int, Document]]) -> None:
         with _damage():

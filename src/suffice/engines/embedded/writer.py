@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,13 @@ class Writer:
 
     def put(self, documents: Sequence[Document], vectors: Halves | None) -> None:
         """Store these documents, each id once, as the next generation. Durable and visible when it returns."""
+        try:
+            self._publish(documents, vectors)
+        except DamagedIndexError:  # nothing was published; a text index that fails is made anew
+            self.rebuild_words()
+            self._publish(documents, vectors)
+
+    def _publish(self, documents: Sequence[Document], vectors: Halves | None) -> None:
         words = self._open_words()
         with self._truth.writing():
             state = self._truth.state()
@@ -80,7 +88,8 @@ class Writer:
 
     def rebuild_words(self) -> WordWriter:
         """Make the text index anew from the truth, in a new folder."""
-        self._close_words()
+        with suppress(DamagedIndexError):
+            self._close_words()
         with self._truth.writing():
             state = replace(self._truth.state(), text=self._truth.state().text + 1)
             words = self._words = WordWriter(text_folder(self._home, state.text), fresh=True)
@@ -132,9 +141,9 @@ class Writer:
             self._truth.set_state(replace(state, generation=state.generation + 1))
 
     def _close_words(self) -> None:
-        if self._words is not None:
-            self._words.close()
-            self._words = None
+        words, self._words = self._words, None
+        if words is not None:
+            words.close()
 
     # -------------------------------------------------------------------------------------------------- vectors
 
