@@ -204,18 +204,21 @@ def main() -> None:
         one(given.one, sizes[0], given.vectors)
         return
     systems = [name for name in given.systems.split(",") if name != "lancedb" or importlib.util.find_spec("lancedb")]
-    figures = {size: {system: measured(system, size, given.vectors) for system in systems} for size in sizes}
+    figures: dict[int, dict[str, dict[str, Any]]] = {}
+    for size in sizes:
+        if not given.json:
+            print(f"\n{size:,} documents of {WORDS} words" + (", with vectors" if given.vectors else ""), flush=True)
+        rows = figures[size] = {}
+        for system in systems:
+            row = rows[system] = measured(system, size, given.vectors)
+            if not given.json:
+                print(f"  {system:<8} " + "  ".join(f"{name} {value:,.2f}" for name, value in row.items()), flush=True)
+        if not given.json and {"library", "tantivy"} <= rows.keys():
+            ours, alone = rows["library"], rows["tantivy"]
+            print(f"  library / tantivy: built at {ours['docs/cpu-s'] / alone['docs/cpu-s']:.2f} of its speed, ", end="")
+            print(f"searches in {ours['p50 ms'] / alone['p50 ms']:.2f} of its time", flush=True)
     if given.json:
         print(json.dumps(figures, indent=2))
-        return
-    for size, by_system in figures.items():
-        print(f"\n{size:,} documents of {WORDS} words" + (", with vectors" if given.vectors else ""))
-        for system, row in by_system.items():
-            print(f"  {system:<8} " + "  ".join(f"{name} {value:,.2f}" for name, value in row.items()))
-        if "tantivy" in by_system and "library" in by_system:
-            ours, alone = by_system["library"], by_system["tantivy"]
-            print(f"  library / tantivy: built at {ours['docs/s'] / alone['docs/s']:.2f} of its speed, ", end="")
-            print(f"searches in {ours['p50 ms'] / alone['p50 ms']:.2f} of its time")
 
 
 if __name__ == "__main__":
