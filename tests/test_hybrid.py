@@ -133,7 +133,7 @@ def test_lists_are_fused_by_reciprocal_rank() -> None:
 
 
 def test_a_list_without_scores_counts_by_its_order() -> None:
-    fusion = ListFusion({"x": Listed(Hit("a"), Hit("b")), "y": Listed(Hit("c", 1.0))}, fusion="convex", weights=(2, 1))
+    fusion = ListFusion({"x": Listed(Hit("a"), Hit("b")), "y": Listed(Hit("c", 1.0))}, fusion="convex", weights=(1, 1))
     assert [hit.doc_id for hit in fusion.search(["q"], k=3)[0]] == ["a", "c", "b"]
 
 
@@ -174,3 +174,10 @@ def test_k_is_checked_by_both(k: int) -> None:
             retriever.search(["q"], k=k)
     with pytest.raises(InputError, match="k is"):
         ListFusion({"x": Listed()}, depth=k)
+
+
+def test_the_weakest_hit_of_a_short_list_still_counts_more_than_no_hit() -> None:
+    words = Listed(Hit("a", 4.0), Hit("b", 2.0))
+    meaning = Listed(Hit("a", 0.9), Hit("noise", 0.3), Hit("b", 0.2))
+    fusion = ListFusion({"words": words, "meaning": meaning}, fusion="convex", weights=(0.7, 0.3))
+    assert [hit.doc_id for hit in fusion.search(["q"], k=3)[0]] == ["a", "b", "noise"]

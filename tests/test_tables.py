@@ -96,7 +96,9 @@ def test_a_papers_figure_and_the_difference_stand_beside_ours_and_missing_ones_a
     assert single.texts[0] == ["tfidf", "2", "0.333", "0.300", "+0.033"]
     assert single.texts[1] == ["tfidf", "4", "0.333", "--", "--"]
     wide = retrieval_table(run, ["recall", "mrr"], paper=paper)
-    assert wide.columns[2:5] == ("recall", "recall (paper)", "recall (diff)")
+    assert wide.columns[2:] == ("recall", "mrr")
+    assert wide.texts[0][2:] == ["0.333 (0.300)", "0.500"]
+    assert wide.records()[0]["recall"] == {"value": pytest.approx(1 / 3), "paper": 0.3}
 
 
 def test_paper_tables_come_one_a_metric_at_the_cutoffs_that_both_have():

@@ -1,5 +1,34 @@
-"""Is the evidence that was retrieved for this multi-hop question complete?"""
+"""Is the evidence that was retrieved for this multi-hop question complete?
+
+    lib = suffice.Library.build("library", documents)     # a corpus on disk, with its indexes
+    hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
+
+The names below are all there is to learn; the rooms behind them are described in docs/story.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from suffice.types import Document, Hit, Question
+
+if TYPE_CHECKING:
+    from suffice.library import Library
 
 __version__ = "0.1.0"
+__all__ = ["Document", "Hit", "Library", "Question", "__version__"]
 
-__all__ = ["__version__"]
+# Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
+_DOORS = {"Library": "suffice.library"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DOORS:
+        from importlib import import_module
+
+        return getattr(import_module(_DOORS[name]), name)
+    raise AttributeError(f"module 'suffice' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,6 +20,7 @@ from typing import Any, Literal, overload
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
+from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Retriever
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.filters import SoftFilter, parse_filter

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNDEFINED",
+    "Beside",
     "Cell",
     "Signed",
     "Table",
@@ -43,12 +44,22 @@ class Signed:
     value: float | None
 
 
-Cell = str | int | float | Interval | Difference | Signed | None
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A measured figure with a paper's beside it in parentheses."""
+
+    measured: float | None
+    paper: float | None
+
+
+Cell = str | int | float | Interval | Difference | Signed | Beside | None
 
 
 def printed(cell: Cell) -> str:
-    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], --."""
+    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], 0.424 (0.417), --."""
     match cell:
+        case Beside(measured=measured, paper=paper):
+            return f"{printed(measured)} ({printed(paper)})" if paper is not None else printed(measured)
         case None | Interval(value=None) | Difference(value=None) | Signed(value=None):
             return UNDEFINED
         case Interval(value=value, low=low, high=high):
@@ -138,6 +149,8 @@ def _json(cell: Cell) -> Any:
             return {"value": value, "low": low, "high": high, "p": p}
         case Signed(value=value):
             return value
+        case Beside(measured=measured, paper=paper):
+            return {"value": measured, "paper": paper}
         case _:
             return cell
 
@@ -154,19 +167,16 @@ def retrieval_table(
     intervals: bool = False,
     title: str = "",
 ) -> Table:
-    """One row for each system and k, one column for each metric; with a paper's table, its figure and the difference beside.
+    """One row for each system and k, one column for each metric.
 
+    With a paper's table its figure stands in parentheses; a single metric has room for the interval and the difference too.
     Metrics are named without their k. One that has none (null_rejection) stands in every row of its system, and has a single
     row when no other metric is asked for.
     """
     takes_k = {name: ranking_metric(name).metric.at == "k" for name in metrics}
     cutoffs: Sequence[int | None] = (ks or run.ks) if any(takes_k.values()) else (None,)
-    columns = ["retriever", "k"]
-    if paper and len(metrics) == 1:
-        columns += ["measured", "paper", "difference"]
-    else:
-        for name in metrics:
-            columns += [name, f"{name} (paper)", f"{name} (diff)"] if paper else [name]
+    alone = paper is not None and len(metrics) == 1
+    columns = ["retriever", "k", *(("measured", "paper", "difference") if alone else metrics)]
     rows: list[tuple[Cell, ...]] = []
     for system in run.names:
         judged = run.judged(system)
@@ -175,12 +185,14 @@ def retrieval_table(
             for name in metrics:
                 metric = f"{name}@{k}" if takes_k[name] else name
                 figure = interval(judged, metric, seed=run.seed) if intervals else Interval(score(judged, metric))
-                cells.append(figure)
-                if paper:
-                    published = paper.get(system, metric)
-                    cells += [published, _above(figure.value, published)]
+                published = paper.get(system, metric) if paper else None
+                if alone:
+                    cells += [figure, published, _above(figure.value, published)]
+                else:
+                    cells.append(Beside(figure.value, published) if paper else figure)
             rows.append(tuple(cells))
-    described = title or (f"{run.dataset}: {paper.paper}, {paper.table}" if paper else f"Retrieval on {run.dataset}")
+    beside = f" (in parentheses: {paper.paper}, {paper.table})" if paper else ""
+    described = title or f"Retrieval on {run.dataset}{beside}"
     cautions = [paper.cautions[name] for name in metrics if name in paper.cautions] if paper else []
     return Table(described, tuple(columns), tuple(rows), " ".join([_note(run, intervals), *cautions]))
 

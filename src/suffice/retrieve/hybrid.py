@@ -166,13 +166,18 @@ class ListFusion:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
-        lists = [one.search(questions, k=max(k, self.depth), filters=filters) for one in self.retrievers.values()]
+        deep = max(k, self.depth)
+        lists = [one.search(questions, k=deep, filters=filters) for one in self.retrievers.values()]
         columns = [_columns([found[at] for found in lists]) for at in range(len(questions))]
-        parts = np.full((len(lists), len(questions), max(map(len, columns), default=0)), np.nan, np.float32)
+        # The last column stands for all documents that a retriever could have listed and did not: they score 0. Without it
+        # the weakest of three hits would count as little as no hit.
+        parts = np.full((len(lists), len(questions), max(map(len, columns), default=0) + 1), np.nan, np.float32)
         for part, found in enumerate(lists):
             for row, hits in enumerate(found):
                 parts[part, row, [columns[row][hit.doc_id] for hit in hits]] = _scores(hits)
-        ranked = top_k(self._fuse(parts, self._weights), k, np.asarray((~np.isnan(parts)).any(axis=0)))
+                parts[part, row, -1] = 0 if len(hits) < deep else np.nan
+        fused = self._fuse(parts, self._weights)[:, :-1]
+        ranked = top_k(fused, k, np.asarray((~np.isnan(parts[:, :, :-1])).any(axis=0)))
         return [
             self._hits([found[row] for found in lists], list(columns[row]), ranked.positions[row], ranked.scores[row])
             for row in range(len(questions))

@@ -1,0 +1,86 @@
+"""`suffice build`: read a data set or a corpus, say what is in it, and make a library from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.errors import InputError
+
+if TYPE_CHECKING:
+    from suffice.datasets import Summary
+
+
+def build(
+    path: Annotated[Path | None, typer.Argument(help="A file or folder in the format of --dataset.")] = None,
+    dataset: Annotated[str, typer.Option("--dataset", help="The format: jsonl, beir, frames, hotpotqa, ...")] = "jsonl",
+    same_path: DatasetPath = None,
+    questions: QuestionsFile = None,
+    corpus: CorpusFile = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The library folder; without it nothing is written.")] = None,
+    encoder: EncoderName = "wordllama",
+    chunk_tokens: ChunkTokens = 0,
+    chunk_overlap: ChunkOverlap = 32,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> None:
+    """Read a data set, say what is in it, and with --out make a library from its documents."""
+    with friendly_errors(json=json):
+        from suffice.datasets import check_gold, describe, read
+
+        if path and same_path:
+            raise InputError("the path is given twice", hint="give it as the argument or as --path")
+        data = read(dataset, path or same_path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+        summary = describe(data)
+        if not skip_bad:
+            check_gold(summary)
+        with progress_bar(quiet=json) as progress:
+            built = _library(data, out, encoder, chunk_tokens, chunk_overlap, progress) if out else None
+        if json:
+            print_json({**asdict(summary), "library": built})
+        else:
+            _show(summary)
+            if built:
+                say(f"\nlibrary of {built['documents']:,} documents at {out}")
+                say(f'next: suffice search {out} "your question"')
+            else:
+                say("\nnothing written; next: the same command with --out DIR makes a library")
+
+
+def _show(summary: Summary) -> None:
+    rows: list[tuple[str, object]] = [("documents", summary.documents), ("questions", summary.questions)]
+    if summary.questions:
+        rows += [
+            ("null questions", summary.null_questions),
+            ("gold documents", summary.mentions),
+            ("different", summary.titles),
+        ]
+    if summary.hops_mean is not None:
+        rows.append(("hops", f"{summary.hops_min} to {summary.hops_max}, mean {summary.hops_mean:.3f}"))
+    rows += [(f"kind {name}", count) for name, count in summary.by_kind.items()]
+    rows += [(f"label {name}", count) for name, count in summary.labels.items()]
+    if summary.unresolved_count:
+        rows.append(("gold not in the corpus", summary.unresolved_count))
+    if summary.skipped:
+        rows.append(("bad records left out", summary.skipped))
+    print(summary.name)
+    for name, value in rows:
+        print(f"  {name:<28} {value:,}" if isinstance(value, int) else f"  {name:<28} {value}")
+    for line in summary.skipped_examples:
+        say(f"left out: {line}")
+
+
+def _library(data: Any, out: Path, encoder: str, tokens: int, overlap: int, progress: Any) -> dict[str, Any]:
+    from suffice.library import Library
+    from suffice.retrieve.chunks import chunked
+
+    documents = data.documents()
+    if tokens:
+        documents = chunked(documents, tokens=tokens, overlap=overlap)
+    with Library.build(out, documents, encoder=None if encoder == "none" else encoder, progress=progress) as library:
+        return {"path": str(out), "documents": len(library), "encoder": encoder}

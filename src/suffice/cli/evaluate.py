@@ -1,0 +1,104 @@
+"""`suffice evaluate`: how good is a retriever on labelled questions, with intervals, beside the paper where there is one."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
+from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.errors import InputError
+
+if TYPE_CHECKING:
+    from suffice.datasets import Dataset
+
+app = typer.Typer(help="Measure retrieval on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def evaluate() -> None:
+    """Measure retrieval on labelled questions."""
+
+
+@app.command("retrieval")
+def retrieval(
+    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="A format: frames, hotpotqa, beir, jsonl, ...")] = None,
+    path: DatasetPath = None,
+    questions: QuestionsFile = None,
+    corpus: CorpusFile = None,
+    library: Annotated[Path | None, typer.Option("--library", help="Search this library, not the data set's corpus.")] = None,
+    retriever: Annotated[str, typer.Option("--retriever", help="One or more names, with commas.")] = "tfidf",
+    k: Annotated[str, typer.Option("--k", help="Cut-offs, with commas.")] = "2,4,8",
+    encoder: EncoderName = "wordllama",
+    chunk_tokens: ChunkTokens = 0,
+    chunk_overlap: ChunkOverlap = 32,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    skip_bad: SkipBad = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For the bootstrap, and for --collection.")] = 42,
+    json: Json = False,
+) -> None:
+    """Recall, complete recall and friends of one or more retrievers at one or more cut-offs."""
+    with friendly_errors(json=json):
+        from contextlib import nullcontext
+
+        from suffice.evaluate import retrieval as experiment
+        from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
+        from suffice.library import Library
+
+        names, cutoffs = tuple(words(retriever)), tuple(numbers(k))
+        settings = experiment.Settings(names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed)
+        data = _data(collection, dataset, path, questions, corpus, skip_bad, seed)
+        with progress_bar(quiet=json) as progress, Library.open(library) if library else nullcontext() as opened:
+            run = experiment.compare_retrievers(
+                data, settings, store=opened and opened.store, data=_hashes(path, questions, corpus), progress=progress
+            )
+        if out:
+            run.save(out)
+        if report:
+            experiment.report(run, report, command=shlex.join(["suffice", *sys.argv[1:]]))
+        if json:
+            print_json(experiment.summary(run))
+        else:
+            for table in experiment.tables(run):
+                show_table(table)
+        if data.bad.count:
+            say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
+        for written in filter(None, (out, report)):
+            say(f"wrote {written}")
+
+
+def _data(
+    collection: str | None,
+    dataset: str | None,
+    path: Path | None,
+    questions: Path | None,
+    corpus: Path | None,
+    skip_bad: bool,
+    seed: int,
+) -> Dataset:
+    if (collection is None) == (dataset is None):
+        raise InputError("give either --collection or --dataset", hint="for example --collection controlled")
+    if dataset is not None:
+        from suffice.datasets import read
+
+        return read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+    if collection != "controlled":
+        raise InputError(f"no collection is named {collection!r}", hint="the one that is made here is 'controlled'")
+    from suffice.datasets.controlled import controlled
+
+    return controlled(seed=seed)
+
+
+def _hashes(*paths: Path | None) -> dict[str, str]:
+    """The name and sha256 of every file that was given, or that a given folder holds."""
+    from suffice.files import sha256_of
+
+    files = [one for path in paths if path for one in (sorted(path.iterdir()) if path.is_dir() else [path]) if one.is_file()]
+    return {file.name: sha256_of(file) for file in files}

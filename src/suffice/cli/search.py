@@ -1,0 +1,87 @@
+"""`suffice search`: look something up in a library, and see who found it and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json
+from suffice.cli.options import Json
+
+EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
+
+
+def search(
+    library: Annotated[Path, typer.Argument(help="A folder made by `suffice build`.")],
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    k: Annotated[int, typer.Option("--k", help="How many hits.")] = 10,
+    retriever: Annotated[
+        str | None, typer.Option("--retriever", help="Default: hybrid; bm25 in a library without vectors.")
+    ] = None,
+    filter: Annotated[str | None, typer.Option("--filter", help=f"For example {EXAMPLE}.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Only what passes the filter, even if that is nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Look something up in a library."""
+    with friendly_errors(json=json):
+        from suffice.library import Library
+
+        with Library.open(library) as lib:
+            hits = lib.search([question], k=k, retriever=retriever, filter=_filter(filter), strict=strict)[0]
+            documents = dict(zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits])))
+        if json:
+            print_json({"question": question, "hits": [_as_json(hit, documents) for hit in hits]})
+        elif not hits:
+            print("no document matches\n\nnext: other words, or `--retriever dense`, which also finds near meanings")
+        else:
+            _show(hits, documents)
+
+
+def _filter(text: str | None) -> dict[str, Any] | None:
+    import json
+
+    from suffice.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--filter is not valid JSON: {error}", hint=f"for example {EXAMPLE}") from error
+    if not isinstance(value, dict):
+        raise InputError("--filter is not a JSON object", hint=f"for example {EXAMPLE}")
+    return value
+
+
+def _as_json(hit: Any, documents: dict[str, Any]) -> dict[str, Any]:
+    document = documents[hit.doc_id]
+    about = {"title": document.title, "source": document.source, "published_at": document.published_at} if document else {}
+    return {**asdict(hit), **about}
+
+
+def _show(hits: Any, documents: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("#", "score", "", "document", "found by", "matched"):
+        table.add_column(heading, overflow="fold")
+    best = max((hit.score or 0.0) for hit in hits) or 1.0
+    for rank, hit in enumerate(hits, start=1):
+        score = hit.score or 0.0
+        bar = "█" * max(1, round(12 * max(score, 0.0) / best))
+        document = documents[hit.doc_id]
+        # Titles come from the corpus: as Text they cannot carry markup into the terminal.
+        title = Text(_plain(document.title or document.text[:60]) if document else hit.doc_id)
+        found = " ".join(f"{part.name} {part.score:.3g}" for part in hit.parts)
+        matched = "; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else "")
+        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(_plain(matched)))
+    Console().print(table)
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

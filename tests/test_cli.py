@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from suffice.cli import manners
+from suffice.cli.app import app
+
+DOCUMENTS = [
+    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "source": "The Post"},
+    {
+        "doc_id": "mary",
+        "title": "Mary Somerville",
+        "text": "Mary Somerville was taught by John Playfair.",
+        "source": "The Mail",
+    },
+    {"doc_id": "john", "title": "John Playfair", "text": "John Playfair was a geologist.", "source": "The Post"},
+    {"doc_id": "cheese", "title": "Cheese", "text": "Cheese is made of milk.", "category": "food"},
+]
+EXAMPLES = [
+    {"question_id": "q1", "question": "Who taught the teacher of Ada Lovelace?", "gold": ["ada", "mary"], "kind": "bridge"},
+    {"question_id": "q2", "question": "What is cheese made of?", "gold": ["cheese"], "kind": "single"},
+]
+
+
+def suffice(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def as_json(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def village(tmp_path: Path) -> Path:
+    for name, records in (("documents.jsonl", DOCUMENTS), ("examples.jsonl", EXAMPLES)):
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return tmp_path
+
+
+def test_help_lists_every_command() -> None:
+    result = suffice("--help")
+    assert result.exit_code == 0
+    for command in ("demo", "build", "search", "evaluate", "doctor"):
+        assert command in result.stdout
+
+
+def test_the_version_is_the_package_version() -> None:
+    from importlib.metadata import version
+
+    assert suffice("--version").stdout.strip() == version("suffice")
+
+
+def test_help_needs_no_heavy_import() -> None:
+    code = (
+        "import sys, suffice.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', 'bm25s', 'tantivy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_doctor_finds_what_is_installed() -> None:
+    findings = as_json(suffice("doctor", "--json"))
+    assert findings["ready"] is True
+    assert {"numpy", "matplotlib"} <= {one["name"] for one in findings["parts"]}
+    assert "ready" in suffice("doctor").stdout
+
+
+def test_build_says_what_is_in_the_files_and_writes_nothing(village: Path) -> None:
+    before = sorted(village.iterdir())
+    counts = as_json(
+        suffice("build", "--corpus", village / "documents.jsonl", "--questions", village / "examples.jsonl", "--json")
+    )
+    assert (counts["documents"], counts["questions"], counts["mentions"]) == (4, 2, 3)
+    assert sorted(village.iterdir()) == before
+
+
+def test_build_makes_a_library_that_search_reads(village: Path) -> None:
+    result = suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library")
+    assert result.exit_code == 0, result.output
+    assert "next: suffice search" in result.stderr
+    found = as_json(suffice("search", village / "library", "Who taught Ada Lovelace?", "--k", 2, "--json"))
+    assert found["hits"][0]["doc_id"] == "ada"
+    assert found["hits"][0]["parts"]
+    shown = suffice("search", village / "library", "Who taught Ada Lovelace?")
+    assert "Ada Lovelace" in shown.stdout
+    assert "bm25" in shown.stdout
+
+
+def test_a_filter_narrows_the_search(village: Path) -> None:
+    suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library")
+    narrow = '{"source": {"$in": ["The Mail"]}}'
+    found = as_json(suffice("search", village / "library", "taught", "--filter", narrow, "--strict", "--json"))
+    assert [hit["doc_id"] for hit in found["hits"]] == ["mary"]
+    soft = as_json(suffice("search", village / "library", "taught", "--filter", narrow, "--json"))
+    assert soft["hits"][0]["doc_id"] == "mary"
+    assert [hit["relaxed"] for hit in soft["hits"]][1:] == [True] * (len(soft["hits"]) - 1)
+
+
+def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
+    paths = ("--corpus", village / "documents.jsonl", "--questions", village / "examples.jsonl")
+    words = ("evaluate", "retrieval", "--dataset", "jsonl", *paths, "--retriever", "tfidf,bm25,dense", "--k", "1,2")
+    out = as_json(suffice(*words, "--json", "--out", village / "run.json", "--report", village / "report.html"))
+    assert list(out["retrievers"]) == ["tfidf", "bm25", "dense"]
+    assert out["retrievers"]["bm25"]["recall@2"]["value"] == 1.0
+    assert set(out["data"]) == {"documents.jsonl", "examples.jsonl"}
+    assert (village / "run.json").is_file()
+    assert "<html" in (village / "report.html").read_text(encoding="utf-8")
+    assert "complete" in suffice(*words).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("build", "missing.jsonl"), "does not exist", "check the path"),
+        (("build", "--dataset", "hotpot", "x"), "no data set 'hotpot'", "hotpotqa"),
+        (("build", "a", "--path", "b"), "given twice", "--path"),
+        (("search", "nowhere", "hello"), "nowhere", "suffice build"),
+        (("evaluate", "retrieval", "--retriever", "tfidf"), "either --collection or --dataset", "--collection controlled"),
+        (("evaluate", "retrieval", "--collection", "magaf"), "no collection", "controlled"),
+        (("evaluate", "retrieval", "--collection", "controlled", "--k", "0"), "--k is '0'", "2,4,8"),
+        (("evaluate", "retrieval", "--collection", "controlled", "--k", "two"), "--k is 'two'", "2,4,8"),
+        (("evaluate", "retrieval", "--collection", "controlled", "--retriever", "tf-idf"), "no retriever", "tfidf"),
+        (("evaluate", "retrieval", "--collection", "controlled", "--retriever", ","), "no retriever is named", "--retriever"),
+    ],
+)
+def test_the_callers_mistake_is_two_lines_and_exit_code_2(words: tuple[str, ...], message: str, hint: str) -> None:
+    result = suffice(*words)
+    assert result.exit_code == 2, result.output
+    error, advice = result.stderr.strip().splitlines()[-2:]
+    assert error.startswith("error: ")
+    assert message in error
+    assert advice.startswith("hint: ")
+    assert hint in advice
+    assert "Traceback" not in result.output
+
+
+def test_a_script_gets_the_error_as_json() -> None:
+    result = suffice("build", "missing.jsonl", "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"]["code"] == "bad_input"
+
+
+def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("suffice.cli.doctor.examine", broken)
+    result = suffice("doctor")
+    assert result.exit_code == 1
+    assert "error: ZeroDivisionError: oh" in result.stderr
+    assert isinstance(suffice("--debug", "doctor").exception, ZeroDivisionError)
+    manners.settings["debug"] = False
+
+
+@pytest.mark.parametrize("filter", ["{", "[]", '{"source": {"$in": ["The Pst"]}}', '{"sorce": {"$in": ["x"]}}'])
+def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
+    suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library", "--encoder", "none")
+    result = suffice("search", village / "library", "taught", "--retriever", "bm25", "--filter", filter)
+    assert result.exit_code == 2, result.output
+    assert "hint: " in result.stderr

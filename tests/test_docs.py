@@ -1,0 +1,74 @@
+"""README and docs run: python blocks are executed, console blocks typed, and what they print must be what stands there.
+
+`...` in an output stands for anything, as in doctest. A block whose first line holds `# not run` is left alone, with a reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from docs.generate import pages
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+def same(expected: str, got: str) -> bool:
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(expected.strip() + "\n", got.strip() + "\n", options)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    printed = ""
+    for language, code in blocks(page):
+        if "# not run" in code.splitlines()[0]:
+            continue
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(code, str(page), "exec"), names)
+            printed = out.getvalue()
+        elif language == "text":
+            assert same(code, printed), f"{page.name} says\n{code}\nbut it prints\n{printed}"
+        elif language == "console":
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.MULTILINE):
+                run_command(command, expected)
+
+
+def run_command(command: str, expected: str) -> None:
+    words = shlex.split(command)
+    if words[0] != "suffice":
+        return  # make and pip lines are proved by the build itself
+    result = CliRunner().invoke(app, words[1:], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    if expected.strip():
+        assert same(expected, result.stdout), f"`{command}` should print\n{expected}\nbut prints\n{result.stdout}"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def test_the_generated_pages_are_what_the_code_says() -> None:
+    for path, text in pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted; run `make docs`"
