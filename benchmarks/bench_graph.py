@@ -78,7 +78,7 @@ def materialised(parts: dict[str, Any]) -> sparse.csr_matrix:
 
 
 def networkx_propagation(matrix: sparse.csr_matrix, documents: int) -> Callable[[sparse.csr_matrix], object]:
-    """A sparse sample of the edges in NetworkX (all of them need tens of GB), scaled up: a lower bound of its time."""
+    """A twentieth of the edges in NetworkX, since all of them would not fit into memory: a lower bound of its time."""
     import networkx as nx
 
     rng = np.random.default_rng(1)
