@@ -190,7 +190,7 @@ def test_a_wrong_k_is_refused(plain: Path, k: int) -> None:
 def test_strange_questions_have_answers(built: Path) -> None:
     with Library.open(built) as lib:
         assert lib.search("") == ()
-        assert lib.search("engine " * 15_000, k=1)[0].doc_id == "babbage"
+        assert lib.search("engine " * 15_000, k=3) == lib.search("engine", k=3)
         assert lib.search("القاهرة", k=1)[0].doc_id == "arabic"
         assert len(lib.search("engine", k=10**9)) == len(VILLAGE)
 
