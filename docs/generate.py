@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from docs import results
 from suffice import errors
 from suffice.cli.app import app
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
@@ -74,4 +75,5 @@ PAGES = {"commands.md": commands, "metrics.md": metrics, "retrievers.md": retrie
 
 
 def pages() -> dict[Path, str]:
-    return {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
+    reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
+    return reference | {results.RUNS.parent / "retrieval.md": NOTE + results.page()}

@@ -12,7 +12,19 @@ import typer
 from suffice.cli.manners import friendly_errors, print_json
 from suffice.cli.options import Json
 
-REQUIRED = ("numpy", "scipy", "scikit-learn", "bm25s", "tantivy", "wordllama", "onnxruntime", "sentencex", "typer", "rich")
+REQUIRED = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "bm25s",
+    "tantivy",
+    "wordllama",
+    "onnxruntime",
+    "ahocorasick_rs",
+    "sentencex",
+    "typer",
+    "rich",
+)
 EXTRAS = {
     "report": ("jinja2", "matplotlib"),
     "onnx": ("tokenizers",),

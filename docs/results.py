@@ -1,0 +1,136 @@
+"""The results pages: each figure comes from a stored run summary, and each summary from one command.
+
+`make results` runs the experiments whose data is there and stores their summaries in docs/results/runs; `make docs` renders
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.evaluate.papers import Published, frames, magaf
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = Path(__file__).parent / "results" / "runs"
+DATA = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One command, what its table shows, and the published tables that stand beside it."""
+
+    name: str
+    title: str
+    says: str
+    arguments: str  # $DATA stands for the folder of real data
+    metrics: tuple[str, ...]
+    papers: tuple[Published, ...] = ()
+
+
+WIKI = "--dataset {0} --questions $DATA/{0}/{0}.json --corpus $DATA/{0}/{0}_corpus.json"
+EXPERIMENTS = (
+    Experiment(
+        "controlled",
+        "The controlled collection, beside MAGAF's Table 3",
+        "The TF-IDF row is a setting of the generator (decision 4). MAGAF gives no weights for the other blends; ours were "
+        "chosen near its rows after seeing results (decision 6), so that hybrid-metagraph stands first is no finding: a 1:1 "
+        "dense-proxy would stand above it. The distance of the metadata-aware retrievers from plain TF-IDF is a finding.",
+        "--collection controlled --retriever tfidf,metadata-tfidf,dense-proxy,graph,hybrid-metagraph,bm25,hybrid --k 2,4,8",
+        ("recall", "complete", "ndcg", "mrr"),
+        (magaf.TABLE_3,),
+    ),
+    Experiment(
+        "frames",
+        "FRAMES, titles only, beside the paper's Tables 4 and 5",
+        "Recall is the paper's coverage, complete its strict correctness. Which links count: decision 3.",
+        "--dataset frames --path $DATA/frames/test.tsv --retriever bm25,hybrid-title,tfidf-char,tfidf-word --k 4,8,10,15,25",
+        ("recall", "complete", "mrr"),
+        (frames.TABLE_4, frames.TABLE_5),
+    ),
+    *(
+        Experiment(
+            name,
+            title,
+            "A sample of the questions, a pooled corpus, static embeddings.",
+            f"{WIKI.format(name)} --retriever bm25,dense,hybrid --k 2,5,10",
+            metrics,
+        )
+        for name, title, metrics in (
+            ("2wikimultihopqa", "2WikiMultiHopQA", ("recall", "complete", "mrr")),
+            ("hotpotqa", "HotpotQA", ("recall", "complete", "mrr")),
+            ("musique", "MuSiQue", ("recall", "complete", "mrr")),
+        )
+    ),
+    Experiment(
+        "multihop_rag",
+        "MultiHop-RAG",
+        "Bodies are partial in our copy, so retrieval is easier than on the full corpus: compare rows, not published figures.",
+        "--dataset multihop_rag --path $DATA/multihop_rag --retriever tfidf,bm25,dense,hybrid,hybrid-metagraph --k 4,10",
+        ("recall", "complete", "mrr", "hits"),
+    ),
+)
+ALIASES = {"recall": ("coverage",), "complete": ("strict",)}  # what a metric is called in the FRAMES paper
+
+
+def page() -> str:
+    """docs/results/retrieval.md"""
+    lines = [
+        "# Retrieval: what was measured\n",
+        "In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure. `$DATA` is the folder of "
+        "real data (see CONTRIBUTING). All of it again: `make results docs`.\n",
+    ]
+    for experiment in EXPERIMENTS:
+        stored = RUNS / f"{experiment.name}.json"
+        if stored.is_file():
+            lines += [*_section(experiment, json.loads(stored.read_text(encoding="utf-8")))]
+    return "\n".join(lines)
+
+
+def _section(experiment: Experiment, summary: dict[str, Any]) -> Iterator[str]:
+    yield f"## {experiment.title}\n"
+    nulls = f" and {summary['n_null']:,} null questions" if summary["n_null"] else ""
+    yield f"{experiment.says} n = {summary['n']:,} questions{nulls}, {summary['settings']['documents']:,} documents.\n"
+    yield f"    suffice evaluate retrieval {experiment.arguments}\n"
+    yield "| retriever | k | " + " | ".join(experiment.metrics) + " |"
+    yield "|---|---:|" + "---:|" * len(experiment.metrics)
+    for name, figures in summary["retrievers"].items():
+        for k in summary["k"]:
+            cells = [_cell(experiment, name, metric, k, figures[f"{metric}@{k}"]) for metric in experiment.metrics]
+            yield f"| {name} | {k} | " + " | ".join(cells) + " |"
+    yield ""
+
+
+def _cell(experiment: Experiment, name: str, metric: str, k: int, figure: dict[str, float | None]) -> str:
+    names = [f"{one}@{k}" for one in (metric, *ALIASES.get(metric, ()))]
+    published = next(
+        (value for paper in experiment.papers for one in names if (value := paper.get(name, one)) is not None), None
+    )
+    measured = "--" if figure["value"] is None else f"{figure['value']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"
+    return measured if published is None else f"{measured} ({published:.3f})"
+
+
+def measure() -> None:
+    """Run every experiment whose data is there, and store its summary without its timings."""
+    for experiment in EXPERIMENTS:
+        if "$DATA" in experiment.arguments and not DATA.is_dir():
+            print(f"left out {experiment.name}: no real data; set SUFFICE_DATA")
+            continue
+        words = shlex.split(experiment.arguments.replace("$DATA", str(DATA)))
+        print(f"running {experiment.name}", flush=True)
+        command = [sys.executable, "-m", "suffice", "evaluate", "retrieval", *words, "--json"]
+        summary = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        del summary["seconds"]
+        RUNS.mkdir(parents=True, exist_ok=True)
+        (RUNS / f"{experiment.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    measure()
