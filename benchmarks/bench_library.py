@@ -1,9 +1,9 @@
 """Building and searching a library: documents a second, peak memory, size on disk, search p50 and p95, at growing sizes.
 
-    python benchmarks/bench_library.py                 10,000 and 100,000 documents
-    python benchmarks/bench_library.py --quick         10,000 documents
-    python benchmarks/bench_library.py --sizes 1000000 one million (under 15 minutes, under 6 GiB)
-    python benchmarks/bench_library.py --vectors       with wordllama vectors too
+    python -m benchmarks.bench_library                   10,000, 100,000 and 1,000,000 documents
+    python -m benchmarks.bench_library --quick           10,000 documents
+    python -m benchmarks.bench_library --sizes 100000    only these
+    python -m benchmarks.bench_library --vectors         with wordllama vectors too
 
 Every document has 200 words, drawn by Zipf's law from 50,000. Systems: `library` (the embedded store as a library uses it,
 durable batch by batch), `tantivy` (the same texts in tantivy alone, its own words, one commit), `lancedb` where installed.
@@ -15,22 +15,23 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
 from suffice.types import Condition, Document, Filter
 
+MODULE = "benchmarks.bench_library"
 WORDS, VOCABULARY = 200, 50_000
+PEAK_MIB, BUILD_S = 6 * 1024, 15 * 60  # what is required of a million documents without vectors
 QUESTIONS, K = 200, 10
 
 
@@ -170,15 +171,6 @@ def _searches(found: dict[str, tuple[float, float]]) -> dict[str, float]:
     return {name.replace("p50", which): value for name, pair in found.items() for which, value in zip(("p50", "p95"), pair)}
 
 
-def measured(system: str, count: int, vectors: bool) -> dict[str, Any]:
-    """One system at one size in a process of its own."""
-    command = [sys.executable, __file__, "--one", system, "--sizes", str(count)] + (["--vectors"] if vectors else [])
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise SystemExit(f"{system} at {count}: {finished.stderr[-2000:]}")
-    return dict(json.loads(finished.stdout.splitlines()[-1]))
-
-
 def one(system: str, count: int, vectors: bool) -> None:
     parent = Path(tempfile.mkdtemp(prefix="bench-library-"))
     try:
@@ -186,40 +178,83 @@ def one(system: str, count: int, vectors: bool) -> None:
         size = sum(file.stat().st_size for file in parent.rglob("*") if file.is_file())
     finally:
         shutil.rmtree(parent, ignore_errors=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({**figures, "peak MiB": peak, "disk MiB": size / 2**20}))
+    print(json.dumps({**figures, "peak MiB": peak_bytes() / 2**20, "disk MiB": size / 2**20}))
 
 
-def main() -> None:
+COLUMNS = {
+    "docs/s": "{:,.0f}",
+    "docs/cpu-s": "{:,.0f}",
+    "built s": "{:,.0f}",
+    "p50 ms": "{:.2f}",
+    "p95 ms": "{:.2f}",
+    "filtered p50 ms": "{:.2f}",
+    "filtered p95 ms": "{:.2f}",
+    "dense p50 ms": "{:.2f}",
+    "dense p95 ms": "{:.2f}",
+    "replace 100 s": "{:.2f}",
+    "peak MiB": "{:,.0f}",
+    "disk MiB": "{:,.0f}",
+}
+
+
+def tables(
+    quick: bool, sizes: Sequence[int] = (), systems: Sequence[str] = tuple(SYSTEMS), vectors: bool = False
+) -> Iterator[Measured]:
+    for size in sizes or ((10_000,) if quick else (10_000, 100_000, 1_000_000)):
+        rows: dict[str, dict[str, float]] = {}
+        left_out = []
+        for system in systems:
+            if system == "lancedb" and not importlib.util.find_spec("lancedb"):
+                left_out.append("Left out: LanceDB, which is not installed here (pip install lancedb).")
+                continue
+            progress(f"{system}, {size:,} documents")
+            try:
+                rows[system] = apart(MODULE, "--one", system, "--sizes", str(size), *(["--vectors"] if vectors else []))
+            except RuntimeError as error:
+                if system == "library":
+                    raise
+                progress(str(error))
+                left_out.append(f"Left out: {system}, which failed at this size: {str(error).splitlines()[-1]}")
+        yield compared(size, rows, left_out, vectors)
+
+
+def compared(size: int, rows: dict[str, dict[str, float]], left_out: list[str], vectors: bool) -> Measured:
+    columns = [name for name in COLUMNS if any(name in row for row in rows.values())]
+    notes, kept = [], None
+    if {"library", "tantivy"} <= rows.keys():
+        ours, alone = rows["library"], rows["tantivy"]
+        notes.append(
+            f"The library is built at {ours['docs/cpu-s'] / alone['docs/cpu-s']:.2f} of tantivy's speed in processor time, and "
+            f"searches in {ours['p50 ms'] / alone['p50 ms']:.2f} of its median time."
+        )
+    says = f"Building and searching, top {K}, one question at a time, {QUESTIONS} questions."
+    if size >= 1_000_000 and not vectors and "library" in rows:
+        says += " Required of the library: under 15 minutes and 6 GiB to build, with bounded memory."
+        kept = rows["library"]["built s"] < BUILD_S and rows["library"]["peak MiB"] < PEAK_MIB
+    return Measured(
+        f"{size:,} documents of {WORDS} words" + (", with vectors" if vectors else ""),
+        says,
+        ("system", *columns),
+        tuple((name, *(COLUMNS[at].format(row[at]) if at in row else "" for at in columns)) for name, row in rows.items()),
+        (*notes, *left_out),
+        kept,
+    )
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="10,000 documents only")
-    parser.add_argument("--sizes", help="numbers of documents, separated by commas")
-    parser.add_argument("--systems", default="library,tantivy,lancedb")
+    parser.add_argument("--sizes", default="", help="numbers of documents, separated by commas")
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--vectors", action="store_true", help="encode with wordllama as well")
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    sizes = [int(size) for size in (given.sizes or ("10000" if given.quick else "10000,100000")).split(",")]
+    sizes = [int(size) for size in given.sizes.split(",") if size]
     if given.one:
         one(given.one, sizes[0], given.vectors)
-        return
-    systems = [name for name in given.systems.split(",") if name != "lancedb" or importlib.util.find_spec("lancedb")]
-    figures: dict[int, dict[str, dict[str, Any]]] = {}
-    for size in sizes:
-        if not given.json:
-            print(f"\n{size:,} documents of {WORDS} words" + (", with vectors" if given.vectors else ""), flush=True)
-        rows = figures[size] = {}
-        for system in systems:
-            row = rows[system] = measured(system, size, given.vectors)
-            if not given.json:
-                print(f"  {system:<8} " + "  ".join(f"{name} {value:,.2f}" for name, value in row.items()), flush=True)
-        if not given.json and {"library", "tantivy"} <= rows.keys():
-            ours, alone = rows["library"], rows["tantivy"]
-            print(f"  library / tantivy: built at {ours['docs/cpu-s'] / alone['docs/cpu-s']:.2f} of its speed, ", end="")
-            print(f"searches in {ours['p50 ms'] / alone['p50 ms']:.2f} of its time", flush=True)
-    if given.json:
-        print(json.dumps(figures, indent=2))
+        return 0
+    return shown(tables(given.quick, sizes, given.systems.split(","), given.vectors))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What a benchmark hands over: a table, one sentence that says what it shows and what is required, and whether that was kept.
+
+A bench module has `tables(quick)`, which yields them as they are measured; `python -m benchmarks` prints all and, with
+`--write`, makes docs/results/performance.md of what it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Measured:
+    title: str
+    says: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    kept: bool | None = None  # None where nothing is required
+
+    def table(self) -> str:
+        """In plain letters: the first column to the left, figures to the right."""
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.columns))]
+        laid = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines]
+        laid.insert(1, "  ".join("-" * width for width in widths))
+        return "\n".join(laid)
+
+    def verdict(self) -> str:
+        return {None: "", True: "Kept.", False: "NOT kept."}[self.kept]
+
+
+def show(tables: Iterable[Measured]) -> Iterator[Measured]:
+    """Print each table as soon as it is there, and pass it on."""
+    for one in tables:
+        parts = (f"\n{one.title}", one.says, "", one.table(), *one.notes, one.verdict())
+        print("\n".join(part for at, part in enumerate(parts) if part or at == 2), flush=True)
+        yield one
+
+
+def shown(tables: Iterable[Measured]) -> int:
+    """Print them all; the exit status says whether what is required was kept."""
+    return int(any(one.kept is False for one in list(show(tables))))
+
+
+def progress(what: str) -> None:
+    print(f"... {what}", file=sys.stderr, flush=True)
+
+
+def apart(module: str, *arguments: str) -> dict[str, Any]:
+    """A measurement in a process of its own, so that its peak memory is its own; it prints one JSON object."""
+    done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{module} {' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def peak_bytes() -> int:
+    """The most memory this process has held. Linux hands a parent's getrusage peak down to its children, so it is asked first
+    for the peak since the program began."""
+    status = Path("/proc/self/status")
+    peak = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8")) if status.exists() else None
+    return int(peak[1]) * 1024 if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
