@@ -166,3 +166,11 @@ def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
     result = suffice("search", village / "library", "taught", "--retriever", "bm25", "--filter", filter)
     assert result.exit_code == 2, result.output
     assert "hint: " in result.stderr
+
+
+def test_a_collection_is_streamed_to_files_that_read_the_same(tmp_path: Path) -> None:
+    made = as_json(suffice("build", "--collection", "controlled", "--documents", 900, "--export", tmp_path / "out", "--json"))
+    read = as_json(suffice("build", tmp_path / "out", "--json"))
+    same = ("documents", "questions", "mentions", "by_kind", "by_hops")
+    assert [made[name] for name in same] == [read[name] for name in same]
+    assert made["documents"] == 900

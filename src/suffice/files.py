@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
@@ -115,15 +115,15 @@ def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_ha
     return found
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Write a file whole or not at all; several texts are streamed one after the other."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    blocks = [content] if isinstance(content, str | bytes) else content
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.writelines(block.encode() if isinstance(block, str) else block for block in blocks)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(draft, 0o644)

@@ -10,6 +10,7 @@ import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
 from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.cli.sources import open_data
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 def build(
     path: Annotated[Path | None, typer.Argument(help="A file or folder in the format of --dataset.")] = None,
-    dataset: Annotated[str, typer.Option("--dataset", help="The format: jsonl, beir, frames, hotpotqa, ...")] = "jsonl",
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The format: jsonl (default), beir, frames, ...")] = None,
+    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
+    documents: Annotated[int | None, typer.Option("--documents", min=1, help="How many, with --collection.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For --collection.")] = 42,
     same_path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="The library folder; without it nothing is written.")] = None,
+    export: Annotated[Path | None, typer.Option("--export", help="Write it as our JSONL into this folder.")] = None,
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
@@ -31,24 +36,36 @@ def build(
 ) -> None:
     """Read a data set, say what is in it, and with --out make a library from its documents."""
     with friendly_errors(json=json):
-        from suffice.datasets import check_gold, describe, read
+        from suffice.datasets import check_gold, describe, jsonl
 
         if path and same_path:
             raise InputError("the path is given twice", hint="give it as the argument or as --path")
-        data = read(dataset, path or same_path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+        data = open_data(
+            collection=collection,
+            dataset=dataset or (None if collection else "jsonl"),
+            path=path or same_path,
+            questions=questions,
+            corpus=corpus,
+            skip_bad=skip_bad,
+            seed=seed,
+            documents=documents,
+        )
         summary = describe(data)
         if not skip_bad:
             check_gold(summary)
         with progress_bar(quiet=json) as progress:
             built = _library(data, out, encoder, chunk_tokens, chunk_overlap, progress) if out else None
+        written = jsonl.write(data, export) if export else []
         if json:
-            print_json({**asdict(summary), "library": built})
+            print_json({**asdict(summary), "library": built, "written": [str(one) for one in written]})
         else:
             _show(summary)
+            for one in written:
+                say(f"wrote {one}")
             if built:
                 say(f"\nlibrary of {built['documents']:,} documents at {out}")
                 say(f'next: suffice search {out} "your question"')
-            else:
+            elif not written:
                 say("\nnothing written; next: the same command with --out DIR makes a library")
 
 

@@ -80,7 +80,8 @@ def _show(hits: Any, documents: dict[str, Any]) -> None:
         found = " ".join(f"{part.name} {part.score:.3g}" for part in hit.parts)
         matched = "; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else "")
         table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(_plain(matched)))
-    Console().print(table)
+    console = Console()
+    Console(width=None if console.is_terminal else 120).print(table)
 
 
 def _plain(text: str) -> str:

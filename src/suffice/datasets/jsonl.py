@@ -18,6 +18,7 @@ examples if its first record has a `question`, as documents otherwise.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,10 @@ from suffice.datasets.gold import Example, Gold
 from suffice.datasets.places import locate
 from suffice.datasets.records import OnlyOnce, day, integer, is_text, items, mismatch, parsed, some_text, text, texts
 from suffice.errors import InputError
-from suffice.files import BadRecords, Record, read_json_records
+from suffice.files import BadRecords, Record, read_json_records, write_atomically
 from suffice.types import Document, Hit, Question
 
-__all__ = ["document_record", "example_record", "read", "read_documents", "read_examples"]
+__all__ = ["document_record", "example_record", "read", "read_documents", "read_examples", "write"]
 
 _IDS = ("doc_id", "id", "_id")
 _READ = frozenset((*_IDS, "text", "title", "source", "category", "published_at", "entities", "parent"))
@@ -184,3 +185,19 @@ def example_record(example: Example) -> dict[str, Any]:
         "hits": None if example.hits is None else [{"doc_id": hit.doc_id, "score": hit.score} for hit in example.hits],
     }
     return {key: value for key, value in known.items() if value is not None}
+
+
+def write(dataset: Dataset, folder: Path) -> list[Path]:
+    """Write a data set in this format, record by record: documents.jsonl and examples.jsonl. `read(folder)` gives it back."""
+    written = []
+    if dataset.has_documents:
+        written.append(folder / "documents.jsonl")
+        write_atomically(written[-1], (_line(document_record(one)) for one in dataset.documents()))
+    if dataset.has_examples:
+        written.append(folder / "examples.jsonl")
+        write_atomically(written[-1], (_line(example_record(one)) for one in dataset.examples()))
+    return written
+
+
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"
