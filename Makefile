@@ -25,7 +25,7 @@ fix: $(VENV)/.dev  ## format and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev  ## time us against peers, as ratios; SHORT=1 for the small sizes only
-	$(BIN)/python -m benchmarks $(if $(SHORT),--quick)
+	$(BIN)/python -m benchmarks $(if $(SHORT),--quick) $(if $(WRITE),--write)
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs

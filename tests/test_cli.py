@@ -168,6 +168,15 @@ def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
     assert "hint: " in result.stderr
 
 
+def test_a_run_that_someone_else_made_is_judged_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "run.trec").write_text("q1 Q0 a 1 9.5 theirs\nq1 Q0 b 2 8.0 theirs\nq2 Q0 c 1 3.0 theirs\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 1\nq2 0 d 1\n")
+    found = as_json(
+        suffice("evaluate", "retrieval", "--dataset", "trec", "--path", tmp_path, "--retriever", "given", "--k", 2, "--json")
+    )
+    assert found["retrievers"]["given"]["complete@2"]["value"] == 0.5
+
+
 def test_a_collection_is_streamed_to_files_that_read_the_same(tmp_path: Path) -> None:
     made = as_json(suffice("build", "--collection", "controlled", "--documents", 900, "--export", tmp_path / "out", "--json"))
     read = as_json(suffice("build", tmp_path / "out", "--json"))

@@ -29,6 +29,7 @@ __all__ = [
     "Record",
     "new_artefact",
     "open_artefact",
+    "package_versions",
     "read_json_array",
     "read_json_object",
     "read_json_records",

@@ -5,16 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
-from suffice.errors import InputError
-
-if TYPE_CHECKING:
-    from suffice.datasets import Dataset
+from suffice.cli.sources import open_data
 
 app = typer.Typer(help="Measure retrieval on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,7 +29,7 @@ def retrieval(
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
     library: Annotated[Path | None, typer.Option("--library", help="Search this library, not the data set's corpus.")] = None,
-    retriever: Annotated[str, typer.Option("--retriever", help="One or more names, with commas.")] = "tfidf",
+    retriever: Annotated[str, typer.Option("--retriever", help="Names, with commas; given: the hits in the files.")] = "tfidf",
     k: Annotated[str, typer.Option("--k", help="Cut-offs, with commas.")] = "2,4,8",
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
@@ -54,7 +51,15 @@ def retrieval(
 
         names, cutoffs = tuple(words(retriever)), tuple(numbers(k))
         settings = experiment.Settings(names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed)
-        data = _data(collection, dataset, path, questions, corpus, skip_bad, seed)
+        data = open_data(
+            collection=collection,
+            dataset=dataset,
+            path=path,
+            questions=questions,
+            corpus=corpus,
+            skip_bad=skip_bad,
+            seed=seed,
+        )
         with progress_bar(quiet=json) as progress, Library.open(library) if library else nullcontext() as opened:
             run = experiment.compare_retrievers(
                 data, settings, store=opened and opened.store, data=_hashes(path, questions, corpus), progress=progress
@@ -72,28 +77,6 @@ def retrieval(
             say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
         for written in filter(None, (out, report)):
             say(f"wrote {written}")
-
-
-def _data(
-    collection: str | None,
-    dataset: str | None,
-    path: Path | None,
-    questions: Path | None,
-    corpus: Path | None,
-    skip_bad: bool,
-    seed: int,
-) -> Dataset:
-    if (collection is None) == (dataset is None):
-        raise InputError("give either --collection or --dataset", hint="for example --collection controlled")
-    if dataset is not None:
-        from suffice.datasets import read
-
-        return read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-    if collection != "controlled":
-        raise InputError(f"no collection is named {collection!r}", hint="the one that is made here is 'controlled'")
-    from suffice.datasets.controlled import controlled
-
-    return controlled(seed=seed)
 
 
 def _hashes(*paths: Path | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from suffice.errors import InputError
 from suffice.evaluate.compare import interval
 from suffice.evaluate.papers import Published, frames, magaf
 from suffice.evaluate.report import write_report
-from suffice.evaluate.runs import Run, evaluate_retrieval
+from suffice.evaluate.runs import GIVEN, Run, evaluate_retrieval
 from suffice.evaluate.tables import Table, comparison_table, kind_table, retrieval_table
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Store
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
@@ -56,17 +56,19 @@ def compare_retrievers(
 ) -> Run:
     """Search every question with every retriever. Without a `store` the data set's documents are indexed in memory.
 
-    `data` names the files that were read, with their hashes; it is kept in the run. Gold that the corpus does not hold cannot
-    be found and counts as missed.
+    Hits that came with the questions are judged too, as "given"; naming only that searches nothing. `data` names the files that
+    were read, with their hashes; the run keeps it. Gold that the corpus does not hold cannot be found and counts as missed.
     """
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
-    factories = {name: RETRIEVERS.get(name) for name in settings.retrievers}
+    factories = {name: RETRIEVERS.get(name) for name in settings.retrievers if name != GIVEN}
     examples = list(islice(dataset.examples(), settings.limit))
+    if not factories and any(example.hits is None for example in examples):
+        raise InputError(f"not every question of {dataset.name!r} comes with hits", hint="name a retriever, like bm25")
     # Whoever takes an encoder searches vectors; nobody else should have to wait for them.
     encoder = ENCODERS.get(settings.encoder)() if any(map(_takes_encoder, factories.values())) else None
     if store is None:
-        store = _indexed(dataset, settings, encoder, progress)
+        store = _indexed(dataset, settings, encoder, progress) if factories else MemoryStore()
     retrievers = {
         name: factory(store, encoder=encoder) if _takes_encoder(factory) else factory(store)
         for name, factory in factories.items()

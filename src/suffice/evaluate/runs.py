@@ -26,7 +26,7 @@ from suffice.types import DocId, Hit, Question
 if TYPE_CHECKING:
     from suffice.ports import Retriever
 
-__all__ = ["Run", "System", "evaluate_retrieval", "source_commit"]
+__all__ = ["GIVEN", "Run", "System", "evaluate_retrieval", "source_commit"]
 
 VERSION = 1
 GIVEN = "given"  # the system that stands for hits which came with the examples

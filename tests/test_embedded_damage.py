@@ -1,0 +1,161 @@
+"""Damage to an embedded store: what is derived is made anew, what is the truth is said to be damaged, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from suffice.engines.embedded import EmbeddedStore
+from suffice.engines.embedded.words import DamagedIndexError, WordWriter
+from suffice.engines.embedded.writer import GRACE
+from suffice.errors import DataError, NotReadyError
+from suffice.testing import VILLAGE, VILLAGE_VECTORS
+from suffice.types import Document
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with EmbeddedStore(tmp_path / "store") as store:
+        store.put(VILLAGE, VILLAGE_VECTORS)
+    return tmp_path / "store"
+
+
+def ids(store: EmbeddedStore, question: str, k: int = 99) -> list[str]:
+    return [hit.doc_id for hit in store.search_text([question], k=k)[0]]
+
+
+def text_folder(folder: Path) -> Path:
+    (found,) = folder.glob("text-*")
+    return found
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(text_folder(folder))
+
+
+def remove_description(folder: Path) -> None:
+    (text_folder(folder) / "meta.json").unlink()
+
+
+def garble_description(folder: Path) -> None:
+    (text_folder(folder) / "meta.json").write_text("{ not json")
+
+
+def cut_short(folder: Path) -> None:
+    for file in text_folder(folder).glob("*.*"):
+        if file.name != "meta.json" and file.stat().st_size > 10:
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def empty_it(folder: Path) -> None:
+    WordWriter(text_folder(folder), fresh=True).close()
+
+
+@pytest.mark.parametrize("damage", [remove, remove_description, garble_description, cut_short, empty_it])
+@pytest.mark.parametrize("first", ["read", "write"])
+def test_a_damaged_text_index_is_made_anew_from_the_truth(damage: object, first: str, folder: Path) -> None:
+    damage(folder)  # type: ignore[operator]
+    with EmbeddedStore(folder) as store:
+        if first == "write":
+            store.put([Document("new", "a zeppelin")])
+            assert ids(store, "zeppelin") == ["new"]
+        assert ids(store, "engine") == ["babbage", "ada"]
+        assert ids(store, "東京") == ["tokyo"]
+
+
+@pytest.mark.parametrize("moment", ["add", "commit"])
+def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
+    moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedStore(folder) as store:
+        whole = getattr(WordWriter, moment)
+        calls = iter([True])
+
+        def failing(self: WordWriter, *arguments: object) -> None:
+            if next(calls, False):
+                raise DamagedIndexError("a file stands in the way")
+            whole(self, *arguments)
+
+        monkeypatch.setattr(WordWriter, moment, failing)
+        assert store.put([Document("new", "a zeppelin"), VILLAGE[0]], VILLAGE_VECTORS[:2]) == 2
+        assert ids(store, "zeppelin engine") == ["new", "babbage", "ada"]
+        assert len(store) == len(VILLAGE) + 1
+
+
+def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> None:
+    with EmbeddedStore(folder) as store:
+        for n in range(GRACE + 2):  # so that the next put forgets a row, for which tantivy writes a file
+            store.put([Document("ada", f"version{n}")])
+    # Closed: a merge in the background would write the list of files anew behind our back.
+    index = text_folder(folder)
+    opstamp = json.loads((index / "meta.json").read_text())["opstamp"]
+    left = [f"{file.stem}.{opstamp + n}.del" for file in index.glob("*.idx") for n in range(1, 9)]
+    for name in left:
+        (index / name).write_bytes(b"half")
+    managed = index / ".managed.json"
+    managed.write_text(json.dumps(sorted({*json.loads(managed.read_text()), *left})))
+    with EmbeddedStore(folder) as store:
+        store.put([Document("ada", "the last version")])
+        assert ids(store, "last") == ["ada"]
+    assert text_folder(folder) == index, "there was no need to make the index anew"
+
+
+def test_damage_behind_an_open_reader_is_healed_at_the_next_search(folder: Path) -> None:
+    with EmbeddedStore(folder) as store:
+        assert ids(store, "poet") == ["byron"]
+        remove(folder)
+        store.put([Document("new", "another poet")])
+        assert ids(store, "poet") == ["new", "byron"]
+
+
+def test_a_damaged_truth_is_said_to_be_damaged(folder: Path) -> None:
+    (folder / "truth.sqlite").write_bytes(b"not a database at all, only some bytes" * 200)
+    with pytest.raises(DataError, match="damaged") as caught:
+        EmbeddedStore(folder)
+    assert "backup" in caught.value.hint
+
+
+def test_damage_inside_the_truth_is_said_to_be_damage(folder: Path) -> None:
+    file = folder / "truth.sqlite"
+    whole = bytearray(file.read_bytes())
+    for page in range(1, len(whole) // 4096):
+        whole[page * 4096 : page * 4096 + 512] = b"\xff" * 512
+    file.write_bytes(whole)
+    with pytest.raises(DataError, match="damaged"), EmbeddedStore(folder) as store:
+        list(store.documents())
+
+
+def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    other = sqlite3.connect(folder / "truth.sqlite")
+    other.execute("CREATE TABLE theirs (x)")
+    other.commit()
+    other.close()
+    with pytest.raises(DataError, match="not a store"):
+        EmbeddedStore(folder)
+
+
+def test_a_store_of_a_newer_format_is_not_read(folder: Path) -> None:
+    database = sqlite3.connect(folder / "truth.sqlite")
+    database.execute("PRAGMA user_version=99")
+    database.close()
+    with pytest.raises(NotReadyError, match="newer"):
+        EmbeddedStore(folder)
+
+
+def test_a_vector_file_cut_short_is_damage(folder: Path) -> None:
+    file = folder / "vectors-1.f16"
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(DataError, match="shorter"), EmbeddedStore(folder) as store:
+        store.search_vectors(VILLAGE_VECTORS, k=1)
+
+
+def test_a_vector_file_that_is_gone_is_damage(folder: Path) -> None:
+    (folder / "vectors-1.f16").unlink()
+    with EmbeddedStore(folder) as store, pytest.raises(DataError, match="missing"):
+        store.search_vectors(VILLAGE_VECTORS, k=1)
