@@ -59,6 +59,15 @@ def test_only_the_first_hits_are_judged() -> None:
     assert [hit.doc_id for hit in hits] == ["short"]
 
 
+def test_what_is_not_judged_follows_in_the_retrievers_order() -> None:
+    (plain,) = TextSearch(STORE).search(["tutor"], k=3)
+    (hits,) = Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=2).search(["tutor"], k=3)
+    assert {hit.doc_id for hit in hits[:2]} == {hit.doc_id for hit in plain[:2]}
+    assert hits[2].doc_id == plain[2].doc_id
+    assert hits[2].score == hits[1].score
+    assert [part.name for part in hits[2].parts] == ["bm25"]
+
+
 def test_a_document_that_left_the_store_falls_away() -> None:
     (hits,) = Reranked(Ghosts(), PrefersLength(), STORE).search(["tutor"], k=5)
     assert hits == (Hit("short", 9.0, (Part("rerank", 9.0),)),)

@@ -89,13 +89,13 @@ def test_an_interrupt_is_not_swallowed():
 
 
 def test_chunks_fold_into_their_parent_at_the_place_of_the_first_and_the_search_goes_deeper():
-    chunks = ["byron#0", "byron#1", "byron#2", "x#0", "tutor#1", "tutor#0"]
+    chunks = [*(f"byron#{at}" for at in range(12)), "x#0", "tutor#1", "tutor#0"]
     parents = {chunk: chunk.split("#")[0] for chunk in chunks}
     for known in (parents, lambda doc_id: doc_id.split("#")[0]):
         shelf = Shelf({"ask ada": chunks})
         run = evaluate_retrieval("village", VILLAGE[:1], {"shelf": shelf}, (3,), parents=known)
         assert run.system("shelf").ranks == ((1, 3),)
-        assert shelf.asked == [(1, 3), (1, 6)]
+        assert shelf.asked == [(1, 12), (1, 24)]
 
 
 def test_folding_stops_when_the_retriever_has_no_more_and_when_it_is_only_one_document():

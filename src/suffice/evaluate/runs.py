@@ -30,7 +30,7 @@ __all__ = ["GIVEN", "Run", "System", "evaluate_retrieval", "source_commit"]
 
 VERSION = 1
 GIVEN = "given"  # the system that stands for hits which came with the examples
-_DEEPEST_LOOK = 16  # chunks asked for each wanted parent, at most
+_FIRST_LOOK, _DEEPEST_LOOK = 4, 16  # chunks asked for each wanted parent, at first and at most
 
 Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
 Progress = Callable[[str, int, int], None]  # system, questions done, questions in all
@@ -296,7 +296,7 @@ class _Search:
             return None
 
     def _folded(self, texts: Sequence[str]) -> list[tuple[Hit, ...]]:
-        asked = self.depth
+        asked = self.depth * (_FIRST_LOOK if self.deepen else 1)
         found = self._search(texts, asked)
         folded = [_fold(hits, self.fold) for hits in found]
         short = [at for at, hits in enumerate(found) if len(hits) >= asked and len(folded[at]) < self.depth]

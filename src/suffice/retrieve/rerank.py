@@ -19,8 +19,9 @@ __all__ = ["Reranked"]
 class Reranked:
     """The first `depth` hits of a retriever, in the reranker's order. Ties keep the retriever's order.
 
-    With k above `depth`, k hits are fetched and all of them reranked. A hit whose document has left the store since falls away.
-    Hits that were let in past a filter stay behind those that pass it, and their scores do not stand above them.
+    With k above `depth` the rest follow as the retriever ranked them, unjudged: reading costs, and `depth` bounds it.
+    A hit whose document has left the store since falls away. Hits that were let in past a filter stay behind those that pass
+    it. No score stands above one in front of it.
     """
 
     def __init__(
@@ -38,7 +39,8 @@ class Reranked:
 
     def _reordered(self, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         documents = self.store.get([hit.doc_id for hit in hits])
-        held = [(hit, searchable(document)) for hit, document in zip(hits, documents) if document is not None]
+        standing = [(hit, searchable(document)) for hit, document in zip(hits, documents) if document is not None]
+        held, rest = standing[: self.depth], [hit for hit, _ in standing[self.depth :]]
         if not held:
             return ()
         scores = np.asarray(self.reranker.score(question, [text for _, text in held]), dtype=np.float64)
@@ -53,4 +55,5 @@ class Reranked:
             hit, score = held[at][0], float(scores[at])
             shown = min(score, judged[-1].score or 0.0) if judged else score
             judged.append(replace(hit, score=shown, parts=(*hit.parts, Part(self.name, score))))
-        return tuple(judged)
+        last = judged[-1].score
+        return (*judged, *(replace(hit, score=last) for hit in rest))
