@@ -168,6 +168,15 @@ def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
     assert "hint: " in result.stderr
 
 
+def test_a_report_that_cannot_be_made_is_said_before_the_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = suffice(
+        "evaluate", "retrieval", "--dataset", "frames", "--path", tmp_path / "none", "--report", tmp_path / "r.html"
+    )
+    assert result.exit_code == 2
+    assert "hint: pip install 'suffice[report]'" in result.stderr
+
+
 def test_a_run_that_someone_else_made_is_judged_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "run.trec").write_text("q1 Q0 a 1 9.5 theirs\nq1 Q0 b 2 8.0 theirs\nq2 Q0 c 1 3.0 theirs\n")
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 1\nq2 0 d 1\n")

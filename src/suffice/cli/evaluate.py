@@ -46,9 +46,12 @@ def retrieval(
         from contextlib import nullcontext
 
         from suffice.evaluate import retrieval as experiment
+        from suffice.evaluate.report import check_extra
         from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
         from suffice.library import Library
 
+        if report:
+            check_extra()
         names, cutoffs = tuple(words(retriever)), tuple(numbers(k))
         settings = experiment.Settings(names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed)
         data = open_data(

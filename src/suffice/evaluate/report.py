@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
+from importlib import resources, util
 from pathlib import Path
 
 from suffice.errors import MissingExtraError
@@ -21,7 +21,13 @@ from suffice.evaluate.runs import Run
 from suffice.evaluate.tables import DEFAULT_METRICS, Table, comparison_table, kind_table, paper_tables, printed, retrieval_table
 from suffice.files import write_atomically
 
-__all__ = ["report_html", "write_report"]
+__all__ = ["check_extra", "report_html", "write_report"]
+
+
+def check_extra() -> None:
+    """MissingExtraError if a report cannot be made here: to be said before the work, not after it."""
+    if not all(util.find_spec(name) for name in ("jinja2", "matplotlib")):
+        raise MissingExtraError("the HTML report", extra="report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,10 @@ def write_report(
 
 def report_html(run: Run, *, papers: Sequence[Published] = (), command: str = "", metrics: Sequence[str] = ()) -> str:
     """The page. `papers`: published tables to stand beside; `command`: the line that makes this run again."""
-    try:
-        import jinja2
-        import markupsafe
-    except ImportError as error:
-        raise MissingExtraError("the HTML report", extra="report") from error
+    check_extra()
+    import jinja2
+    import markupsafe
+
     template = resources.files("suffice.evaluate").joinpath("templates/report.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     wanted = tuple(metrics) or DEFAULT_METRICS
