@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from suffice.engines.embedded import EmbeddedStore
+from suffice.testing import VILLAGE, VILLAGE_VECTORS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run: a red build must be repeatable, and this machine is too noisy for deadlines.
@@ -33,3 +36,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.skipped and item.get_closest_marker("live") and os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"live test skipped in CI: {report.longrepr}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A closed embedded store that holds the village."""
+    with EmbeddedStore(tmp_path / "store") as store:
+        store.put(VILLAGE, VILLAGE_VECTORS)
+    return tmp_path / "store"

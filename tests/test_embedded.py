@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embedded_looks import ids
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.truth import Truth
 from suffice.engines.embedded.writer import GRACE
@@ -20,22 +21,6 @@ from suffice.errors import EngineError, InputError
 from suffice.retrieve.memory import MemoryStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Condition, Document, Filter
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with EmbeddedStore(tmp_path / "store") as store:
-        store.put(VILLAGE, VILLAGE_VECTORS)
-    return tmp_path / "store"
-
-
-def ids(store: EmbeddedStore, question: str, k: int = 99) -> list[str]:
-    return [hit.doc_id for hit in store.search_text([question], k=k)[0]]
-
-
-def text_folder(folder: Path) -> Path:
-    (found,) = folder.glob("text-*")
-    return found
 
 
 def test_what_was_put_is_there_after_closing(folder: Path) -> None:

@@ -9,28 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from embedded_looks import ids, text_folder
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.words import DamagedIndexError, WordWriter
 from suffice.engines.embedded.writer import GRACE
 from suffice.errors import DataError, NotReadyError
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with EmbeddedStore(tmp_path / "store") as store:
-        store.put(VILLAGE, VILLAGE_VECTORS)
-    return tmp_path / "store"
-
-
-def ids(store: EmbeddedStore, question: str, k: int = 99) -> list[str]:
-    return [hit.doc_id for hit in store.search_text([question], k=k)[0]]
-
-
-def text_folder(folder: Path) -> Path:
-    (found,) = folder.glob("text-*")
-    return found
 
 
 def remove(folder: Path) -> None:

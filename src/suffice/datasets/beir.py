@@ -83,16 +83,17 @@ def _examples(queries: Path, qrels: Path, bad: BadRecords) -> Iterator[Example]:
 
 def _judged(path: Path, bad: BadRecords) -> dict[QuestionId, list[DocId]]:
     """The gold of each judged question; none where all its scores are 0."""
+    rows = read_tsv(path, bad, columns=("query-id", "corpus-id", "score"))
     gold: dict[QuestionId, list[DocId]] = {}
-
-    def judgement(record: Record) -> None:
-        found = gold.setdefault(text(record, "query-id"), [])
-        if _score(record) > 0:
-            found.append(text(record, "corpus-id"))
-
-    for _ in parsed(read_tsv(path, bad, columns=("query-id", "corpus-id", "score")), bad, judgement):
-        pass
+    for question_id, doc_id, score in parsed(rows, bad, _judgement):
+        found = gold.setdefault(question_id, [])
+        if score > 0:
+            found.append(doc_id)
     return gold
+
+
+def _judgement(record: Record) -> tuple[QuestionId, DocId, float]:
+    return text(record, "query-id"), text(record, "corpus-id"), _score(record)
 
 
 def _score(record: Record) -> float:

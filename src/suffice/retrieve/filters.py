@@ -171,14 +171,6 @@ def _check_range(conditions: Mapping[Condition, None]) -> None:
         )
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    """The nearest known spellings. Comparing is slow, so of very many names only those with the same beginning are."""
-    if len(known) > MAX_VALUES:
-        start = name[:2].casefold()
-        known = [one for one in known if one[:2].casefold() == start][:MAX_VALUES]
-    return nearest(name[:100], known)
-
-
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

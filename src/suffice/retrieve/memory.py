@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from suffice.ports import STORES
 from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.dense import nearest_vectors
 from suffice.retrieve.lexical import Bm25
-from suffice.retrieve.ranking import Ranked, blocks, checked, hits_of, masks_of, top_k
-from suffice.retrieve.stored import Halves, checked_field, checked_filters, paired, query_vectors, similarity, storable
+from suffice.retrieve.ranking import Ranked, blocks, checked, found_by, hits_of, masks_of, top_k
+from suffice.retrieve.stored import Halves, checked_field, checked_filters, paired, query_vectors, storable
 from suffice.types import DocId, Document, Field, Filter, Hit
 
 __all__ = ["MemoryStore"]
@@ -117,12 +118,9 @@ class MemoryStore:
         if not len(view.with_vector):
             return [()] * len(questions)
         masks = masks_of(view.corpus, filters)
-        scores = similarity(questions, view.matrix)
-        ranked = top_k(scores, k, None if masks is None else masks[:, view.with_vector])
+        ranked = nearest_vectors(view.matrix, questions, k=k, mask=None if masks is None else masks[:, view.with_vector])
         positions = np.where(ranked.positions >= 0, view.with_vector[ranked.positions], -1)
-        whole = np.zeros((len(questions), len(view.documents)), np.float32)
-        whole[:, view.with_vector] = scores
-        return hits_of(Ranked(positions, ranked.scores), view.corpus.ids, {"dense": whole})
+        return found_by("dense", hits_of(Ranked(positions, ranked.scores), view.corpus.ids, {}))
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         corpus = self._snapshot().corpus
