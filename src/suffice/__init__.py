@@ -2,6 +2,8 @@
 
     lib = suffice.Library.build("library", documents)     # a corpus on disk, with its indexes
     hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
+    gate = suffice.Gate.load()                             # the gate that ships with the package; or a path
+    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))    # a Verdict: ANSWER, EXPAND or ABSTAIN
 
 The names below are all there is to learn; the rooms behind them are described in docs/story.md.
 """
@@ -10,16 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from suffice.types import Document, Hit, Question
+from suffice.types import Action, Document, Hit, Question, Verdict
 
 if TYPE_CHECKING:
+    from suffice.assess.gate import Gate
     from suffice.library import Library
 
 __version__ = "0.1.0"
-__all__ = ["Document", "Hit", "Library", "Question", "__version__"]
+__all__ = ["Action", "Document", "Gate", "Hit", "Library", "Question", "Verdict", "__version__"]
 
 # Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
-_DOORS = {"Library": "suffice.library"}
+_DOORS = {"Gate": "suffice.assess.gate", "Library": "suffice.library"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ Gold labels are not here on purpose: they live in `suffice.datasets.gold`, out o
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -146,6 +147,34 @@ class Verdict:
     @property
     def p_complete(self) -> float:
         return self.estimate.p_complete
+
+    def __str__(self) -> str:
+        """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
+        interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
+        lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
+        lines += [f"  {'+' if one.effect >= 0 else '-'} {_printable(one.words)}" for one in self.reasons]
+        lines += [f"  missing: {', '.join(map(_printable, self.missing))}"] if self.missing else []
+        lines += [f"  look for: {_printable(query)}" for query in self.next_queries]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For a notebook, with everything that came from a text escaped."""
+        low, high = f"{self.estimate.low:.2f}", f"{self.estimate.high:.2f}"
+        rows = [("+" if one.effect >= 0 else "&minus;", _safe(one.words)) for one in self.reasons]
+        rows += [("missing", _safe(name)) for name in self.missing]
+        rows += [("look for", _safe(query)) for query in self.next_queries]
+        body = "".join(f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>" for left, right in rows)
+        head = f"<b>{self.action.upper()}</b> p_complete {self.p_complete:.2f} ({low} to {high})"
+        return f"<div>{head}<table>{body}</table></div>" if rows else f"<div>{head}</div>"
+
+
+def _printable(text: str) -> str:
+    """Control characters, line ends and direction marks as blanks: they could repaint a terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _safe(text: str) -> str:
+    return html.escape(_printable(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli import build, demo, doctor, evaluate, manners, search
+from suffice.cli import build, check, demo, doctor, evaluate, fit, manners, search
 
 __all__ = ["app", "main"]
 
@@ -39,6 +39,8 @@ def options(
 app.command("demo")(demo.demo)
 app.command("build")(build.build)
 app.command("search")(search.search)
+app.command("check")(check.check)
+app.command("fit")(fit.fit)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("doctor")(doctor.doctor)
 

@@ -1,4 +1,4 @@
-"""`suffice evaluate`: how good is a retriever on labelled questions, with intervals, beside the paper where there is one."""
+"""`suffice evaluate`: how good is a retriever, or a gate, on labelled questions, with intervals, beside others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from suffice.cli.manners import friendly_errors, numbers, print_json, progress_b
 from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
 from suffice.cli.sources import open_data
 
-app = typer.Typer(help="Measure retrieval on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Measure retrieval and gates on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def evaluate() -> None:
-    """Measure retrieval on labelled questions."""
+    """Measure retrieval and gates on labelled questions."""
 
 
 @app.command("retrieval")
@@ -80,6 +80,77 @@ def retrieval(
             say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
         for written in filter(None, (out, report)):
             say(f"wrote {written}")
+
+
+@app.command("gate")
+def gate(
+    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="A format: frames, hotpotqa, beir, jsonl, ...")] = None,
+    path: DatasetPath = None,
+    questions: QuestionsFile = None,
+    corpus: CorpusFile = None,
+    retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
+    k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate sees.")] = 10,
+    judge: Annotated[str, typer.Option("--gate", help="'default', a folder, or 'fitted': on the other folds.")] = "default",
+    policy: Annotated[str, typer.Option("--policy", help="Of a fitted gate: f1, cost or risk.")] = "f1",
+    alpha: Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")] = 0.1,
+    delta: Annotated[float, typer.Option("--delta", help="... except with this probability.")] = 0.1,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="For --gate fitted, and for the baselines.")] = 5,
+    baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Measure the baselines beside it.")] = True,
+    cross_encoder: Annotated[bool, typer.Option("--cross-encoder", help="The cross-encoder ones too; slow.")] = False,
+    encoder: EncoderName = "wordllama",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    skip_bad: SkipBad = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For folds, the bootstrap, and --collection.")] = 42,
+    json: Json = False,
+) -> None:
+    """Does a gate know when the evidence is complete? Discrimination, honesty, and what its decisions come to."""
+    with friendly_errors(json=json):
+        from suffice.evaluate import gate as experiment
+        from suffice.evaluate import gate_runs
+        from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
+        from suffice.ports import RERANKERS
+        from suffice.retrieve.named import DEFAULT_RERANKER
+
+        data = open_data(
+            collection=collection,
+            dataset=dataset,
+            path=path,
+            questions=questions,
+            corpus=corpus,
+            skip_bad=skip_bad,
+            seed=seed,
+        )
+        with progress_bar(quiet=json) as progress:
+            run = experiment.evaluate_gate(
+                data,
+                retriever,
+                k,
+                judge,
+                folds=folds,
+                seed=seed,
+                choice=experiment.Choice(policy, alpha, delta),
+                baselines=baselines,
+                reranker=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
+                encoder=encoder,
+                limit=limit,
+                data=_hashes(path, questions, corpus),
+                progress=progress,
+            )
+        if out:
+            run.save(out)
+        if json:
+            print_json(gate_runs.summary(run))
+        else:
+            for table in gate_runs.tables(run):
+                show_table(table)
+        if data.bad.count:
+            say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
+        if out:
+            say(f"wrote {out}")
+        elif not json and judge == experiment.DEFAULT:
+            say("next: suffice fit with the same data and --out DIR makes a gate for it; --gate DIR judges that one")
 
 
 def _hashes(*paths: Path | None) -> dict[str, str]:

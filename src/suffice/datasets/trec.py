@@ -22,7 +22,7 @@ from suffice.errors import InputError
 from suffice.files import SKIP_HINT, BadRecords, Line, read_lines, readable_file
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["read", "read_run"]
+__all__ = ["ranked_hits", "read", "read_run", "topics_of"]
 
 
 def read(
@@ -76,7 +76,7 @@ class _Judged:
 def _examples(files: _Files, bad: BadRecords) -> Iterator[Example]:
     """Judged questions: those of the run first, in its order, then those it has nothing for."""
     judged = _judged(files.qrels, bad)
-    texts = _topics(files.topics, bad) if files.topics else {}
+    texts = topics_of(files.topics, bad) if files.topics else {}
 
     def example(question_id: QuestionId, hits: tuple[Hit, ...] | None) -> Example:
         gold = frozenset(judged[question_id].gold)
@@ -84,7 +84,7 @@ def _examples(files: _Files, bad: BadRecords) -> Iterator[Example]:
 
     left = dict.fromkeys(judged)
     if files.run is not None:
-        for question_id, hits in _hits(files.run, bad):
+        for question_id, hits in ranked_hits(files.run, bad):
             if question_id in left:
                 del left[question_id]
                 yield example(question_id, hits)
@@ -146,7 +146,7 @@ class _RunLine:
     score: float
 
 
-def _hits(path: Path, bad: BadRecords) -> Iterator[tuple[QuestionId, tuple[Hit, ...]]]:
+def ranked_hits(path: Path, bad: BadRecords) -> Iterator[tuple[QuestionId, tuple[Hit, ...]]]:
     """Each question's hits, best score first; equal scores in the order of the file. One question is held at a time."""
     done: set[QuestionId] = set()
     for question_id, lines in groupby(_run_lines(path, bad), key=lambda one: one.question_id):
@@ -178,7 +178,8 @@ def _run_lines(path: Path, bad: BadRecords) -> Iterator[_RunLine]:
             yield found
 
 
-def _topics(path: Path, bad: BadRecords) -> dict[QuestionId, str]:
+def topics_of(path: Path, bad: BadRecords) -> dict[QuestionId, str]:
+    """The words of each question: lines of an id, a tab and the question."""
     found: dict[QuestionId, str] = {}
     for line in _said(path, bad):
         question_id, _, words = line.text.partition("\t")

@@ -1,0 +1,176 @@
+"""The gate: one check, a batch, and loading; against a cross-encoder over the same hits, and MAGAF's pipeline row by row.
+
+Questions and titles are those of the controlled collection, each with ten hits of 100 words. The pipeline of the paper is its
+20 features of one question and scikit-learn's forest over one row, as it would run in a service. Processor time, so that
+other work on the machine counts little; the systems take turns in every round and the median of a system's times counts.
+`python -m benchmarks.bench_gate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measured import Measured, progress, shown
+from suffice.assess.gate import Gate
+from suffice.assess.selections import magaf_features
+from suffice.datasets.controlled import controlled
+from suffice.errors import NotReadyError
+from suffice.evaluate.baselines import magaf_model
+from suffice.evaluate.cases import Case, collect, labelled
+from suffice.integrations import onnx  # noqa: F401 - importing it registers the cross-encoder
+from suffice.ports import RERANKERS
+from suffice.retrieve.named import DEFAULT_RERANKER
+
+HITS, WORDS = 10, 100
+MOST_MS, FEWEST_A_SECOND, LOAD_S = 1.0, 1500, 0.7
+TIMES_CROSS_ENCODER, TIMES_MAGAF = 300, 30
+LOADING = """
+import time; start = time.perf_counter()
+from suffice.assess.gate import Gate
+Gate.load()
+print(time.perf_counter() - start)
+"""
+
+
+def cases(count: int) -> list[Case]:
+    """Questions with ten hits, each text cut or repeated to 100 words."""
+    found = collect(controlled(), ["bm25"], [HITS], limit=count).cases("bm25", HITS)
+    return [_sized(case) for case in found if len(case.evidence.hits) == HITS]
+
+
+def _sized(case: Case) -> Case:
+    documents = {}
+    for doc_id, document in case.evidence.documents.items():
+        words = document.text.split()
+        documents[doc_id] = replace(document, text=" ".join((words * (WORDS // len(words) + 1))[:WORDS]))
+    return replace(case, evidence=replace(case.evidence, documents=documents))
+
+
+def the_gate(held: Sequence[Case]) -> tuple[Gate, str]:
+    try:
+        return Gate.load(), "the shipped gate"
+    except NotReadyError:
+        return Gate.fit(
+            [labelled(case) for case in held[:400]], k=HITS
+        ), "a gate fitted for this benchmark: none is shipped yet"
+
+
+def systems(gate: Gate, held: Sequence[Case]) -> dict[str, Callable[[Case], Any]]:
+    complete = np.array([case.complete for case in held])
+    forest = magaf_model(magaf_features([case.evidence for case in held]).astype(float), complete, 42)
+    judge = RERANKERS.get(DEFAULT_RERANKER)()
+    hits = {id(case): case.hits for case in held}  # as a caller has them at hand
+    return {
+        "gate.check": lambda case: gate.check(case.question.text, hits[id(case)]),
+        "gate.check, not explained": lambda case: gate.check(case.question.text, hits[id(case)], explain=False),
+        "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
+        "cross-encoder": lambda case: judge.score(case.question.text, case.texts),
+    }
+
+
+def medians(ways: dict[str, Callable[[Case], Any]], held: Sequence[Case], rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of each call. The slow ones run on every tenth question."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        way(held[0])
+    for at, case in enumerate(held[:rounds]):
+        for name, way in ways.items():
+            if name.startswith("gate") or at % 10 == 0:
+                start = time.process_time()
+                way(case)
+                times[name].append((time.process_time() - start) * 1e3)
+    return times
+
+
+def one_by_one(gate: Gate, what: str, held: Sequence[Case], rounds: int) -> Measured:
+    times = medians(systems(gate, held), held, rounds)
+    ours = float(np.median(times["gate.check"]))  # everything included, reasons too
+    rows = []
+    for name, one in times.items():
+        p50, p99 = float(np.median(one)), float(np.percentile(one, 99))
+        rows.append((name, f"{p50:.3f}", f"{p99:.3f}", f"{p50 / ours:,.1f}", f"{len(one):,}"))
+    ratio = {name: float(np.median(one)) / ours for name, one in times.items()}
+    kept = ours <= MOST_MS and ratio["cross-encoder"] >= TIMES_CROSS_ENCODER and ratio["MAGAF, row by row"] >= TIMES_MAGAF
+    return Measured(
+        "One question with ten hits of 100 words",
+        f"Processor milliseconds a question, {what}; required of the check, everything included: at most {MOST_MS:g} ms, "
+        f"{TIMES_CROSS_ENCODER} times faster than the cross-encoder and {TIMES_MAGAF} times than MAGAF.",
+        ("way", "p50 ms", "p99 ms", "times the check", "calls"),
+        tuple(rows),
+        kept=kept,
+    )
+
+
+def in_batches(gate: Gate, held: Sequence[Case], sizes: Sequence[int]) -> Measured:
+    pairs = [(case.question.text, case.hits) for case in held]
+    rows, best = [], 0.0
+    for size in sizes:
+        for explained in (False, True):
+            rates = []
+            for _ in range(3):
+                start = time.process_time()
+                for at in range(0, len(pairs), size):
+                    gate.check_batch(pairs[at : at + size], explain=explained)
+                rates.append(len(pairs) / (time.process_time() - start))
+            best = max(best, max(rates)) if explained else best
+            rows.append((f"{size:,}", "yes" if explained else "no", f"{max(rates):,.0f}"))
+    return Measured(
+        "Batches",
+        f"Questions a processor second, the best of three rounds; required, explained: {FEWEST_A_SECOND:,}.",
+        ("batch", "explained", "a second"),
+        tuple(rows),
+        kept=best >= FEWEST_A_SECOND,
+    )
+
+
+def loading(rounds: int) -> Measured:
+    seconds = []
+    for _ in range(rounds):
+        done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=False)
+        if done.returncode:
+            return Measured("Loading", "No gate is shipped yet.", ("rounds", "median s"), (("0", "--"),))
+        seconds.append(float(done.stdout))
+    middle = float(np.median(seconds))
+    return Measured(
+        "Loading",
+        f"Importing the gate and loading the shipped one, in a fresh process; required: at most {LOAD_S:g} s.",
+        ("rounds", "median s", "best s"),
+        ((str(rounds), f"{middle:.2f}", f"{min(seconds):.2f}"),),
+        kept=middle <= LOAD_S,
+    )
+
+
+def tables(quick: bool) -> Iterator[Measured]:
+    progress("retrieving")
+    held = cases(300 if quick else 1000)
+    gate, what = the_gate(held)
+    progress("one by one")
+    yield one_by_one(gate, what, held, 100 if quick else 500)
+    progress("batches")
+    yield in_batches(gate, held, (32, 256))
+    yield loading(3 if quick else 7)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer questions")
+    parser.add_argument("--json", action="store_true", help="one JSON object a table")
+    chosen = parser.parse_args()
+    if chosen.json:
+        for one in tables(chosen.quick):
+            print(json.dumps({"title": one.title, "rows": [dict(zip(one.columns, row)) for row in one.rows], "kept": one.kept}))
+        return 0
+    return shown(tables(chosen.quick))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Moving a gate to another corpus: a small correction of its log-odds, learned from a few labels or from none.
+
+The corrected log-odds are offset + slope · odds + weights · features, over a handful of features that mean the same everywhere.
+With few labels the correction must not wander: it is pulled back to "change nothing" (slope 1, weights 0) by a force that
+cross-validation chooses, while the offset, which carries the share of complete sets, is nearly free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.policy import Costs, Policy, by_cost, by_f1, by_risk
+from suffice.errors import DataError, InputError
+
+__all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule", "folds_by_group", "log_odds", "sigmoid"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.integer[Any]]
+Bools = npt.NDArray[np.bool_]
+TRANSFERABLE = (
+    "p1",
+    "p2",
+    "p3",
+    "weakest",
+    "short",
+    "held",
+    "absent",
+    "absent1",
+    "guess_hops",
+    "cov_any",
+    "resolved",
+    "s_mean",
+)
+FORCES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals the one that changes least
+FREE = 0.01  # the force on the offset
+SHIFTED = ", then shifted"
+FOLDS = 5
+REACH = 4.0  # spreads beyond which a feature of another corpus says no more
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A linear map of log-odds and standardised features to log-odds."""
+
+    offset: float = 0.0
+    slope: float = 1.0
+    weights: tuple[float, ...] = ()  # per name, in units of the spread at fit time
+    names: tuple[str, ...] = ()
+    force: float = 0.0
+
+    def __call__(self, odds: Floats, features: Floats) -> Floats:
+        """(n,) log-odds and (n, names) standardised features to (n,) corrected log-odds."""
+        moved = self.offset + self.slope * odds
+        return np.asarray(moved + features @ np.asarray(self.weights) if self.weights else moved, dtype=np.float64)
+
+    def moved_by(self, offset: float) -> Correction:
+        return replace(self, offset=self.offset + offset)
+
+    @classmethod
+    def learn(
+        cls,
+        odds: Floats,
+        features: Floats,
+        complete: Bools,
+        groups: Sequence[str],
+        names: Sequence[str],
+        *,
+        seed: int,
+    ) -> tuple[Correction, Floats]:
+        """The correction with the best log loss on left-out groups, and the log-odds it gives to each left-out question."""
+        rows = np.column_stack([np.ones(len(odds)), odds, np.clip(features, -REACH, REACH)]).astype(np.float64)
+        target = complete.astype(np.float64)
+        folds = folds_by_group(groups, FOLDS, seed)
+        left_out = []
+        for force in FORCES:
+            held = np.empty(len(odds))
+            for fold in range(FOLDS):
+                away = folds == fold
+                if away.any():
+                    held[away] = rows[away] @ _pulled(rows[~away], target[~away], force)
+            left_out.append(held)
+        losses = [float(np.logaddexp(0, np.where(complete, -held, held)).mean()) for held in left_out]
+        best = int(np.argmin(losses))
+        found = _pulled(rows, target, FORCES[best])
+        weights = tuple(float(weight) for weight in found[2:])
+        return cls(float(found[0]), float(found[1]), weights, tuple(names), FORCES[best]), left_out[best]
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Correction:
+        try:
+            weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
+            return cls(float(record["offset"]), float(record["slope"]), weights, names, float(record["force"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the gate's correction cannot be read: {error!r}") from error
+
+
+NO_CORRECTION = Correction()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a policy is chosen."""
+
+    name: str
+    alpha: float | None
+    delta: float
+    costs: Costs
+
+    def __post_init__(self) -> None:
+        if self.name not in ("f1", "cost", "risk"):
+            raise InputError(f"policy is {self.name!r}, expected 'f1', 'cost' or 'risk'")
+        if self.name == "risk" and self.alpha is None:
+            raise InputError("policy 'risk' needs alpha, the share of incomplete among answered", hint="for example alpha=0.1")
+
+    @classmethod
+    def of(cls, policy: Policy) -> Rule:
+        """The rule that chose a policy; one set by hand is chosen anew by F1."""
+        if policy.promise:
+            return cls("risk", policy.promise.alpha, policy.promise.delta, policy.costs)
+        name = policy.chosen_by.removesuffix(SHIFTED)
+        return cls(name if name in ("f1", "cost") else "f1", None, 0.1, policy.costs)
+
+    @property
+    def none(self) -> Policy:
+        return Policy(None, None, self.costs)
+
+    def choose(self, p: Floats, complete: Bools) -> Policy:
+        if self.alpha is not None:
+            return by_risk(p, complete, alpha=self.alpha, delta=self.delta, costs=self.costs)
+        return by_cost(p, complete, costs=self.costs) if self.name == "cost" else by_f1(p, complete, costs=self.costs)
+
+
+def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:
+    """A fold for each item; items of one group share it. The same for the same groups and seed."""
+    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
+    order = np.random.default_rng(seed).permutation(int(group.max()) + 1 if len(group) else 0)
+    return np.asarray(order[group] % folds)
+
+
+def _pulled(rows: Floats, target: Floats, force: float) -> Floats:
+    """Logistic regression pulled towards (0, 1, 0, 0, …), by Newton's steps; the force keeps every step well defined."""
+    rest = np.zeros(rows.shape[1])
+    rest[1] = 1.0
+    pull = np.full(rows.shape[1], force)
+    pull[0] = FREE
+    found = rest.copy()
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
+        slope = rows.T @ (p - target) + pull * (found - rest)
+        curve = (rows * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ rows + np.diag(pull)
+        step = np.linalg.solve(curve, slope)
+        found = found - np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-7:
+            break
+    return found
+
+
+def sigmoid(odds: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), dtype=np.float64)
+
+
+def log_odds(p: Floats) -> Floats:
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)), dtype=np.float64)

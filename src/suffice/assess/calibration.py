@@ -1,0 +1,259 @@
+"""From a score to a probability that means what it says: among sets given 0.8, eight in ten are complete.
+
+    Platt       a logistic curve: two numbers, the least to learn and the steadiest on a few hundred labels
+    Isotonic    any rising staircase: for thousands of labels
+    VennAbers   two staircases, one as if the case were incomplete and one as if complete: an interval that is valid for any
+                score, and between its ends one probability
+
+Each is fitted on scores (log-odds or probabilities; higher is likelier) that the model gave to questions it was not fitted on,
+never falls when the score rises, and is kept as JSON. `shift_prior` moves probabilities, without labels, to a place where
+complete sets are rarer or commoner than at fit time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from suffice.errors import DataError, InputError
+
+__all__ = ["Isotonic", "Platt", "VennAbers", "estimated_share", "move_prior", "shift_prior"]
+
+Floats = npt.NDArray[np.float64]
+STRENGTH = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
+ROUNDS = 1_000
+EDGE = 1e-6  # shares and probabilities are kept this far from 0 and 1 where odds are taken
+
+
+def _scores(scores: npt.ArrayLike) -> Floats:
+    found = np.asarray(scores, dtype=float)
+    if not np.isfinite(found).all():
+        raise InputError(f"{int((~np.isfinite(found)).sum())} of {found.size} scores are not finite numbers")
+    return found
+
+
+def _labelled(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, Floats]:
+    found, labels = _scores(scores), np.asarray(complete, dtype=float)
+    if found.ndim != 1 or found.shape != labels.shape or not len(found):
+        raise InputError(f"scores have shape {found.shape} and labels {labels.shape}, expected one label for each score")
+    if not np.isin(labels, (0.0, 1.0)).all():
+        raise InputError("labels must be true or false (1 or 0)")
+    return found, labels
+
+
+class _Kept:
+    """To and from JSON, for the records below."""
+
+    kind: ClassVar[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """What `as_json` gave; DataError where it is not that."""
+        try:
+            fields = {name: _value(one) for name, one in told.items() if name != "kind"}
+            if told["kind"] == cls.kind:
+                return cls(**fields)
+            raise InputError(f"it is of kind {told['kind']!r}")
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise DataError(f"a {cls.kind} calibration cannot be read: {error}", hint="fit and save the gate again") from error
+
+
+def _value(told: Any) -> float | tuple[float, ...]:
+    return tuple(map(float, told)) if isinstance(told, list | tuple) else float(told)
+
+
+@dataclass(frozen=True)
+class Platt(_Kept):
+    """p = 1 / (1 + exp(-(slope * score + offset)))."""
+
+    kind = "platt"
+    slope: float
+    offset: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.slope < math.inf and math.isfinite(self.offset)):
+            raise InputError(f"slope {self.slope} and offset {self.offset}: expected finite numbers, the slope not below 0")
+
+    @classmethod
+    def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
+        """Platt's fit: labels count a little less than for sure, so one class or one label gives no certainty either.
+
+        Scores that rank the wrong way round are not turned round: then the slope is 0, and all get the base rate.
+        """
+        from sklearn.linear_model import LogisticRegression  # late: checking needs no scikit-learn
+
+        found, labels = _labelled(scores, complete)
+        yes = labels.sum()
+        soft = np.where(labels > 0, (yes + 1) / (yes + 2), 1 / (len(labels) - yes + 2))
+        both = np.repeat([1, 0], len(found))
+        weights = np.concatenate([soft, 1 - soft])
+        # In units of their spread, so that the pull on the slope is the same whatever the scale of the scores.
+        middle, spread = float(found.mean()), float(found.std()) or 1.0
+        model = LogisticRegression(C=STRENGTH, tol=1e-8, max_iter=1_000)
+        model.fit(np.tile((found - middle) / spread, 2)[:, None], both, sample_weight=weights)
+        slope, offset = float(model.coef_[0, 0]) / spread, float(model.intercept_[0])
+        if slope <= 0 or not np.ptp(found):
+            return cls(0.0, float(np.log(soft.mean() / (1 - soft.mean()))))
+        return cls(slope, offset - slope * middle)
+
+    def apply(self, scores: npt.ArrayLike) -> Floats:
+        return np.asarray(expit(self.slope * _scores(scores) + self.offset))
+
+
+@dataclass(frozen=True)
+class Isotonic(_Kept):
+    """Straight lines between the steps of the staircase that fits best; level beyond its ends."""
+
+    kind = "isotonic"
+    scores: tuple[float, ...]
+    p: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_staircase(self.scores, self.p)
+
+    @classmethod
+    def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
+        from sklearn.isotonic import IsotonicRegression  # late: checking needs no scikit-learn
+
+        model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(*_labelled(scores, complete))
+        return cls(tuple(model.X_thresholds_.tolist()), tuple(model.y_thresholds_.tolist()))
+
+    def apply(self, scores: npt.ArrayLike) -> Floats:
+        return np.asarray(np.interp(_scores(scores), self.scores, self.p))
+
+
+@dataclass(frozen=True)
+class VennAbers(_Kept):
+    """Inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015), exact, as two tables over the distinct scores.
+
+    `low[j]` is the isotonic fit with one more case of label 0 behind the first j scores, `high[j]` the one with label 1 there,
+    both read off at the added case.
+    """
+
+    kind = "venn-abers"
+    scores: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for table in (self.low, self.high):
+            _check_staircase((*self.scores, math.inf), table)
+
+    @classmethod
+    def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
+        found, labels = _labelled(scores, complete)
+        distinct, at = np.unique(found, return_inverse=True)
+        staircase = _Staircase(np.bincount(at).astype(float), np.bincount(at, labels).astype(float))
+        places = range(len(distinct) + 1)
+        low, high = ([staircase.with_one_more(place, label) for place in places] for label in (0.0, 1.0))
+        return cls(tuple(distinct.tolist()), tuple(low), tuple(high))
+
+    def apply(self, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
+        """The lower and the upper probability of each score. The fewer like cases were seen, the further apart."""
+        found = _scores(scores)
+        low = np.asarray(self.low)[np.searchsorted(self.scores, found, "right")]
+        return low, np.asarray(self.high)[np.searchsorted(self.scores, found, "left")]
+
+    def merged(self, scores: npt.ArrayLike) -> Floats:
+        """One probability between the two: the one that loses least, in log loss, whichever of them is right."""
+        low, high = self.apply(scores)
+        return np.asarray(high / (1 - low + high))
+
+
+class _Staircase:
+    """The isotonic fit of every beginning and every end of the sorted cases, ready to take one more case anywhere.
+
+    Pooling neighbours that fall is free of order: a new case between a beginning and an end, both already pooled, only has to
+    swallow the blocks next to it until nothing falls. So each place costs a few steps instead of a fit of its own.
+    """
+
+    def __init__(self, counts: Floats, sums: Floats) -> None:
+        self._counts: list[float] = np.concatenate([[0.0], np.cumsum(counts)]).tolist()
+        self._sums: list[float] = np.concatenate([[0.0], np.cumsum(sums)]).tolist()
+        n = len(counts)
+        self._start = [0] * (n + 1)  # the last block of the first j cases is _start[j]..j
+        for j in range(1, n + 1):
+            start = j - 1
+            while start and self._mean(self._start[start], start) >= self._mean(start, j):
+                start = self._start[start]
+            self._start[j] = start
+        self._end = [n] * (n + 1)  # the first block of the cases from j on is j.._end[j]
+        for j in range(n - 1, -1, -1):
+            end = j + 1
+            while end < n and self._mean(end, self._end[end]) <= self._mean(j, end):
+                end = self._end[end]
+            self._end[j] = end
+
+    def _mean(self, start: int, end: int) -> float:
+        return (self._sums[end] - self._sums[start]) / (self._counts[end] - self._counts[start])
+
+    def with_one_more(self, place: int, label: float) -> float:
+        """The fit at a case of this label that stands behind the first `place` distinct scores."""
+        start = end = place
+        while True:
+            mean = (self._sums[end] - self._sums[start] + label) / (self._counts[end] - self._counts[start] + 1)
+            if end < len(self._end) - 1 and self._mean(end, self._end[end]) <= mean:
+                end = self._end[end]
+            elif start and self._mean(self._start[start], start) >= mean:
+                start = self._start[start]
+            else:
+                return mean
+
+
+def _check_staircase(scores: tuple[float, ...], p: tuple[float, ...]) -> None:
+    rising = bool((np.diff(scores) >= 0).all()) and bool((np.diff(p) >= -1e-12).all())
+    if len(scores) != len(p) or not p or not rising or p[0] < -1e-12 or p[-1] > 1 + 1e-12:
+        raise InputError("a calibration's scores and probabilities must rise together, the probabilities from 0 to 1")
+
+
+# ---------------------------------------------------------------------------------------- another share of complete sets
+
+
+def _share(value: float, name: str) -> float:
+    if not 0 < value < 1:
+        raise InputError(f"{name} is {value!r}, expected a number strictly between 0 and 1")
+    return float(value)
+
+
+def estimated_share(p: npt.ArrayLike, *, share_at_fit: float) -> float:
+    """The share of complete sets among unlabelled cases that explains their probabilities best (Saerens, Latinne, Decaestecker
+    2002): its maximum of likelihood, found by expectation and maximisation. Without cases it is the share at fit time.
+    """
+    found, share = _probabilities(p), _share(share_at_fit, "share_at_fit")
+    if not found.size:
+        return share
+    for _ in range(ROUNDS):
+        moved = float(move_prior(found, share_at_fit=share_at_fit, share=share).mean())
+        moved = min(max(moved, EDGE), 1 - EDGE)
+        if abs(moved - share) < 1e-7:
+            return moved
+        share = moved
+    return share
+
+
+def move_prior(p: npt.ArrayLike, *, share_at_fit: float, share: float) -> Floats:
+    """Probabilities as they would be where this share of the sets is complete, everything else being equal."""
+    found, before, now = _probabilities(p), _share(share_at_fit, "share_at_fit"), _share(share, "share")
+    yes, no = found * (now / before), (1 - found) * ((1 - now) / (1 - before))
+    return np.asarray(yes / (yes + no))
+
+
+def shift_prior(p: npt.ArrayLike, *, share_at_fit: float) -> Floats:
+    """Probabilities moved to the share of complete sets that they themselves suggest."""
+    return move_prior(p, share_at_fit=share_at_fit, share=estimated_share(p, share_at_fit=share_at_fit))
+
+
+def _probabilities(p: npt.ArrayLike) -> Floats:
+    found = _scores(p)
+    if ((found < 0) | (found > 1)).any():
+        raise InputError("probabilities must lie between 0 and 1")
+    return found

@@ -1,0 +1,158 @@
+"""Has the world moved since the gate was fitted? Feature distributions and shares of actions, then against now.
+
+At fit time a `Profile` keeps for each feature the edges of up to ten bins and the share of questions in each: enough for the
+population stability index and for Kolmogorov's distance at those edges, and no question can be read back from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import DataError, InputError
+
+__all__ = ["FEWEST", "Drift", "Moved", "Profile"]
+
+Floats = npt.NDArray[np.floating[Any]]
+BINS = 10
+FEWEST = 30  # recent questions below which nothing can be said
+MOVED = 0.25  # the index from which a feature counts as moved, as is customary
+WIDELY = 0.10  # share of features that may move before the probabilities are suspect
+ACTIONS = 0.10  # by how much the share of an action may change
+TINY = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How far one feature is from where it was: stability index (0: not at all; 0.25: much) and Kolmogorov's distance."""
+
+    feature: str
+    psi: float
+    ks: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What has changed since the fit, most moved features first."""
+
+    questions: int
+    features: tuple[Moved, ...]
+    actions_then: Mapping[str, float]
+    actions_now: Mapping[str, float]
+    recalibrate: bool
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The questions a gate was fitted on, as distributions: names, medians and spreads, bins and their shares."""
+
+    names: tuple[str, ...]
+    medians: tuple[float, ...]
+    spreads: tuple[float, ...]
+    edges: tuple[tuple[float, ...], ...]
+    shares: tuple[tuple[float, ...], ...]
+    questions: int
+    complete: float  # share of complete sets
+    actions: Mapping[str, float]
+
+    @classmethod
+    def of(cls, names: Sequence[str], table: Floats, complete: float, actions: Mapping[str, float]) -> Profile:
+        """From what the gate looks at, (questions, features)."""
+        edges = [tuple(float(edge) for edge in _edges(column)) for column in table.T]
+        shares = [tuple(_shares(column, cuts)) for column, cuts in zip(table.T, edges, strict=True)]
+        medians, spreads = np.median(table, axis=0), table.std(axis=0)
+        return cls(
+            tuple(names),
+            tuple(map(float, medians)),
+            tuple(map(float, spreads)),
+            tuple(edges),
+            tuple(shares),
+            len(table),
+            float(complete),
+            dict(actions),
+        )
+
+    def drift(self, table: Floats, actions: Mapping[str, float]) -> Drift:
+        """How far recent questions are from these."""
+        if len(table) < FEWEST:
+            raise InputError(
+                f"{len(table)} recent questions, expected at least {FEWEST}", hint="collect more before looking for drift"
+            )
+        # What the index of two samples of one world amounts to on average, so that few questions do not look like drift.
+        noise = [(len(shares) - 1) * (1 / len(table) + 1 / self.questions) for shares in self.shares]
+        moved = [
+            Moved(name, *_distances(np.array(then), np.array(_shares(column, cuts))))
+            for name, column, cuts, then in zip(self.names, table.T, self.edges, self.shares, strict=True)
+        ]
+        far = [one for one, by_chance in zip(moved, noise, strict=True) if one.psi > MOVED + 2 * by_chance]
+        turned = [name for name in sorted({*self.actions, *actions}) if self._turned(name, actions, len(table))]
+        recalibrate = bool(turned) or len(far) > WIDELY * len(moved)
+        ordered = tuple(sorted(moved, key=lambda one: (-one.psi, one.feature)))
+        said = _said(
+            len(table), sorted(far, key=lambda one: (-one.psi, one.feature)), turned, self.actions, actions, recalibrate
+        )
+        return Drift(len(table), ordered, dict(self.actions), dict(actions), recalibrate, said)
+
+    def _turned(self, name: str, actions: Mapping[str, float], recent: int) -> bool:
+        then, now = self.actions.get(name, 0.0), actions.get(name, 0.0)
+        share = (then * self.questions + now * recent) / (self.questions + recent)
+        chance = 2 * (share * (1 - share) * (1 / recent + 1 / self.questions)) ** 0.5
+        return bool(abs(now - then) > max(ACTIONS, chance))
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Profile:
+        try:
+            return cls(
+                tuple(map(str, record["names"])),
+                tuple(map(float, record["medians"])),
+                tuple(map(float, record["spreads"])),
+                tuple(tuple(map(float, one)) for one in record["edges"]),
+                tuple(tuple(map(float, one)) for one in record["shares"]),
+                int(record["questions"]),
+                float(record["complete"]),
+                {str(name): float(share) for name, share in record["actions"].items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"the gate's profile cannot be read: {error!r}") from error
+
+
+def _edges(column: Floats) -> Floats:
+    """Inner edges of bins of equal share; fewer where many questions have one value."""
+    return np.unique(np.quantile(column, np.linspace(0, 1, BINS + 1)[1:-1]))
+
+
+def _shares(column: Floats, edges: Sequence[float]) -> list[float]:
+    places = np.searchsorted(np.asarray(edges), column, side="left")
+    counts = np.bincount(places, minlength=len(edges) + 1)
+    return [float(share) for share in counts / max(len(column), 1)]
+
+
+def _distances(then: Floats, now: Floats) -> tuple[float, float]:
+    a, b = np.maximum(then, TINY), np.maximum(now, TINY)
+    return float(((b - a) * np.log(b / a)).sum()), float(np.abs(np.cumsum(now - then)).max())
+
+
+def _said(
+    recent: int, far: list[Moved], turned: list[str], then: Mapping[str, float], now: Mapping[str, float], recalibrate: bool
+) -> str:
+    parts = [f"{recent} recent questions."]
+    if far:
+        most = ", ".join(f"{one.feature} ({one.psi:.2f})" for one in far[:3])
+        parts.append(f"{len(far)} features have moved, most of all {most}.")
+    parts += [f"{name}: {then.get(name, 0.0):.0%} at fit time, {now.get(name, 0.0):.0%} now." for name in turned]
+    if recalibrate:
+        parts.append("Recalibrate: gate.adapt(labelled examples), or gate.shifted(recent) without labels.")
+    else:
+        parts.append("No need to recalibrate.")
+    return " ".join(parts)

@@ -1,0 +1,196 @@
+"""Why the gate thinks so, what is missing, and what to look for next: in words.
+
+Reasons are by occlusion: a family of features is put back to its median at fit time, and what that does to the log-odds is the
+family's effect. All families of all questions go through the model in one batch.
+
+What is missing is read, not guessed, where possible: names, numbers and dates of the question that no hit covers. Behind them
+come the absent names that the model takes for missing evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.features import Feature
+from suffice.assess.reading import ABSENT_COLUMNS, QUIET, Asked, Reading
+from suffice.text import DateMention, date_mentions, title_key
+from suffice.types import Document, Evidence, Reason
+
+__all__ = ["Occlusion", "missing", "next_queries", "reasons"]
+
+Floats = npt.NDArray[np.floating[Any]]
+SHOWN = 4  # reasons, missing things, and queries at most
+AUDIBLE = 0.05  # log-odds below which a family has not moved anything
+LIKELY = 0.2  # from which chance on an absent name is told as missing
+WORDS = 4  # words of the question that go with a name into a query
+_ASKED, _MENTIONS = ABSENT_COLUMNS.index("asked"), ABSENT_COLUMNS.index("mentions")
+_DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?![\w])")
+
+
+# ------------------------------------------------------------------------------------------------ reasons
+
+
+class Occlusion:
+    """Which columns each family hides, and what is shown in their place; made once for a gate."""
+
+    def __init__(self, features: Sequence[Feature], medians: Sequence[float]) -> None:
+        self.families = tuple(family for family in _WORDS if any(one.family == family for one in features))
+        hides = [[one.family == family for one in features] for family in self.families]
+        self._hides = np.array(hides, dtype=bool).reshape(len(self.families), 1, len(features))
+        self._medians = np.array(medians, dtype=np.float32)
+        self.usual = dict(zip((one.name for one in features), medians, strict=True))
+
+    def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> Floats:
+        """How far each family moves each question's log-odds: (questions, families)."""
+        hidden = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
+        every = odds(np.concatenate([table, hidden])).reshape(-1, len(table))
+        return np.asarray((every[0] - every[1:]).T)
+
+
+def reasons(
+    families: Sequence[str], moved: Floats, seen: Mapping[str, float], usual: Mapping[str, float]
+) -> tuple[Reason, ...]:
+    """The strongest effects of one question, strongest first; features by name, its own and the medians at fit time."""
+    strongest = sorted(zip(families, moved.tolist(), strict=True), key=lambda pair: (-abs(pair[1]), pair[0]))[:SHOWN]
+    return tuple(
+        Reason(family, round(effect, 4), _WORDS[family](seen, usual)) for family, effect in strongest if abs(effect) >= AUDIBLE
+    )
+
+
+Figures = Mapping[str, float]
+
+
+def _about_path(seen: Figures, usual: Figures) -> str:
+    need = max(seen["held"] - seen["short"], 0.0)
+    return f"about {seen['held']:.1f} of the hits look like evidence, and the question seems to need {need:.1f}"
+
+
+def _about_coverage(seen: Figures, usual: Figures) -> str:
+    said = f"the hits hold {seen['cov_any']:.0%} of what the question says (usually {usual['cov_any']:.0%})"
+    if seen["names_no_text"] > 0:
+        return f"{said}; {seen['names_no_text']:.0%} of its names stand in none of them"
+    if seen["numbers_missing"] > 0:
+        return f"{said}, but not all of its numbers"
+    return f"{said}; it names the titles of {seen['named']:.0f} of them" if seen["named"] > 0 else said
+
+
+def _about_links(seen: Figures, usual: Figures) -> str:
+    if seen["dangling"] > 0:
+        return "a hit that the question is about leads on to something that no hit is about"
+    if seen["bridged"] > 0:
+        return f"the hits that the question names lead on to {seen['bridged']:.0f} of the others"
+    return f"the hits mention one another's titles {seen['links']:.0f} times (usually {usual['links']:.0f})"
+
+
+def _about_absent(seen: Figures, usual: Figures) -> str:
+    if seen["absent"] < LIKELY:
+        return "no name that the hits mention looks like a missing document"
+    return f"about {seen['absent']:.1f} of the names that no hit is about seem to be missing documents"
+
+
+def _about_scores(seen: Figures, usual: Figures) -> str:
+    if seen["s_mean"] < 0:
+        return "the hits carry no scores that can be compared"
+    return f"the mean score is {seen['s_mean']:.0%} of the first (usually {max(usual['s_mean'], 0.0):.0%})"
+
+
+def _about_hops(seen: Figures, usual: Figures) -> str:
+    return f"questions of this form need about {seen['guess_hops']:.1f} documents (usually {usual['guess_hops']:.1f})"
+
+
+def _about_query(seen: Figures, usual: Figures) -> str:
+    return f"{seen['content']:.0f} words to find (usually {usual['content']:.0f}) among {seen['k']:.0f} hits"
+
+
+def _about_overlap(seen: Figures, usual: Figures) -> str:
+    return f"{seen['distinct_titles']:.0%} of the hits have a title of their own"
+
+
+_WORDS: dict[str, Callable[[Figures, Figures], str]] = {
+    "path": _about_path,
+    "coverage": _about_coverage,
+    "links": _about_links,
+    "absent": _about_absent,
+    "scores": _about_scores,
+    "hops": _about_hops,
+    "query": _about_query,
+    "overlap": _about_overlap,
+    "more": lambda seen, usual: "how near the hits are to the question in meaning",
+}
+
+
+# ------------------------------------------------------------------------------------------------ missing, next queries
+
+
+def missing(evidence: Evidence, reading: Reading, p_absent: Floats) -> tuple[str, ...]:
+    """What no hit covers: names of the question, then its dates and numbers, then the likeliest absent names."""
+    found: dict[str, None] = {}
+    asked = reading.absent[:, _ASKED] > 0
+    unmentioned = asked & (reading.absent[:, _MENTIONS] == 0)
+    dates = date_mentions(evidence.question.text) if _DIGIT.search(evidence.question.text) else []
+    dated = " ".join(evidence.question.text[one.start : one.end] for one in dates)  # "September 19" is no name but half a date
+    labels = _labels(evidence.documents.values()) if unmentioned.any() else ""
+    for at in np.flatnonzero(unmentioned):
+        name = reading.absent_names[at]
+        if name not in dated and f" {title_key(name)} " not in labels:
+            found.setdefault(name)
+    found.update(dict.fromkeys(_missing_figures(evidence, dates)))
+    for at in np.argsort(-p_absent, kind="stable")[:SHOWN]:
+        if p_absent[at] >= LIKELY and reading.absent_names[at] not in dated:
+            found.setdefault(reading.absent_names[at])
+    return tuple(one for one in found if one)[:SHOWN]
+
+
+def _labels(documents: Any) -> str:
+    """Sources, categories and entities of the hits, as title keys: a question may name a newspaper that no text mentions."""
+    named = [label for one in documents for label in (one.source, one.category, *one.entities) if label]
+    return " " + " | ".join(title_key(label) for label in named) + " "
+
+
+def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[str]:
+    question, documents = evidence.question.text, evidence.documents.values()
+    lost = [
+        question[one.start : one.end]
+        for one in dates
+        if not _dated(question[one.start : one.end], one.first, one.last, documents)
+    ]
+    for match in _NUMBER.finditer(question):
+        number = match.group().rstrip(".,")
+        inside = any(one.start <= match.start() < one.end for one in dates)
+        if not inside and not any(number in one.text or number in one.title for one in documents):
+            lost.append(number)
+    return lost
+
+
+def _dated(words: str, first: Any, last: Any, documents: Any) -> bool:
+    def covers(one: Document) -> bool:
+        return words in one.text or words in one.title or (one.published_at is not None and first <= one.published_at <= last)
+
+    return any(covers(one) for one in documents)
+
+
+def next_queries(asked: Asked, lost: Sequence[str]) -> tuple[str, ...]:
+    """Short searches for what is missing: each thing with the words of the question that relate it to the rest.
+
+    When nothing in particular is missing, each name of the question is looked for with those words.
+    """
+    told = b" ".join(asked.names)
+    relating = [
+        word.decode("utf-8", "ignore") for word in asked.content if b" " + word + b" " not in told and word not in QUIET
+    ]
+    subjects = list(lost) or list(asked.written.values())
+    if not subjects:
+        return (" ".join(relating[: 2 * WORDS]),) if relating else ()
+    queries = dict.fromkeys(_query(subject, relating) for subject in subjects)
+    return tuple(query for query in queries if query)[: SHOWN - 1]
+
+
+def _query(subject: str, relating: Sequence[str]) -> str:
+    own = subject.casefold()
+    return " ".join([subject, *[word for word in relating if word not in own][:WORDS]])

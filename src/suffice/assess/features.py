@@ -1,0 +1,202 @@
+"""The features of the gate, as one table: level, family, name, what it means. All scale-free, all from question and hits alone.
+
+Three small models look at the parts before the gate looks at the whole: which hits are evidence (level "hit"), which absent
+names are missing evidence ("absent"), and what the question asks for ("question"). Their outputs and the figures of the whole
+set ("whole") are what the gate looks at ("gate"); `describe` puts these together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FEATURES", "Feature", "describe", "logit", "table"]
+
+Floats = npt.NDArray[np.floating[Any]]
+TOP = 5  # hits, likeliest first, whose odds the gate sees one by one
+SUREST = 2e-3  # a probability nearer to 0 or 1 than this is taken for this: odds stay finite and one part cannot shout
+
+
+class Feature(NamedTuple):
+    family: str
+    name: str
+    meaning: str
+    level: str = "gate"
+
+
+_HIT = {
+    "rank": ("scores", "Place among the hits, from 0 (first) to 1 (last)."),
+    "score": ("scores", "Score as a share of the best one; -1 where unknown or negative."),
+    "named": ("coverage", "The question names its title."),
+    "title_share": ("coverage", "Share of its title's words, by rarity, that stand in the question."),
+    "title_words": ("query", "How many words its title has, up to 8."),
+    "title_rare": ("query", "Rarity of the rarest word of its title."),
+    "covered": ("coverage", "Share of the question's words, by rarity, that it holds."),
+    "only_here": ("coverage", "Share of the question's words that it alone holds."),
+    "gain": ("coverage", "What it adds to the words covered, if it is among the four hits that cover most together."),
+    "residual": ("coverage", "Share held of the words that stand in no named title."),
+    "relation": ("coverage", "Share held of the words that relate rather than name."),
+    "fills": ("coverage", "Share held of the relating words that no source holds; -1 where there are none."),
+    "names": ("coverage", "How many of the question's names it mentions."),
+    "title_names": ("coverage", "How many of the question's names are its title, or part of it, or hold it."),
+    "numbers": ("coverage", "Share of the question's numbers that it holds; -1 without numbers."),
+    "linked_by_named": ("links", "A named hit mentions its title."),
+    "linked_by_any": ("links", "How many hits mention its title, up to 5."),
+    "links_out": ("links", "How many other hits' titles it mentions, up to 5."),
+    "near": ("links", "A source mentions its title next to a word the question asks about."),
+    "near_agent": ("links", "The same, next to a word like 'director' or 'mother'."),
+    "closeness": ("links", "How near such a mention is to the nearest word asked about, from 0 to 1."),
+    "shares_named": ("links", "How many names outside the question it shares with named hits, up to 4."),
+    "shares_any": ("links", "How many names outside the question it shares with other hits, up to 6."),
+    "same_title": ("overlap", "How many other hits have the same title."),
+    "has_text": ("overlap", "It has a text."),
+}
+_ABSENT_NAME = {
+    "from_source": ("absent", "It stands in a source's text, not only in the question."),
+    "closeness": ("absent", "How near it stands to a word the question asks about, from 0 to 1."),
+    "agent_closeness": ("absent", "How near it stands to a word like 'director' or 'mother', from 0 to 1."),
+    "after_agent": ("absent", "It follows such a word closely."),
+    "mentions": ("absent", "How many hits mention it."),
+    "words": ("absent", "How many words it has, up to 6."),
+    "rare": ("absent", "Rarity of its rarest word."),
+    "place": ("absent", "How far into the text it stands, in units of 400 bytes, up to 3."),
+    "source_covered": ("absent", "Share of the question's words that its source holds."),
+    "asked": ("absent", "It stands in the question."),
+    "source_rank": ("absent", "Place of its source among the hits, from 0 to 1."),
+    "source_resolved": ("absent", "Its source already leads to another hit."),
+    "lacks": ("absent", "Share of the question's relating words that no source holds."),
+    "rivals": ("absent", "How many absent names there are beside it."),
+    "digits": ("absent", "It has a number in it."),
+    "agents": ("absent", "How many words like 'director' or 'mother' the question has."),
+}
+_WHOLE = {
+    "k": ("query", "How many hits there are."),
+    "content": ("query", "How many content words the question has."),
+    "names": ("query", "How many names the question has."),
+    "numbers": ("query", "How many numbers the question has."),
+    "rarity": ("query", "How rare its words are on average."),
+    "named": ("coverage", "How many hits have a title that the question names."),
+    "names_no_title": ("coverage", "Share of the question's names that no title carries."),
+    "names_no_text": ("coverage", "Share of the question's names that no hit mentions."),
+    "cov_any": ("coverage", "Share of the question's words, by rarity, that some hit holds."),
+    "cov_titles": ("coverage", "The same for titles."),
+    "cov_sources": ("coverage", "The same for the sources: the named hits, or the one that covers most."),
+    "cov_linked": ("links", "The same for the sources and the hits that named hits point to."),
+    "cov_named": ("coverage", "Share of the question's words that stand in a named title."),
+    "greedy1": ("coverage", "What the best hit covers."),
+    "greedy2": ("coverage", "What the next best adds."),
+    "greedy3": ("coverage", "What the third best adds."),
+    "greedy4": ("coverage", "What the fourth best adds."),
+    "rarest_missing": ("coverage", "Rarity of the rarest word that no hit holds."),
+    "missing_words": ("coverage", "Share of words that no hit holds."),
+    "single_holder": ("coverage", "Share of words that exactly one hit holds."),
+    "links": ("links", "How often a hit mentions another hit's title, up to 20."),
+    "bridged": ("links", "How many hits a named hit points to."),
+    "bridged_near": ("links", "The same, next to a word the question asks about."),
+    "bridged_agent": ("links", "The same, next to a word like 'director' or 'mother'."),
+    "loose": ("query", "How many words relate rather than name."),
+    "agents": ("query", "How many of them name someone by a role."),
+    "s2": ("scores", "Second score as a share of the first."),
+    "s3": ("scores", "Third score, likewise."),
+    "s4": ("scores", "Fourth score, likewise."),
+    "s5": ("scores", "Fifth score, likewise."),
+    "s10": ("scores", "Tenth score, likewise."),
+    "s_mean": ("scores", "Mean score, likewise."),
+    "s_std": ("scores", "Spread of the scores, likewise."),
+    "distinct_titles": ("overlap", "Share of hits with a title of their own."),
+    "resolved": ("links", "Sources whose relation leads to another hit."),
+    "dangling": ("links", "Sources whose relation leads to a name that no hit carries."),
+    "terminal": ("links", "Sources that lead nowhere."),
+    "lacks": ("coverage", "Share of relating words that no source holds."),
+    "lacks_linked": ("links", "The same, after following links."),
+    "numbers_missing": ("coverage", "Numbers of the question that no hit holds; -1 without numbers."),
+}
+_QUESTION = {
+    "tokens": "words",
+    "plain": "words outside names",
+    "relative": "relative words, like 'which' or 'whose', after the first",
+    "chain": "links of the chain: roles, possessives, relative words and 'of'",
+    "branches": "branches to walk, each as deep as the relations go",
+    "agents": "roles, like 'director' or 'mother'",
+    "of": "'of'",
+    "the": "'the'",
+    "loose": "different content words outside names",
+    "places": "kinds of place, like 'city' or 'country'",
+    "possessive": "possessives",
+    "names": "names",
+    "auxiliaries": "auxiliary verbs",
+    "prepositions": "prepositions",
+    "comparing": "comparing words, like 'older' or 'both'",
+    "kin": "words of kinship",
+    "or": "'or'",
+    "and": "'and'",
+    "numbers": "numbers",
+}
+_PATH = {
+    **{f"p{at}": f"Log-odds that the hit likeliest at place {at} is evidence." for at in range(1, TOP + 1)},
+    "held": "Expected number of evidence documents among the hits.",
+    "weakest": "Log-odds of the weakest hit among as many as the question needs.",
+    "short": "Expected evidence held, less what the question needs.",
+    "pair": "Chance that the two likeliest hits are both evidence.",
+    "triple": "Chance that the three likeliest are.",
+    "sure": "How many hits are more likely evidence than not.",
+}
+_ABSENT = {
+    "absent1": "Chance that the likeliest absent name is missing evidence.",
+    "absent2": "The second, likewise.",
+    "absent3": "The third.",
+    "absent": "Expected missing evidence among absent names.",
+}
+
+
+def _level(level: str, described: Mapping[str, tuple[str, str]]) -> tuple[Feature, ...]:
+    return tuple(Feature(family, name, meaning, level) for name, (family, meaning) in described.items())
+
+
+def table(targets: Sequence[str]) -> tuple[Feature, ...]:
+    """What the gate looks at, in column order, when its question model has these targets ("hops" first)."""
+    return (
+        *(Feature(family, name, meaning) for name, (family, meaning) in _WHOLE.items()),
+        *(Feature("path", name, meaning) for name, meaning in _PATH.items()),
+        *(Feature("absent", name, meaning) for name, meaning in _ABSENT.items()),
+        *(Feature("hops", f"guess_{name}", f"The question model's guess of {name!r}.") for name in targets),
+        *(Feature("query", f"q_{name}", f"Log of 1 + how many: {what}.") for name, what in _QUESTION.items()),
+    )
+
+
+FEATURES: tuple[Feature, ...] = (
+    *_level("hit", _HIT),
+    *_level("absent", _ABSENT_NAME),
+    *_level("whole", _WHOLE),
+    *(Feature("query", name, f"Log of 1 + how many: {what}.", "question") for name, what in _QUESTION.items()),
+    *table(("hops", "held", "complete")),
+)
+
+
+def logit(p: Floats) -> Floats:
+    """Log-odds, held within those of SUREST."""
+    clipped = np.clip(p, SUREST, 1 - SUREST)
+    return np.asarray(np.log(clipped / (1 - clipped)))
+
+
+def describe(whole: Floats, p_held: Floats, p_absent: Floats, guesses: Floats, question: Floats) -> Floats:
+    """What the gate looks at, from the parts: (questions, features), float32, columns as in `table`.
+
+    `p_held` is (questions, k), 0 where there is no hit; `p_absent` likewise, sorted from the likeliest down and at least three
+    wide; `guesses` has the expected number of documents needed in its first column.
+    """
+    rows = np.arange(len(whole))
+    ordered = -np.sort(-np.pad(p_held, ((0, 0), (0, max(0, TOP + 1 - p_held.shape[1])))), axis=1)
+    odds = logit(ordered)
+    need = np.clip(guesses[:, 0], 1.6, TOP - 0.01)
+    below = np.floor(need).astype(int)  # between two whole numbers of documents needed, the odds go over smoothly
+    weakest = odds[rows, below - 1] + (need - below) * (odds[rows, below] - odds[rows, below - 1])
+    held = ordered.sum(1)
+    pair = ordered[:, 0] * ordered[:, 1]
+    path = [odds[:, :TOP], held, weakest, held - need, pair, ordered[:, :3].prod(1), (ordered > 0.5).sum(1)]
+    absent = [p_absent[:, :3], p_absent.sum(1)]
+    columns = np.column_stack([whole, *path, *absent, guesses, question])
+    return np.nan_to_num(np.asarray(columns, dtype=np.float32))

@@ -1,0 +1,394 @@
+"""The gate: are these hits enough for this question?
+
+    gate = Gate.load()                              the one that ships, or a path
+    verdict = gate.check(question, hits)            hits in any usual shape, see assess.incoming
+    gate = Gate.fit(examples); gate.save(path)      one for your own corpus and retriever
+    gate = gate.adapt(few examples)                 the same gate on another corpus, with 25 to 400 labels
+    gate = gate.shifted(recent)                     … and without labels, when the share of complete sets has changed
+    gate.drift(recent)                              has the world moved since the fit?
+
+A gate is a frozen value: adapting and shifting return another one. Only the first `k` distinct hits are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess import explain
+from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, folds_by_group, log_odds, sigmoid
+from suffice.assess.calibration import Platt, VennAbers, estimated_share
+from suffice.assess.drift import Drift, Profile
+from suffice.assess.features import FEATURES
+from suffice.assess.incoming import Documents, take
+from suffice.assess.lessons import Labelled, fingerprint, is_complete, lessons, listed
+from suffice.assess.looking import Looked, look
+from suffice.assess.model import GateModel
+from suffice.assess.policy import Costs, Policy, decide
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
+from suffice.assess.words import Words
+from suffice.errors import InputError, NotReadyError
+from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
+from suffice.ports import Encoder
+from suffice.text import tokens
+from suffice.types import Action, Estimate, Verdict
+
+__all__ = ["KIND", "VERSION", "Gate", "Labelled", "schema"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+Pair = tuple[str, Iterable[Any]]
+KIND, VERSION = "gate", 1
+GRADES = ("fast", "quality")
+SHIPPED = Path(__file__).parent.parent / "models"
+REFIT = "fit it again: suffice fit … --out {path}"
+FEWEST_TO_FIT, FEWEST_TO_ADAPT, FEWEST_TO_SHIFT = 60, 10, 30
+NOTHING = -12.0  # the log-odds that no hits at all are enough
+# Where the features have moved too, the likeliest share runs to 0 or 1: six transfers between data sets were worse off for
+# following it all the way than for staying. The limit was picked on those same six.
+MOST_SHIFT = 1.0
+PARTS = 5  # one of so many parts is kept for calibration
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Model, calibration, policy and what is known of the questions it was fitted on."""
+
+    words: Words
+    model: GateModel
+    calibration: Platt
+    interval: VennAbers
+    policy: Policy
+    profile: Profile
+    card: Mapping[str, Any]  # grade, k, seed, metrics, hashes of the data
+    correction: Correction = NO_CORRECTION
+    shift: float = 0.0  # of the log-odds, where another share of sets is complete
+    after: Correction | None = None  # from the odds now to those after one more round
+    encoder: Encoder | None = None  # of the quality grade
+
+    # -------------------------------------------------------------------------------------------- checking
+
+    def check(
+        self,
+        question: str,
+        hits: Iterable[Any],
+        *,
+        documents: Documents | None = None,
+        explain: bool = True,
+        rounds_left: int = 1,
+    ) -> Verdict:
+        """The verdict on one question. `documents` holds the texts where hits are suffice's own Hit records."""
+        return self.check_batch([(question, hits)], documents=documents, explain=explain, rounds_left=rounds_left)[0]
+
+    def check_batch(
+        self,
+        pairs: Iterable[Pair],
+        *,
+        documents: Documents | None = None,
+        explain: bool = True,
+        rounds_left: int = 1,
+    ) -> list[Verdict]:
+        """A verdict for each (question, hits). `explain=False` leaves out reasons, missing and next queries."""
+        seen, table = self._look(pairs, documents)
+        if not seen.taken:
+            return []
+        odds = self._odds(table)
+        p, low, high = self._estimates(odds)
+        actions = decide(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
+        told = self._told(seen, table, actions) if explain else [{}] * len(actions)
+        numbers = zip(p.tolist(), low.tolist(), high.tolist(), strict=True)
+        return [Verdict(Estimate(*one), action, **more) for one, action, more in zip(numbers, actions, told, strict=True)]
+
+    def probabilities(self, pairs: Iterable[Pair], *, documents: Documents | None = None) -> Floats:
+        """p_complete alone: (questions,)."""
+        return sigmoid(self._odds(self._look(pairs, documents)[1]))
+
+    def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
+        taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits in pairs]
+        seen = look(taken, self.words, self.encoder)
+        return seen, seen.described_by(self.model)
+
+    def _odds(self, table: Floats) -> Floats:
+        """Calibrated log-odds: (questions, features) to (questions,)."""
+        base = self.calibration.slope * self.model.odds(table) + self.calibration.offset
+        if self.correction is not NO_CORRECTION:
+            base = self.correction(base, self._standard(table, self.correction.names))
+        # No hits hold no evidence, whatever the model makes of a set that it has never seen.
+        return np.where(table[:, self.profile.names.index("k")] > 0, base + self.shift, NOTHING)
+
+    def _standard(self, table: Floats, names: Sequence[str]) -> Floats:
+        """The named features, from their median at fit time in units of their spread then: (questions, names)."""
+        at = [self.profile.names.index(name) for name in names]
+        middle, spread = (np.array(values)[at] for values in (self.profile.medians, self.profile.spreads))
+        return np.asarray((table[:, at] - middle) / np.maximum(spread, 1e-6))
+
+    def _estimates(self, odds: Floats) -> tuple[Floats, Floats, Floats]:
+        """p_complete and its interval, which was learned before the shift and moves along with it."""
+        p = sigmoid(odds)
+        bounds = self.interval.apply(odds - self.shift)
+        low, high = (sigmoid(log_odds(bound) + self.shift) if self.shift else bound for bound in bounds)
+        return p, np.minimum(low, p), np.maximum(high, p)
+
+    def _after(self, odds: Floats, table: Floats) -> Floats | None:
+        """p_complete after one more round, where that was learned."""
+        return None if self.after is None else sigmoid(self.after(odds, self._standard(table, self.after.names)))
+
+    @cached_property
+    def _occlusion(self) -> explain.Occlusion:
+        return explain.Occlusion(self.model.features, self.profile.medians)
+
+    def _told(self, seen: Looked, table: Floats, actions: Sequence[Action]) -> list[dict[str, Any]]:
+        """Reasons, missing and next queries of each question."""
+        families, usual = self._occlusion.families, self._occlusion.usual
+        moved = self._occlusion.effects(table, self._odds)
+        p_absent = self.model.absent_probabilities(seen.asked, seen.readings)
+        told = []
+        for at, action in enumerate(actions):
+            row = dict(zip(usual, table[at].tolist(), strict=True))
+            lost = explain.missing(seen.taken[at].evidence, seen.readings[at], p_absent[at])
+            queries = explain.next_queries(seen.asked[at], lost) if lost or action is not Action.ANSWER else ()
+            why = explain.reasons(families, moved[at], row, usual)
+            told.append({"missing": lost, "next_queries": queries, "reasons": why})
+        return told
+
+    # -------------------------------------------------------------------------------------------- fitting
+
+    @classmethod
+    def fit(
+        cls,
+        examples: Iterable[Labelled],
+        *,
+        seed: int = 42,
+        policy: str = "f1",
+        alpha: float | None = None,
+        delta: float = 0.1,
+        costs: Costs = Costs(),  # noqa: B008 - frozen
+        k: int | None = None,
+        words: Words | None = None,
+        encoder: Encoder | None = None,
+    ) -> Gate:
+        """A gate for these questions and hits: model on four parts of five, calibration and policy on the fifth.
+
+        Questions with the same words go to the same part. `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". `k` is
+        how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality grade.
+        """
+        rule = Rule("risk" if alpha is not None else policy, alpha, delta, costs)
+        held = listed(examples, fewest=FEWEST_TO_FIT)
+        words = words or Words.load()
+        taken = [take(one.question, one.hits, documents=one.documents, k=k) for one in held]
+        seen = look(taken, words, encoder)
+        drawn = lessons(held, taken, seen.readings)
+        complete = np.array([one.complete for one in drawn])
+        groups = [_plain(one.question) for one in held]
+        aside = folds_by_group(groups, PARTS, seed) == 0
+        _expect_both(complete[~aside], "the part to fit on")
+        _expect_both(complete[aside], "the part to calibrate on")
+        rest = seen.where(~aside)
+        model = GateModel(words, seed=seed).fit(
+            rest.asked,
+            rest.readings,
+            _where(~aside, drawn),
+            more=rest.more,
+            hit_more=rest.hit_more,
+            groups=_where(~aside, groups),
+        )
+        table = seen.where(aside).described_by(model)
+        card = {
+            "grade": "fast" if encoder is None else "quality",
+            "encoder": None if encoder is None else encoder.name,
+            "k": k or max(1, *(len(one.evidence.hits) for one in taken)),
+            "seed": seed,
+            "data": fingerprint(held, taken),
+            "questions": {"fit": int((~aside).sum()), "calibrate": int(aside.sum())},
+        }
+        odds = model.odds(table)
+        calibration = Platt.fit(odds, complete[aside])
+        interval = VennAbers.fit(calibration.slope * odds + calibration.offset, complete[aside])
+        names = tuple(one.name for one in model.features)
+        draft = cls(words, model, calibration, interval, rule.none, Profile.of(names, table, 0.0, {}), card, encoder=encoder)
+        return draft._finished(table, _where(aside, held), complete[aside], rule, seed)
+
+    def _finished(self, table: Floats, held: list[Labelled], complete: Bools, rule: Rule, seed: int) -> Gate:
+        """With policy, value of expansion, profile and figures from the calibration part."""
+        odds = self._odds(table)
+        gate = replace(self, after=self._learn_after(table, held, odds, seed))
+        gate = gate._settled(rule.choose(sigmoid(odds), complete), float(complete.mean()), table)
+        return replace(gate, card={**self.card, "metrics": _figures(sigmoid(odds), complete)})
+
+    def _learn_after(self, table: Floats, held: list[Labelled], odds: Floats, seed: int) -> Correction | None:
+        """From the odds now to those after one more round, where enough examples say what that round brought."""
+        told = np.array([one.hits_after is not None for one in held])
+        if told.sum() < FEWEST_TO_ADAPT:
+            return None
+        later = [
+            take(one.question, one.hits_after or (), documents=one.documents, k=self.card["k"]) for one in _where(told, held)
+        ]
+        complete = np.array([is_complete(one, taken) for one, taken in zip(_where(told, held), later, strict=True)])
+        groups = [_plain(one.question) for one in _where(told, held)]
+        features = self._standard(table[told], self._transferable)
+        return Correction.learn(odds[told], features, complete, groups, self._transferable, seed=seed)[0]
+
+    def adapt(self, examples: Iterable[Labelled], *, seed: int = 42) -> Gate:
+        """The gate for another corpus or retriever, from a few labelled examples (25 to 400; with more, fit a new one).
+
+        The policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
+        """
+        held = listed(examples, fewest=FEWEST_TO_ADAPT)
+        taken = [take(one.question, one.hits, documents=one.documents, k=self.card["k"]) for one in held]
+        table = look(taken, self.words, self.encoder).described_by(self.model)
+        complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)])
+        groups = [_plain(one.question) for one in held]
+        promised = folds_by_group(groups, 2, seed) == 0 if self.policy.promise else np.zeros(len(held), bool)
+        learned = ~promised
+        _expect_both(complete[learned], "the part to learn from")
+        base = self.calibration.slope * self.model.odds(table) + self.calibration.offset
+        features = self._standard(table, self._transferable)
+        correction, left_out = Correction.learn(
+            base[learned], features[learned], complete[learned], _where(learned, groups), self._transferable, seed=seed
+        )
+        judged = correction(base, features)  # each question by a correction that has not seen it
+        judged[learned] = left_out
+        basis = promised if self.policy.promise else learned
+        policy = Rule.of(self.policy).choose(sigmoid(judged[basis]), complete[basis])
+        fresh = replace(self, correction=correction, shift=0.0, interval=VennAbers.fit(judged, complete), after=None)
+        return fresh._settled(policy, float(complete.mean()), table, f"adapted to {len(held)} questions")
+
+    @property
+    def _transferable(self) -> tuple[str, ...]:
+        return tuple(name for name in TRANSFERABLE if name in self.profile.names)
+
+    def shifted(self, recent: Iterable[Pair], *, documents: Documents | None = None) -> Gate:
+        """The gate for questions of which another share is complete, from unlabelled (question, hits) alone.
+
+        The share is found by expectation maximisation over the probabilities, and followed for MOST_SHIFT log-odds at most. A
+        promise does not survive this: it was made for the old share.
+        """
+        seen, table = self._look(recent, documents)
+        if len(seen.taken) < FEWEST_TO_SHIFT:
+            raise InputError(f"{len(seen.taken)} recent questions, expected at least {FEWEST_TO_SHIFT}", hint="collect more")
+        then = log_odds(np.array(self.profile.complete))
+        share = estimated_share(sigmoid(self._odds(table)), share_at_fit=self.profile.complete)
+        moved = float(np.clip(log_odds(np.array(share)) - then, -MOST_SHIFT, MOST_SHIFT))
+        shifted, now = replace(self, shift=self.shift + moved), float(sigmoid(then + moved))
+        policy = replace(self.policy, promise=None, chosen_by=self.policy.chosen_by.removesuffix(SHIFTED) + SHIFTED)
+        return shifted._settled(policy, now, table, f"shifted to {len(seen.taken)} questions")
+
+    def _settled(self, policy: Policy, complete: float, table: Floats, note: str | None = None) -> Gate:
+        """With this policy, and a profile of these questions in which features keep the scale of the first fit."""
+        gate = replace(self, policy=policy)
+        profile = Profile.of(self.profile.names, table, complete, gate._shares(table))
+        profile = replace(profile, medians=self.profile.medians, spreads=self.profile.spreads)
+        history = [*self.card.get("history", []), *([note] if note else [])]
+        return replace(gate, profile=profile, card={**self.card, "history": history})
+
+    def _shares(self, table: Floats) -> dict[str, float]:
+        """The share of each action."""
+        odds = self._odds(table)
+        actions = decide(sigmoid(odds), self._after(odds, table), self.policy, rounds_left=1)
+        return {str(action): count / len(actions) for action, count in sorted(Counter(actions).items())}
+
+    def drift(self, recent: Iterable[Pair], *, documents: Documents | None = None) -> Drift:
+        """How far recent (question, hits) are from those at fit time, and whether to recalibrate."""
+        table = self._look(recent, documents)[1]
+        return self.profile.drift(table, self._shares(table) if len(table) else {})
+
+    # -------------------------------------------------------------------------------------------- keeping
+
+    def save(self, path: Path | str) -> None:
+        """Write the gate as one artefact folder, whole or not at all."""
+        settings = {**self.card, "schema": schema(), "model": self.model.settings}
+        with new_artefact(
+            Path(path),
+            kind=KIND,
+            version=VERSION,
+            settings=settings,
+            inputs={"examples": self.card["data"]},
+            seed=self.card["seed"],
+        ) as folder:
+            self.model.save(folder)
+            records = {
+                "calibration": {"p": self.calibration.as_json(), "interval": self.interval.as_json()},
+                "policy": self.policy.as_json(),
+                "profile": self.profile.as_json(),
+                "correction": {
+                    "now": None if self.correction is NO_CORRECTION else self.correction.as_json(),
+                    "shift": self.shift,
+                    "after": self.after.as_json() if self.after else None,
+                },
+            }
+            for name, record in records.items():
+                write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str | None = None, grade: str = "fast", *, encoder: Encoder | None = None) -> Gate:
+        """The gate in a folder; without a path the one of that grade that ships with the package.
+
+        A gate of the quality grade wants the encoder that it was fitted with.
+        """
+        if grade not in GRADES:
+            raise InputError(f"grade is {grade!r}, expected one of {', '.join(GRADES)}")
+        folder = SHIPPED / f"gate-{grade}" if path is None else Path(path)
+        refit = "python -m suffice.evaluate.train_default" if path is None else REFIT.format(path=folder)
+        manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit)
+        settings = dict(manifest.settings)
+        if settings.pop("schema", None) != schema():
+            raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
+        settings.pop("model", None)
+        if (wanted := settings.get("encoder")) != (given := encoder.name if encoder else None) and wanted:
+            raise NotReadyError(f"{folder} looks through the encoder {wanted!r}, given {given!r}", hint="pass it as encoder=…")
+        parts = {name: _record(folder / f"{name}.json") for name in ("calibration", "policy", "profile", "correction")}
+        words = Words.load()
+        after = parts["correction"]["after"]
+        return cls(
+            words,
+            GateModel.load(folder, words),
+            Platt.from_json(parts["calibration"]["p"]),
+            VennAbers.from_json(parts["calibration"]["interval"]),
+            Policy.from_json(parts["policy"]),
+            Profile.from_json(parts["profile"]),
+            settings,
+            Correction.from_json(parts["correction"]["now"]) if parts["correction"]["now"] else NO_CORRECTION,
+            float(parts["correction"]["shift"]),
+            None if after is None else Correction.from_json(after),
+            encoder if wanted else None,
+        )
+
+
+def schema() -> str:
+    """A hash of every column the models look at: a gate fitted on others cannot be used."""
+    columns = [HIT_COLUMNS, ABSENT_COLUMNS, WHOLE_COLUMNS, [(one.family, one.name) for one in FEATURES]]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def _where(mask: Bools, items: Sequence[Any]) -> list[Any]:
+    return [items[at] for at in np.flatnonzero(mask).tolist()]
+
+
+def _plain(question: str) -> str:
+    return " ".join(tokens(question))
+
+
+def _expect_both(complete: Bools, where: str) -> None:
+    if complete.all() or not complete.any():
+        what = "complete" if len(complete) and complete.all() else "incomplete"
+        raise InputError(f"every one of {len(complete)} questions in {where} is {what}", hint="give examples of both kinds")
+
+
+def _figures(p: Floats, complete: Bools) -> dict[str, float]:
+    from sklearn.metrics import brier_score_loss, roc_auc_score  # late: checking needs no scikit-learn
+
+    figures = {"auroc": roc_auc_score(complete, p), "brier": brier_score_loss(complete, p), "complete": complete.mean()}
+    return {name: round(float(value), 4) for name, value in figures.items()}
+
+
+def _record(path: Path) -> dict[str, Any]:
+    return {entry.key: entry.value for entry in read_json_object(path)}

@@ -1,0 +1,100 @@
+"""Labelled examples, and the lessons the models draw from them.
+
+`Labelled` says which documents a question needed. It is the caller's knowledge after the fact: nothing here can look labels up,
+and nothing that checks ever sees one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from suffice.assess.incoming import Taken
+from suffice.assess.model import Lesson
+from suffice.assess.reading import Reading, title_key
+from suffice.errors import InputError
+from suffice.types import DocId, Document
+
+__all__ = ["Labelled", "fingerprint", "is_complete", "lessons", "listed"]
+
+KINDS = 12  # question kinds and labels that are learned, the most frequent first
+COMMON = 5  # questions a kind must have
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question, the hits for it and the ids of the documents it needs; empty where nothing answers it.
+
+    The rest is optional and makes a better gate: `titles` of needed documents by id (also those that were not found), the
+    question's `kind` or `labels`, the number of `hops` where it is not the number of needed documents, and the hits after one
+    more round (`hits_after`), from which the gate learns when expanding is worth it.
+    """
+
+    question: str
+    hits: Sequence[Any]
+    needed: Collection[DocId]
+    hits_after: Sequence[Any] | None = None
+    titles: Mapping[DocId, str] = field(default_factory=dict, hash=False)
+    kind: str | None = None
+    labels: Collection[str] = ()
+    hops: float | None = None
+    documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
+
+
+def listed(examples: Iterable[Labelled], *, fewest: int) -> list[Labelled]:
+    """The examples, each looked at: InputError names the first that is not one, or says that there are too few."""
+    held = list(examples)
+    for place, one in enumerate(held, start=1):
+        if not isinstance(one, Labelled):
+            raise InputError(f"example {place} is of type {type(one).__name__}, expected Labelled(question, hits, needed)")
+        if isinstance(one.needed, str) or not all(isinstance(name, str) for name in one.needed):
+            raise InputError(f"example {place}: needed is {one.needed!r:.80}, expected a set of document ids")
+    if len(held) < fewest:
+        raise InputError(f"{len(held)} labelled examples, expected at least {fewest}", hint="label more questions")
+    return held
+
+
+def is_complete(example: Labelled, taken: Taken) -> bool:
+    """Is every needed document among the hits? A question that nothing answers is never complete."""
+    held = {hit.doc_id for hit in taken.evidence.hits}
+    held.update(name for names in taken.folded.values() for name in names)
+    return bool(example.needed) and held.issuperset(example.needed)
+
+
+def lessons(examples: Sequence[Labelled], taken: Sequence[Taken], readings: Sequence[Reading]) -> list[Lesson]:
+    """What each example teaches about its hits, its absent names and its question."""
+    counts = Counter(label for one in examples for label in _labels(one))
+    kinds = sorted(label for label, count in counts.most_common(KINDS) if COMMON <= count < len(examples))
+    return [_lesson(*one, kinds) for one in zip(examples, taken, readings, strict=True)]
+
+
+def _lesson(example: Labelled, taken: Taken, reading: Reading, kinds: Sequence[str]) -> Lesson:
+    needed = frozenset(example.needed)
+    held = [taken.holds(hit.doc_id, needed) for hit in taken.evidence.hits]
+    lost = needed - {hit.doc_id for hit in taken.evidence.hits} - {name for names in taken.folded.values() for name in names}
+    titles = [title_key(example.titles[name]) for name in sorted(lost) if name in example.titles]
+    absent = [any(_same(title_key(name), title) for title in titles) for name in reading.absent_names]
+    hops = float(len(needed) if example.hops is None else example.hops)
+    mine = _labels(example)
+    return Lesson(is_complete(example, taken), held, absent, {"hops": hops, **{kind: float(kind in mine) for kind in kinds}})
+
+
+def _labels(example: Labelled) -> set[str]:
+    return {*example.labels, *([example.kind] if example.kind else [])} - {"hops", "held", "complete"}
+
+
+def _same(name: bytes, title: bytes) -> bool:
+    """One is the other, or a part of it that is long enough to be no accident."""
+    return name == title or (len(name) > 5 and name in title) or (len(title) > 5 and title in name)
+
+
+def fingerprint(examples: Sequence[Labelled], taken: Sequence[Taken]) -> str:
+    """A hash of questions, hits and labels: which data made this gate."""
+    digest = hashlib.sha256()
+    for example, one in zip(examples, taken, strict=True):
+        hits = [(hit.doc_id, hit.score) for hit in one.evidence.hits]
+        digest.update(repr((example.question, hits, sorted(example.needed))).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,295 @@
+"""From readings to a probability: the models of the parts, then the gate over the whole.
+
+Fitting is nested: the parts describe each training question with models fitted on other questions, so the gate learns from
+descriptions as good as those it will see. Calibration uses the gate's odds for questions it was not fitted on, too. Questions
+of one group (the same words) are never on both sides: with copies on both, the odds look surer than they will be.
+
+A saved model is ONNX for trees and JSON or npy for everything linear: nothing in it runs but arithmetic, and checking needs
+onnxruntime only, not scikit-learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.calibration import Platt
+from suffice.assess.features import Feature, logit
+from suffice.assess.parts import ABSENT_TREES, HIT_TREES, Judge, Lesson, Parts, boosted, check_lessons
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Asked, Reading
+from suffice.assess.words import Words
+from suffice.errors import DataError, InputError, NotReadyError, SufficeError
+from suffice.files import read_json_object, write_atomically
+
+__all__ = ["GateModel", "Lesson", "Parts"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.integer[Any]]
+FORMAT = 1
+FOLDS = 5
+GATE_TREES, EXTRA_TREES, EXTRA_LEAVES = 120, 100, 64
+RECORD = "model.json"
+REFIT = "fit and save the gate again"
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """Logistic regression; it was fitted on standardised columns, which its weights make up for."""
+
+    weights: Floats
+    offset: float
+
+    @classmethod
+    def fit(cls, rows: Floats, yes: Bools) -> _Linear:
+        from sklearn.linear_model import LogisticRegression  # late: checking needs no scikit-learn
+
+        mean, scale = rows.mean(0, dtype=float), rows.std(0, dtype=float)
+        scale[scale < 1e-9] = 1.0
+        model = LogisticRegression(C=0.01, max_iter=2000).fit((rows - mean) / scale, yes)
+        weights = model.coef_[0] / scale
+        return cls(weights, float(model.intercept_[0] - mean @ weights))
+
+    def p(self, rows: Floats) -> Floats:
+        return np.asarray(1 / (1 + np.exp(-np.clip(rows @ self.weights + self.offset, -50, 50))))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"weights": self.weights.tolist(), "offset": self.offset}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> _Linear:
+        return cls(np.array(told["weights"], dtype=float), float(told["offset"]))
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Three unlike models of the whole, whose mean log-odds is the gate's."""
+
+    linear: _Linear
+    boosted: Judge
+    extra: Judge
+
+    @classmethod
+    def fit(cls, rows: Floats, yes: Bools, seed: int) -> _Whole:
+        from sklearn.ensemble import ExtraTreesClassifier  # late: checking needs no scikit-learn
+
+        extra = ExtraTreesClassifier(
+            EXTRA_TREES, min_samples_leaf=4, max_leaf_nodes=EXTRA_LEAVES, max_features=0.3, random_state=seed
+        )
+        judges = [Judge.fit(rows, yes, model, fewest=1) for model in (boosted(GATE_TREES, 25, seed), extra)]
+        return cls(_Linear.fit(rows, yes), *judges)
+
+    def odds(self, rows: Floats) -> Floats:
+        return np.asarray(logit(np.array([self.linear.p(rows), self.boosted.p(rows), self.extra.p(rows)])).sum(0) / 3)
+
+
+class GateModel:
+    """The probability that the hits hold all the evidence.
+
+    `more` is (questions, m) extra columns of the whole, `hit_more` a (hits, h) block for each question: a model fitted with
+    them wants them ever after. After `fit`, `odds_at_fit` holds the odds of each training question by models that have not
+    seen it: what a calibration or a policy may be fitted on.
+    """
+
+    odds_at_fit: Floats
+    _parts: Parts
+    _whole: _Whole
+    _scale: Platt
+
+    def __init__(self, words: Words, *, seed: int = 0) -> None:
+        self.words, self.seed = words, seed
+        self._more = 0
+
+    def fit(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        lessons: Sequence[Lesson],
+        *,
+        more: Floats | None = None,
+        hit_more: Sequence[Floats] | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> GateModel:
+        """`groups` are the questions' texts, or whatever else must stay together; without them each question is one."""
+        check_lessons(asked, readings, lessons)
+        complete = np.array([one.complete for one in lessons], dtype=bool)
+        folds = list(_folds(complete, range(len(lessons)) if groups is None else groups, self.seed))
+        table = self._described(asked, readings, lessons, hit_more, folds)
+        self._more = 0 if more is None else np.shape(more)[1]
+        table = _beside(table, more, self._more)
+        odds = np.empty(len(lessons))
+        for rest, held in folds:
+            odds[held] = _Whole.fit(table[rest], complete[rest], self.seed).odds(table[held])
+        self.odds_at_fit = odds
+        self._scale = Platt.fit(odds, complete)
+        self._whole = _Whole.fit(table, complete, self.seed)
+        self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more)
+        return self
+
+    def _described(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        lessons: Sequence[Lesson],
+        hit_more: Sequence[Floats] | None,
+        folds: list[tuple[Ints, Ints]],
+    ) -> Floats:
+        """Each question as described by parts that have not seen it."""
+        blocks, order = [], []
+        for rest, held in folds:
+            taught = (_take(asked, rest), _take(readings, rest), _take(lessons, rest), _take(hit_more, rest))
+            parts = Parts(self.words, seed=self.seed).fit(*taught)
+            blocks.append(parts.describe(_take(asked, held), _take(readings, held), _take(hit_more, held)))
+            order.append(held)
+        return np.asarray(np.concatenate(blocks)[np.argsort(np.concatenate(order))])
+
+    # -------------------------------------------------------------------------------------------- looking
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """What the columns of `describe` are."""
+        extra = (Feature("more", f"more_{at}", f"Extra column {at} of the caller's.") for at in range(self._more))
+        return (*self._fitted.features, *extra)
+
+    @property
+    def _fitted(self) -> Parts:
+        if not hasattr(self, "_parts"):
+            raise NotReadyError("the gate's model is not fitted", hint="call fit, or load a saved one")
+        return self._parts
+
+    def describe(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        *,
+        more: Floats | None = None,
+        hit_more: Sequence[Floats] | None = None,
+    ) -> Floats:
+        """What the gate looks at: (questions, features), float32."""
+        parts = self._fitted
+        wanted = parts.hit.columns - len(HIT_COLUMNS)
+        given = {np.shape(block)[-1] for block in hit_more} if hit_more else {wanted if hit_more is not None else 0}
+        if len(asked) and given != {wanted}:
+            raise InputError(f"hit_more has {sorted(given)} columns, the model was fitted with {wanted}")
+        return _beside(parts.describe(asked, readings, hit_more), more, self._more)
+
+    def odds(self, table: Floats) -> Floats:
+        """The mean log-odds of the three models, before calibration: (questions, features) to (questions,)."""
+        return self._whole.odds(table) if len(table) else np.zeros(0)
+
+    def logits(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
+        """Calibrated log-odds of completeness: (questions,). `more` and `hit_more` as in `describe`."""
+        odds = self.odds(self.describe(asked, readings, **more))
+        return self._scale.slope * odds + self._scale.offset
+
+    def predict(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
+        """p_complete: (questions,). `more` and `hit_more` as in `describe`."""
+        odds = self.odds(self.describe(asked, readings, **more))
+        return self._scale.apply(odds)
+
+    def hit_probabilities(
+        self, asked: Sequence[Asked], readings: Sequence[Reading], *, hit_more: Sequence[Floats] | None = None
+    ) -> list[Floats]:
+        """For each question the chance of each hit to be evidence."""
+        return self._fitted.hit_probabilities(readings, hit_more)
+
+    def absent_probabilities(self, asked: Sequence[Asked], readings: Sequence[Reading]) -> list[Floats]:
+        """For each question the chance of each absent name to be missing evidence."""
+        return self._fitted.absent_probabilities(readings)
+
+    # -------------------------------------------------------------------------------------------- keeping
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What made the model, beside the data."""
+        trees = {"hit": HIT_TREES, "absent": ABSENT_TREES, "boosted": GATE_TREES, "extra": EXTRA_TREES}
+        return {"seed": self.seed, "folds": FOLDS, "trees": trees, "more": self._more}
+
+    def _schema(self) -> str:
+        """A hash of every column the model looks at."""
+        named = [HIT_COLUMNS, ABSENT_COLUMNS, [one.name for one in self.features], self._parts.hit.columns]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write the model's files into an existing folder. The same data and seed give the same bytes."""
+        folder = Path(folder)
+        record = {
+            "format": FORMAT,
+            "parts": self._fitted.save(folder),
+            "linear": self._whole.linear.as_json(),
+            "scale": self._scale.as_json(),
+            "settings": self.settings,
+            "schema": self._schema(),
+        }
+        for name in ("boosted", "extra"):
+            record[name] = getattr(self._whole, name).save(folder / f"{name}.onnx")
+        write_atomically(folder / RECORD, json.dumps(record, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, words: Words | None = None) -> GateModel:
+        """A model that `save` wrote. DataError where a file is damaged, NotReadyError where format or columns are others."""
+        folder = Path(folder)
+        try:
+            told = {entry.key: entry.value for entry in read_json_object(folder / RECORD)}
+            if told["format"] != FORMAT:
+                raise NotReadyError(f"{folder} has model format {told['format']}, this suffice reads {FORMAT}", hint=REFIT)
+            settings = told["settings"]
+            model = cls(words or Words.load(), seed=int(settings["seed"]))
+            model._more = int(settings["more"])
+            model._parts = Parts.load(folder, told["parts"], model.words, seed=model.seed)
+            if told["schema"] != model._schema():
+                raise NotReadyError(f"the model in {folder} looks at other columns than this suffice has", hint=REFIT)
+            judges = (Judge.load(folder / f"{name}.onnx", told[name]) for name in ("boosted", "extra"))
+            model._whole = _Whole(_Linear.from_json(told["linear"]), *judges)
+            model._scale = Platt.from_json(told["scale"])
+            widths = {len(model._whole.linear.weights), model._whole.boosted.columns, model._whole.extra.columns}
+            if widths != {len(model.features)}:
+                raise ValueError("its parts have unlike columns")
+        except (DataError, NotReadyError):
+            raise
+        except (SufficeError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"the model in {folder} cannot be read: {error!r}", hint=REFIT) from error
+        return model
+
+
+def _folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[tuple[Ints, Ints]]:
+    """Positions to fit on and positions to describe, both labels in the first, no group in both."""
+    from sklearn.model_selection import StratifiedGroupKFold  # late: checking needs no scikit-learn
+
+    if len(groups) != len(complete):
+        raise InputError(f"{len(groups)} groups for {len(complete)} questions")
+    fewest = min(complete.sum(), (~complete).sum()) if len(complete) else 0
+    if fewest < FOLDS:
+        raise InputError(
+            f"{int(complete.sum())} of {len(complete)} questions are complete, expected at least {FOLDS}, and {FOLDS} others",
+            hint="label more questions",
+        )
+    _, of_group = np.unique(np.array([str(one) for one in groups], dtype=object), return_inverse=True)
+    if of_group.max() + 1 < FOLDS:
+        raise InputError(f"{of_group.max() + 1} different questions, expected at least {FOLDS}")
+    split = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    for rest, held in split.split(complete, complete, of_group):
+        if len(np.unique(complete[rest])) < 2:
+            raise InputError("all complete questions, or all others, have the same words", hint="label more questions")
+        if len(held):
+            yield rest, held
+
+
+def _beside(table: Floats, more: Floats | None, columns: int) -> Floats:
+    if more is None and not columns:
+        return table
+    shape = np.shape(more) if more is not None else (len(table), 0)
+    if shape != (len(table), columns):
+        raise InputError(f"more has shape {shape}, expected {(len(table), columns)}")
+    return np.column_stack([table, np.nan_to_num(np.asarray(more))]).astype(np.float32)
+
+
+def _take(items: Sequence[Any] | None, at: Ints) -> Any:
+    return None if items is None else [items[i] for i in at]

@@ -1,0 +1,193 @@
+"""Three small models of the parts: which hits are evidence, which absent names are missing, what the question asks for.
+
+Together they describe a question and its hits to the gate, which sees the whole through their eyes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.features import Feature, describe, table
+from suffice.assess.hops import QuestionModel, question_rows
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Asked, Reading
+from suffice.assess.trees import Trees, to_onnx
+from suffice.assess.words import Words
+from suffice.errors import InputError
+from suffice.files import write_atomically
+
+__all__ = ["Judge", "Lesson", "Parts", "boosted"]
+
+Floats = npt.NDArray[np.floating[Any]]
+ABSENT = 8  # absent names that count, likeliest first
+MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many
+FEWEST = 20  # rows of either label from which trees are grown; below, a part only knows how often its label holds
+HIT_TREES, ABSENT_TREES = 100, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is known of a question after the fact: which hits were evidence, which absent names, and the question's targets."""
+
+    complete: bool
+    held: Sequence[bool]
+    absent: Sequence[bool]
+    targets: Mapping[str, float]  # "hops", and kinds or labels as 0/1
+
+
+def boosted(trees: int, leaf: int, seed: int) -> Any:
+    """Few-leaved boosted trees that stop at a number, not at a score: the same data gives the same model."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # late: checking needs no scikit-learn
+
+    return HistGradientBoostingClassifier(
+        max_iter=trees, learning_rate=0.06, max_leaf_nodes=7, min_samples_leaf=leaf, l2_regularization=5.0, max_features=0.6,
+        early_stopping=False, random_state=seed,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The chance of "yes" for each row: by trees, or where too few rows taught them, how often it was "yes"."""
+
+    columns: int
+    share: float
+    trees: Any = None  # scikit-learn's when fitted, suffice.assess.trees.Trees when loaded
+
+    @classmethod
+    def fit(cls, rows: Floats, yes: npt.NDArray[np.bool_], model: Any, *, fewest: int = FEWEST) -> Judge:
+        share = float(yes.mean()) if len(yes) else 0.0
+        taught = min(yes.sum(), len(yes) - yes.sum()) >= fewest
+        return cls(rows.shape[1], share, model.fit(rows, yes) if taught else None)
+
+    def p(self, rows: Floats) -> Floats:
+        """(rows,)."""
+        if self.trees is None or not len(rows):
+            return np.full(len(rows), self.share)
+        return self.trees.p(rows) if isinstance(self.trees, Trees) else np.asarray(self.trees.predict_proba(rows)[:, 1])
+
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the trees, if there are any; what else there is to know is returned."""
+        if self.trees is not None:
+            loaded = isinstance(self.trees, Trees)
+            write_atomically(path, self.trees.content if loaded else to_onnx(self.trees, self.columns))
+        return {"columns": self.columns, "share": self.share, "trees": self.trees is not None}
+
+    @classmethod
+    def load(cls, path: Path, told: Mapping[str, Any]) -> Judge:
+        columns, share = int(told["columns"]), float(told["share"])
+        return cls(columns, share, Trees(np.fromfile(path, np.uint8).tobytes(), columns=columns) if told["trees"] else None)
+
+
+class Parts:
+    """The models of the parts, fitted together and saved together."""
+
+    hit: Judge
+    absent: Judge
+    question: QuestionModel
+
+    def __init__(self, words: Words, *, seed: int = 0) -> None:
+        self.words, self.seed = words, seed
+
+    def fit(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        lessons: Sequence[Lesson],
+        hit_more: Sequence[Floats] | None = None,
+    ) -> Parts:
+        hits = np.concatenate(hit_blocks(readings, hit_more))
+        self.hit = Judge.fit(hits, _flags([one.held for one in lessons]), boosted(HIT_TREES, 40, self.seed))
+        names = np.concatenate([reading.absent for reading in readings])
+        self.absent = Judge.fit(names, _flags([one.absent for one in lessons]), boosted(ABSENT_TREES, 30, self.seed))
+        kinds = {name: [one.targets[name] for one in lessons] for name in lessons[0].targets if name != "hops"}
+        hops = [min(one.targets["hops"], MOST_HOPS) for one in lessons]
+        held = [float(sum(one.held)) for one in lessons]
+        complete = [float(one.complete) for one in lessons]
+        self.question = QuestionModel(self.words).fit(asked, {"hops": hops, "held": held, **kinds, "complete": complete})
+        return self
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return table(self.question.targets)
+
+    def describe(self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> Floats:
+        """(questions, features), float32."""
+        p_held = padded(self.hit_probabilities(readings, hit_more), 1)
+        p_absent = -np.sort(-padded(self.absent_probabilities(readings), ABSENT), axis=1)[:, :ABSENT]
+        whole = np.array([reading.whole for reading in readings], dtype=np.float32).reshape(-1, len(WHOLE_COLUMNS))
+        rows = question_rows(asked)
+        return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows)
+
+    def hit_probabilities(self, readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> list[Floats]:
+        """For each question the chance of each hit to be evidence, in the order of the hits."""
+        return _by_block(self.hit, hit_blocks(readings, hit_more))
+
+    def absent_probabilities(self, readings: Sequence[Reading]) -> list[Floats]:
+        """For each question the chance of each absent name to be missing evidence, in their order."""
+        return _by_block(self.absent, [reading.absent for reading in readings])
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        self.question.save(folder)
+        return {name: getattr(self, name).save(folder / f"{name}.onnx") for name in ("hit", "absent")}
+
+    @classmethod
+    def load(cls, folder: Path, told: Mapping[str, Any], words: Words, *, seed: int) -> Parts:
+        parts = cls(words, seed=seed)
+        parts.question = QuestionModel.load(folder, words)
+        parts.hit, parts.absent = (Judge.load(folder / f"{name}.onnx", told[name]) for name in ("hit", "absent"))
+        return parts
+
+
+def hit_blocks(readings: Sequence[Reading], hit_more: Sequence[Floats] | None) -> list[Floats]:
+    """The rows of each question's hits, with extra columns beside them where there are any."""
+    if hit_more is None:
+        return [reading.hits for reading in readings]
+    if len(hit_more) != len(readings) or any(
+        np.ndim(more) != 2 or len(more) != len(reading.hits) for more, reading in zip(hit_more, readings, strict=False)
+    ):
+        raise InputError("hit_more must have a block for each question, and in it a row for each hit")
+    return [np.hstack([reading.hits, np.nan_to_num(more)]) for reading, more in zip(readings, hit_more, strict=True)]
+
+
+def padded(blocks: Sequence[Floats], width: int) -> Floats:
+    """Rows of unlike length as one array: (blocks, longest or `width`), 0 behind the shorter ones."""
+    out = np.zeros((len(blocks), max([width, *map(len, blocks)])))
+    for row, block in zip(out, blocks, strict=True):
+        row[: len(block)] = block
+    return out
+
+
+def _by_block(judge: Judge, blocks: list[Floats]) -> list[Floats]:
+    if not blocks:
+        return []
+    p = judge.p(np.concatenate(blocks))
+    ends = list(accumulate(map(len, blocks)))
+    return [p[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _flags(blocks: Sequence[Sequence[bool]]) -> npt.NDArray[np.bool_]:
+    return np.array([flag for block in blocks for flag in block], dtype=bool)
+
+
+def check_lessons(asked: Sequence[Asked], readings: Sequence[Reading], lessons: Sequence[Lesson]) -> None:
+    """InputError names the first lesson that does not fit its reading."""
+    if not len(asked) == len(readings) == len(lessons):
+        raise InputError(
+            f"{len(asked)} questions, {len(readings)} readings and {len(lessons)} lessons, expected as many of each"
+        )
+    for place, (reading, lesson) in enumerate(zip(readings, lessons, strict=True), start=1):
+        if reading.hits.shape[1:] != (len(HIT_COLUMNS),) or reading.absent.shape[1:] != (len(ABSENT_COLUMNS),):
+            raise InputError(f"reading {place} has other columns than this suffice reads")
+        if len(lesson.held) != len(reading.hits) or len(lesson.absent) != len(reading.absent):
+            raise InputError(
+                f"lesson {place} has {len(lesson.held)} hits and {len(lesson.absent)} absent names, its reading "
+                f"{len(reading.hits)} and {len(reading.absent)}"
+            )
+        if lesson.targets.keys() != lessons[0].targets.keys() or "hops" not in lesson.targets:
+            raise InputError(f"lesson {place} has the targets {sorted(lesson.targets)}, expected 'hops' and the same in each")

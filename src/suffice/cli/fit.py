@@ -1,0 +1,114 @@
+"""`suffice fit`: a gate for your own corpus and retriever, from labelled questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.options import CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.errors import InputError
+
+if TYPE_CHECKING:
+    from suffice.assess.lessons import Labelled
+    from suffice.files import BadRecords
+
+EXAMPLE = '{"question": "...", "gold": ["a1", "b2"], "hits": [{"doc_id": "a1", "title": "...", "text": "...", "score": 7.5}]}'
+
+
+def fit(
+    out: Annotated[Path, typer.Option("--out", help="The folder of the new gate.")],
+    examples: Annotated[Path | None, typer.Option("--examples", help="JSON Lines of question, hits and gold ids.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Or a format: musique, hotpotqa, beir, trec, ...")] = None,
+    path: DatasetPath = None,
+    questions: QuestionsFile = None,
+    corpus: CorpusFile = None,
+    retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
+    k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
+    encoder: EncoderName = "wordllama",
+    policy: Annotated[str, typer.Option("--policy", help="How to choose the threshold: f1, cost or risk.")] = "f1",
+    alpha: Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")] = 0.1,
+    delta: Annotated[float, typer.Option("--delta", help="... except with this probability.")] = 0.1,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    skip_bad: SkipBad = False,
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same gate.")] = 42,
+    json: Json = False,
+) -> None:
+    """Fit a gate to labelled questions and what your retriever returned for them."""
+    with friendly_errors(json=json):
+        from suffice.evaluate.gate import Choice, remembering
+        from suffice.files import BadRecords
+
+        if (examples is None) == (dataset is None):
+            raise InputError("give either --examples or --dataset", hint=f"a line of --examples is {EXAMPLE}")
+        choice = Choice(policy, alpha, delta)
+        bad = BadRecords(skip=skip_bad)
+        with progress_bar(quiet=json) as progress:
+            if examples is not None:
+                lessons = [one for _, one in zip(range(limit or 10**9), _read(examples, k, bad))]
+            else:
+                lessons = _searched(dataset or "", path, questions, corpus, skip_bad, retriever, k, encoder, limit, progress)
+            if not json:
+                say(f"fitting on {len(lessons):,} questions ...")
+            from suffice.assess.gate import Gate
+
+            gate = Gate.fit(lessons, seed=seed, k=k, **choice.options)
+            gate = remembering(gate, [one.question for one in lessons])
+        gate.save(out)
+        if json:
+            print_json({"path": str(out), "questions": len(lessons), "k": k, "seed": seed, "policy": gate.policy.as_json()})
+        else:
+            print(f"gate for {len(lessons):,} questions with {k} hits at {out}")
+            print(gate.policy.words)
+        if bad.count:
+            say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+        if not json:
+            say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
+
+
+def _searched(
+    dataset: str,
+    path: Path | None,
+    questions: Path | None,
+    corpus: Path | None,
+    skip_bad: bool,
+    retriever: str,
+    k: int,
+    encoder: str,
+    limit: int | None,
+    progress: Any,
+) -> list[Labelled]:
+    from suffice.datasets import read
+    from suffice.evaluate.cases import collect, labelled
+    from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
+
+    data = read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+    found = collect(data, [retriever], [k], encoder=encoder, limit=limit, progress=progress)
+    return [labelled(case) for case in found.cases(retriever, k)]
+
+
+def _read(path: Path, k: int, bad: BadRecords) -> Iterator[Labelled]:
+    """Examples that bring the texts of their hits along. Gold may stand as `gold` or as `needed`."""
+    from suffice.assess.lessons import Labelled
+    from suffice.files import read_json_records
+
+    for record in read_json_records(path, bad):
+        value = record.value
+        question, hits, gold = value.get("question"), value.get("hits"), value.get("gold", value.get("needed"))
+        if not isinstance(question, str) or not isinstance(hits, list) or not isinstance(gold, list):
+            bad.report(
+                InputError(f"{record.where}: expected 'question', a list 'hits' and a list 'gold'", hint=f"like {EXAMPLE}")
+            )
+            continue
+        kind, hops, titles = value.get("kind"), value.get("hops"), value.get("titles")
+        yield Labelled(
+            question,
+            hits[:k],
+            frozenset(map(str, gold)),
+            titles=titles if isinstance(titles, dict) else {},
+            kind=kind if isinstance(kind, str) else None,
+            hops=float(hops) if isinstance(hops, int | float) else None,
+        )

@@ -1,0 +1,184 @@
+"""Cases: labelled questions with what a retriever returned for them. What a gate is fitted on and judged by.
+
+The only place where gold meets evidence; `labelled` turns a case into what a gate learns from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from suffice.assess.lessons import Labelled
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Gold
+from suffice.errors import InputError
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Store
+from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.memory import MemoryStore
+from suffice.types import DocId, Document, Evidence, Hit, Question
+
+__all__ = ["GIVEN", "Case", "Collected", "collect", "draw_key", "labelled"]
+
+GIVEN = "given"  # the retriever that stands for hits which came with the examples
+Progress = Callable[[str, int, int | None], None]
+_AT_ONCE = 1024
+_DEEP = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question, what was retrieved for it, and what it truly needs."""
+
+    question: Question
+    gold: Gold
+    evidence: Evidence
+    gold_titles: Mapping[DocId, str] = field(default_factory=dict)
+    deeper: tuple[Hit, ...] = ()  # the first 2k hits
+    background: float = 0.0  # mean score of a deep ranking: what NQC and WIG take for the score of the whole collection
+
+    @property
+    def complete(self) -> bool:
+        """Every needed document is held. A question that nothing answers is never complete."""
+        return bool(self.gold.doc_ids) and self.gold.doc_ids <= {hit.doc_id for hit in self.evidence.hits}
+
+    @property
+    def titles(self) -> list[str]:
+        return [document.title if document else "" for document in self._documents]
+
+    @property
+    def texts(self) -> list[str]:
+        return [document.text if document else "" for document in self._documents]
+
+    @property
+    def scores(self) -> list[float | None]:
+        return [hit.score for hit in self.evidence.hits]
+
+    @property
+    def hits(self) -> list[dict[str, Any]]:
+        """The hits as a gate takes them."""
+        rows = zip(self.evidence.hits, self.titles, self.texts)
+        return [{"doc_id": hit.doc_id, "title": title, "text": text, "score": hit.score} for hit, title, text in rows]
+
+    @property
+    def _documents(self) -> list[Document | None]:
+        return [self.evidence.documents.get(hit.doc_id) for hit in self.evidence.hits]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The cases of one data set: retriever and k -> cases, the same questions in the same order everywhere."""
+
+    dataset: str
+    by: Mapping[tuple[str, int], tuple[Case, ...]]
+    store: Store | None = field(default=None, repr=False)
+
+    def cases(self, retriever: str, k: int) -> tuple[Case, ...]:
+        return self.by[retriever, k]
+
+
+def collect(
+    dataset: Dataset,
+    retrievers: Sequence[str],
+    ks: Sequence[int],
+    *,
+    encoder: str = "wordllama",
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 42,
+    progress: Progress | None = None,
+) -> Collected:
+    """Search every question of the data set with every retriever, once and deep.
+
+    `limit` keeps to the first so many questions, `sample` to so many drawn by their words and the seed.
+    """
+    if not retrievers or not ks or min(ks) < 1:
+        raise InputError(f"retrievers are {list(retrievers)} and k is {list(ks)}: expected at least one of each, k from 1 on")
+    examples = list(islice(dataset.examples(), limit))
+    if sample is not None and sample < len(examples):
+        drawn = sorted(range(len(examples)), key=lambda at: draw_key(seed, examples[at].question.text))[:sample]
+        examples = [examples[at] for at in sorted(drawn)]
+    if not examples:
+        raise InputError(f"the data set '{dataset.name}' has no questions", hint="check the questions file")
+    wanted = {name: RETRIEVERS.get(name) for name in retrievers if name != GIVEN}
+    if GIVEN in retrievers and (lacking := next((one for one in examples if one.hits is None), None)):
+        raise InputError(f"question {lacking.question.question_id!r} came without hits", hint="name a retriever")
+    vectors = any(map(_takes_encoder, wanted.values()))
+    chosen: Encoder | None = ENCODERS.get(encoder)() if vectors else None
+    store = _indexed(dataset, chosen, progress)
+    titles = {document.doc_id: document.title for document in store.documents() if document.title}
+    questions = [example.question.text for example in examples]
+    found: dict[tuple[str, int], tuple[Case, ...]] = {}
+    for name in retrievers:
+        if name == GIVEN:
+            ranked = [example.hits or () for example in examples]
+        else:
+            factory = wanted[name]
+            retriever = factory(store, encoder=chosen) if _takes_encoder(factory) else factory(store)
+            ranked = []
+            for start in range(0, len(questions), 256):
+                ranked += retriever.search(questions[start : start + 256], k=max(_DEEP, *ks))
+                if progress is not None:
+                    progress(f"searching with {name}", len(ranked), len(questions))
+        for k in ks:
+            found[name, k] = tuple(
+                _case(example.question, example.gold, hits, k, store, titles) for example, hits in zip(examples, ranked)
+            )
+    return Collected(dataset.name, found, store)
+
+
+def draw_key(seed: int, text: str) -> bytes:
+    """Where a text comes in a draw: the same on every machine, whatever else is drawn."""
+    return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _case(question: Question, gold: Gold, deep: Sequence[Hit], k: int, store: Store, titles: Mapping[DocId, str]) -> Case:
+    hits, deeper = tuple(deep[:k]), tuple(deep[: 2 * k])
+    ids = [hit.doc_id for hit in deeper]
+    documents = {doc_id: document for doc_id, document in zip(ids, store.get(ids)) if document is not None}
+    known = {doc_id: titles[doc_id] for doc_id in sorted(gold.doc_ids) if doc_id in titles}
+    scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
+    background = sum(scores) / len(scores) if scores else 0.0
+    return Case(question, gold, Evidence(question, hits, documents), known, deeper, background)
+
+
+def _takes_encoder(factory: Callable[..., Any]) -> bool:
+    return "encoder" in inspect.signature(factory).parameters
+
+
+def _indexed(dataset: Dataset, encoder: Encoder | None, progress: Progress | None) -> MemoryStore:
+    documents = list(dataset.documents()) if dataset.has_documents else []
+    if encoder is None:
+        return MemoryStore(documents)
+    blocks = [np.zeros((0, encoder.dimension), np.float32)]
+    for start in range(0, len(documents), _AT_ONCE):
+        blocks.append(encoder.encode([searchable(document) for document in documents[start : start + _AT_ONCE]]))
+        if progress is not None:
+            progress("encoding", min(start + _AT_ONCE, len(documents)), len(documents))
+    return MemoryStore(documents, np.concatenate(blocks))
+
+
+# ------------------------------------------------------------------------------------------------------ labels
+
+
+def labelled(case: Case) -> Labelled:
+    """The case as a gate learns from it. One more round, for lack of a better one, is a list twice as long."""
+    gold = case.gold
+    return Labelled(
+        case.question.text,
+        case.evidence.hits,
+        gold.doc_ids,
+        hits_after=case.deeper,
+        titles=case.gold_titles,
+        kind=gold.kind,
+        labels=gold.labels,
+        hops=float(gold.hops),
+        documents=case.evidence.documents,
+    )

@@ -1,0 +1,321 @@
+"""The gate's experiments: fitted on other folds, as shipped, left out of the training, and whether the promise holds.
+
+    evaluate_gate    one data set, one retriever, one k: the shipped gate, a saved one, or one fitted on the other folds
+    leave_one_out    the shipped recipe fitted on all data sets but one, and judged on that one
+    promise_check    over many random halves: how often is more incomplete than promised among the answered?
+
+Folds never split a question: some data sets repeat one word for word, and a gate that has seen it knows the answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.policy import by_risk, risk_at
+from suffice.datasets.dataset import Dataset
+from suffice.errors import InputError, nearest
+from suffice.evaluate.baselines import baseline_predictions
+from suffice.evaluate.cases import Case, collect, draw_key, labelled
+from suffice.evaluate.gate_runs import GateRun
+from suffice.evaluate.runs import source_commit
+from suffice.files import package_versions
+from suffice.ports import Reranker
+
+if TYPE_CHECKING:
+    from suffice.assess.gate import Gate
+    from suffice.types import Verdict
+
+__all__ = [
+    "DEFAULT",
+    "FITTED",
+    "Choice",
+    "Judged",
+    "Kept",
+    "LeftOut",
+    "evaluate_gate",
+    "grouped_folds",
+    "judge_cases",
+    "judge_on_folds",
+    "leave_one_out",
+    "open_gate",
+    "promise_check",
+    "remembering",
+    "seen_by",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Folds = list[tuple[Ints, Ints]]
+Progress = Callable[[str, int, int | None], None]
+
+DEFAULT, FITTED = "default", "fitted"
+POLICIES = ("f1", "cost", "risk")
+SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a fitted gate's threshold is chosen."""
+
+    by: str = "f1"
+    alpha: float = 0.1
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.by not in POLICIES:
+            raise InputError(f"no policy is named {self.by!r}", hint=nearest(self.by, POLICIES))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As `Gate.fit` takes them."""
+        return {"policy": self.by, "alpha": self.alpha, "delta": self.delta} if self.by == "risk" else {"policy": self.by}
+
+
+# ------------------------------------------------------------------------------------------------------ folds
+
+
+def grouped_folds(texts: Sequence[str], complete: Sequence[bool] | npt.NDArray[np.bool_], folds: int, seed: int) -> Folds:
+    """(rows to fit on, rows held out) for each fold. Questions of the same words share a fold; complete ones are spread evenly.
+
+    A question's fold follows from its words and the seed: the order of the input does not matter.
+    """
+    if folds < 2 or len(set(texts)) < folds:
+        raise InputError(
+            f"{len(set(texts))} different questions cannot make {folds} folds", hint="give more questions, or fewer folds"
+        )
+    label: dict[str, bool] = {}
+    for text, one in zip(texts, complete):
+        label.setdefault(text, bool(one))
+    fold_of: dict[str, int] = {}
+    for wanted in (True, False):
+        group = sorted((text for text, one in label.items() if one == wanted), key=lambda text: draw_key(seed, text))
+        fold_of |= {text: (at + len(fold_of)) % folds for at, text in enumerate(group)}
+    of = np.array([fold_of[text] for text in texts])
+    return [(np.flatnonzero(of != fold), np.flatnonzero(of == fold)) for fold in range(folds)]
+
+
+# ------------------------------------------------------------------------------------------------------ one gate
+
+
+def evaluate_gate(
+    dataset: Dataset,
+    retriever: str = "bm25",
+    k: int = 10,
+    gate: str = DEFAULT,
+    *,
+    folds: int = 5,
+    seed: int = 42,
+    choice: Choice | None = None,
+    baselines: bool = True,
+    reranker: Reranker | None = None,
+    encoder: str = "wordllama",
+    limit: int | None = None,
+    data: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> GateRun:
+    """Judge a gate on a data set: "default" is the shipped one, a path a saved one, "fitted" one fitted on the other folds.
+
+    With a `reranker` the cross-encoder baselines are measured, too, which takes about a second a question.
+    """
+    started = time.perf_counter()
+    cases = collect(dataset, [retriever], [k], encoder=encoder, limit=limit, progress=progress).cases(retriever, k)
+    searched = time.perf_counter()
+    complete = np.array([case.complete for case in cases], dtype=bool)
+    texts = [case.question.text for case in cases]
+    enough = len(set(texts)) >= 2 * folds
+    parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
+    seen = 0
+    if gate == FITTED:
+        said = judge_on_folds(cases, parts, choice or Choice(), seed=seed, progress=progress)
+    else:
+        opened = open_gate(gate)
+        said, seen = judge_cases(opened, cases, progress=progress), seen_by(opened, texts)
+    judged = time.perf_counter()
+    beside = baseline_predictions(cases, parts, reranker=reranker, seed=seed) if baselines and parts else {}
+    return GateRun(
+        dataset=dataset.name,
+        retriever=retriever,
+        k=k,
+        gate=gate,
+        question_ids=tuple(case.question.question_id for case in cases),
+        kinds=tuple(case.gold.kind for case in cases),
+        hops=tuple(case.gold.hops for case in cases),
+        complete=tuple(complete.tolist()),
+        p=tuple(said.p.tolist()),
+        actions=said.actions,
+        policy=said.policy,
+        baselines={name: tuple(map(float, values)) for name, values in beside.items()},
+        seed=seed,
+        settings={"folds": folds, "encoder": encoder, "limit": limit, "seen": seen},
+        data=dict(data or {}),
+        packages=package_versions(),
+        commit=source_commit(),
+        timings={
+            "search": searched - started,
+            "gate": judged - searched,
+            "baselines": time.perf_counter() - judged,
+        },
+    )
+
+
+def open_gate(gate: str) -> Gate:
+    """The shipped gate for "default", else the one saved at that path."""
+    from suffice.assess.gate import Gate
+
+    return Gate.load() if gate == DEFAULT else Gate.load(Path(gate))
+
+
+def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
+    """The gate with a note of which questions it was fitted on, so that nobody judges it by them unawares."""
+    return replace(gate, card={**gate.card, SEEN: sorted({_short(text) for text in texts})})
+
+
+def seen_by(gate: Gate, texts: Sequence[str]) -> int:
+    """How many of the questions the gate was fitted on; 0 for a gate that does not remember."""
+    known = set(gate.card.get(SEEN, ()))
+    return sum(_short(text) in known for text in texts)
+
+
+def _short(text: str) -> str:
+    return draw_key(0, text).hex()[:10]  # 40 bits: among ten thousand questions a chance meeting is one in a hundred million
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a gate says of each case."""
+
+    p: Floats
+    actions: tuple[str, ...]
+    policy: str
+
+
+def judge_cases(gate: Gate, cases: Sequence[Case], *, progress: Progress | None = None) -> Judged:
+    """Check every case; nobody reads the explanations, so none are made."""
+    verdicts: list[Verdict] = []
+    for start in range(0, len(cases), _AT_ONCE):
+        verdicts += gate.check_batch(_pairs(cases[start : start + _AT_ONCE]), explain=False)
+        if progress is not None:
+            progress("checking", len(verdicts), len(cases))
+    p = np.array([one.p_complete for one in verdicts], dtype=np.float64)
+    return Judged(p, tuple(str(one.action) for one in verdicts), gate.policy.words)
+
+
+def _pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
+    return [(case.question.text, case.evidence) for case in cases]
+
+
+def judge_on_folds(
+    cases: Sequence[Case], parts: Folds, choice: Choice, *, seed: int = 42, progress: Progress | None = None
+) -> Judged:
+    """Each fold judged by a gate fitted, calibrated and given its policy on the others: what a user of `Gate.fit` gets."""
+    from suffice.assess.gate import Gate
+
+    p, actions = np.zeros(len(cases)), np.empty(len(cases), dtype=object)
+    words = ""
+    for at, (rest, held) in enumerate(parts, start=1):
+        gate = Gate.fit([labelled(cases[i]) for i in rest], seed=seed, **choice.options)
+        judged = judge_cases(gate, [cases[i] for i in held])
+        p[held], actions[held], words = judged.p, judged.actions, judged.policy
+        if progress is not None:
+            progress("fitting on the other folds", at, len(parts))
+    return Judged(p, tuple(actions), f"Chosen anew for each fold; for the last one: {words}")
+
+
+# ------------------------------------------------------------------------------------------------------ leave one out
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The shipped recipe on a data set that it was not fitted on: as it is, and after the shift without labels."""
+
+    name: str
+    complete: npt.NDArray[np.bool_]
+    p: Floats
+    p_shifted: Floats
+
+
+def leave_one_out(
+    lessons: Mapping[str, Sequence[Case]],
+    judged: Mapping[str, Sequence[Case]],
+    *,
+    seed: int = 42,
+    progress: Progress | None = None,
+) -> list[LeftOut]:
+    """For each data set in `judged`: a gate fitted on the `lessons` of all others, judged on its cases.
+
+    Data sets share questions with nobody but themselves, so leaving out the name leaves out the questions.
+    """
+    from suffice.assess.gate import Gate
+
+    found = []
+    for at, (name, cases) in enumerate(judged.items(), start=1):
+        others = [labelled(case) for other, held in lessons.items() if other != name for case in held]
+        gate = Gate.fit(others, seed=seed)
+        moved = gate.shifted(_pairs(cases))
+        complete = np.array([case.complete for case in cases], dtype=bool)
+        found.append(LeftOut(name, complete, judge_cases(gate, cases).p, judge_cases(moved, cases).p))
+        if progress is not None:
+            progress("leaving one data set out", at, len(judged))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ the promise
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a promise fared over many random halves of the questions."""
+
+    alpha: float
+    delta: float
+    splits: int
+    exceeded: float  # share of splits whose counted share of incomplete among the answered was above alpha
+    broken: float  # the same, above alpha by more than chance allows in a part of that size (exact binomial test at 5 %)
+    never: float  # share of splits in which no threshold kept the promise, and nothing was answered
+    coverage: float  # mean share answered
+
+
+def promise_check(
+    p: npt.ArrayLike,
+    complete: npt.ArrayLike,
+    texts: Sequence[str],
+    *,
+    alphas: Sequence[float] = (0.05, 0.1, 0.2),
+    delta: float = 0.1,
+    splits: int = 200,
+    seed: int = 42,
+) -> list[Kept]:
+    """Choose the threshold on one random half of the questions, count on the other; `splits` times, for each alpha.
+
+    The promise is about the risk. The share counted in a finite half scatters around it, so `exceeded` may be above delta where
+    the promise holds; `broken` allows for that.
+    """
+    from scipy.special import bdtrc
+
+    p, complete = np.asarray(p, dtype=np.float64), np.asarray(complete, dtype=bool)
+    names = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    group = np.array([names[text] for text in texts])
+    rng = np.random.default_rng(seed)
+    halves = [rng.permutation(len(names))[group] < len(names) / 2 for _ in range(splits)]
+    found = []
+    for alpha in alphas:
+        exceeded, broken, never, coverage = 0, 0, 0, 0.0
+        for half in halves:
+            policy = by_risk(p[half], complete[half], alpha=alpha, delta=delta)
+            came = risk_at(p[~half], complete[~half], policy.answer_at)
+            never += policy.answer_at is None
+            coverage += came.answered / max(came.questions, 1)
+            if came.answered and came.incomplete / came.answered > alpha:
+                exceeded += 1
+                broken += bool(bdtrc(came.incomplete - 1, came.answered, alpha) < 0.05)
+        share = 1 / max(splits, 1)
+        found.append(Kept(alpha, delta, splits, exceeded * share, broken * share, never * share, coverage * share))
+    return found

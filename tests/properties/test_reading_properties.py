@@ -1,0 +1,88 @@
+"""What must hold of a reading whatever the question and the hits are."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suffice.assess import folding
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, ask, read
+from suffice.assess.words import Words
+
+WORDS = Words.load()
+PIECES = st.sampled_from(
+    [
+        *"Ivan Petrov|Solaris Dawn|the|of|director|directed by|born in|Riga|1972|mother|“|”| (film)|é|Ł|東京|.|,".split("|"),
+        *("\ud800", "İ", "'s", "-", "|", "U.S.", "\n"),
+    ]
+)
+TEXT = st.one_of(st.lists(PIECES, max_size=25).map(" ".join), st.lists(PIECES, max_size=25).map("".join), st.text(max_size=60))
+SCORE = st.one_of(st.none(), st.just(float("nan")), st.floats(0.001, 1000.0))
+HITS = st.lists(st.tuples(TEXT, TEXT, SCORE), max_size=6)
+
+
+def reading(question: str, hits: list[tuple[str, str, float | None]]) -> Reading:
+    titles, texts, scores = ([hit[at] for hit in hits] for at in range(3))
+    return read(ask(question, WORDS), titles, texts, scores, WORDS)
+
+
+def same(one: Reading, other: Reading) -> None:
+    assert one.absent_names == other.absent_names
+    for a, b in ((one.hits, other.hits), (one.absent, other.absent), (one.whole, other.whole)):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXT, HITS)
+def test_every_reading_has_its_shape_and_only_finite_figures(question: str, hits: list[tuple[str, str, float | None]]) -> None:
+    found = reading(question, hits)
+    assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
+    assert found.absent.shape == (len(found.absent_names), len(ABSENT_COLUMNS))
+    assert found.whole.shape == (len(WHOLE_COLUMNS),)
+    assert all(np.isfinite(part).all() for part in (found.hits, found.absent, found.whole))
+    assert all(found.absent_names)
+    same(found, reading(question, hits))
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXT, HITS, st.floats(0.01, 100.0))
+def test_rescaling_the_scores_changes_nothing(question: str, hits: list[tuple[str, str, float | None]], factor: float) -> None:
+    scaled = [(title, text, None if score is None else score * factor) for title, text, score in hits]
+    same(reading(question, hits), reading(question, scaled))
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXT, HITS.filter(bool), st.data())
+def test_exact_duplicates_have_the_same_row_but_for_rank_and_what_comes_first(
+    question: str, hits: list[tuple[str, str, float | None]], data: st.DataObject
+) -> None:
+    """They cannot be told apart, so exchanging them changes nothing; only the place, and who is counted first, differ."""
+    at = data.draw(st.integers(0, len(hits) - 1))
+    found = reading(question, [*hits, hits[at]])
+    alike = [HIT_COLUMNS.index(name) for name in HIT_COLUMNS if name not in ("rank", "gain")]
+    np.testing.assert_allclose(found.hits[at, alike], found.hits[-1, alike], atol=1e-5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXT, HITS)
+def test_shares_and_closeness_stay_between_nothing_and_all(question: str, hits: list[tuple[str, str, float | None]]) -> None:
+    found = reading(question, hits)
+    shares = ("rank", "title_share", "title_rare", "covered", "only_here", "gain", "residual", "relation", "closeness")
+    columns = found.hits[:, [HIT_COLUMNS.index(name) for name in shares]]
+    assert (columns >= 0).all()
+    assert (columns <= 1 + 1e-5).all()
+    whole = found.whole[[WHOLE_COLUMNS.index(name) for name in WHOLE_COLUMNS if name.startswith(("cov_", "greedy", "lacks"))]]
+    assert (whole >= -1e-5).all()
+    assert (whole <= 1 + 1e-5).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80) | TEXT)
+def test_folded_text_is_in_step_with_the_text_and_names_stand_where_they_are_said_to(text: str) -> None:
+    raw, flat = folding.both(text)
+    assert len(raw) == len(flat)
+    assert flat[:1] == flat[-1:] == b" "
+    for name in folding.names(flat, folding.name_spans(raw, folding.name_runs(raw))):
+        assert flat[name.start : name.end].split()[: len(name.key.split())] == name.key.split()
+        assert folding.written(raw, name)

@@ -1,0 +1,66 @@
+"""A small gate that several tests share: fitted once per process on some questions of the controlled collection."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from suffice.assess.gate import Gate, Labelled
+from suffice.datasets.controlled import controlled
+from suffice.datasets.gold import Example
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.lexical import Bm25
+from suffice.retrieve.ranking import hits_of, top_k
+from suffice.types import Document
+
+FITTED, K = 400, 6
+
+
+@cache
+def collection() -> tuple[dict[str, Document], list[Example]]:
+    """Documents by id, and the questions that have an answer, mixed."""
+    village = controlled(documents=200)
+    examples = sorted((one for one in village.examples() if one.gold.doc_ids), key=lambda one: hash_of(one.question.text))
+    return {one.doc_id: one for one in village.documents()}, examples
+
+
+def hash_of(text: str) -> str:
+    from hashlib import sha256
+
+    return sha256(text.encode()).hexdigest()
+
+
+@cache
+def labelled(k: int = K) -> list[Labelled]:
+    """Every question with what BM25 finds for it."""
+    documents, examples = collection()
+    corpus = Corpus(documents.values())
+    scores = Bm25(corpus).scores([one.question.text for one in examples])
+    found = hits_of(top_k(scores, k), [one.doc_id for one in corpus.documents], {})
+    titles = {name: one.title for name, one in documents.items()}
+    return [
+        Labelled(
+            one.question.text,
+            hits,
+            one.gold.doc_ids,
+            titles={name: titles[name] for name in one.gold.doc_ids},
+            kind=one.gold.kind,
+            documents=documents,
+        )
+        for one, hits in zip(examples, found, strict=True)
+    ]
+
+
+@cache
+def small_gate() -> Gate:
+    return Gate.fit(labelled()[:FITTED], seed=7)
+
+
+def fresh() -> list[Labelled]:
+    """Questions that the small gate has not seen."""
+    return labelled()[FITTED:]
+
+
+def shown(example: Labelled) -> list[dict[str, object]]:
+    """The hits of an example as dicts with their texts."""
+    found = [(example.documents[hit.doc_id], hit.score) for hit in example.hits]
+    return [{"id": one.doc_id, "title": one.title, "text": one.text, "score": score} for one, score in found]

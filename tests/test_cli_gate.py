@@ -1,0 +1,175 @@
+"""`suffice check`, `suffice fit` and `suffice evaluate gate`: the doors of the gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.small_gate import fresh, labelled, shown, small_gate
+from typer.testing import CliRunner, Result
+
+from suffice.cli.app import app
+
+QUESTION = "Who taught the teacher of Ada Lovelace?"
+HITS = [
+    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "score": 7.5},
+    {"doc_id": "mary", "title": "Mary Somerville", "text": "Mary Somerville was taught by John Playfair.", "score": 5.0},
+]
+
+
+def suffice(*words: object, given: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], input=given)
+
+
+def as_json(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def lines(result: Result) -> list[Any]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gates") / "small"
+    small_gate().save(folder)
+    return folder
+
+
+@pytest.fixture
+def hits(tmp_path: Path) -> Path:
+    (tmp_path / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
+    return tmp_path / "hits.json"
+
+
+# ------------------------------------------------------------------------------------------------------ check
+
+
+def test_one_question_gets_a_verdict_in_words(gate: Path, hits: Path) -> None:
+    result = suffice("check", QUESTION, "--hits", hits, "--gate", gate)
+    assert result.exit_code == 0, result.output
+    assert "complete with probability 0." in result.stdout
+    assert result.stdout.split()[0] in ("ANSWER", "EXPAND", "ABSTAIN")
+    assert "next: " in result.stderr
+
+
+def test_one_question_gets_a_verdict_as_json(gate: Path, hits: Path) -> None:
+    found = as_json(suffice("check", QUESTION, "--hits", hits, "--gate", gate, "--json"))
+    assert found["action"] in ("answer", "expand", "abstain")
+    assert 0 <= found["low"] <= found["p_complete"] <= found["high"] <= 1
+    assert {"question", "missing", "next_queries", "reasons"} <= set(found)
+
+
+def test_hits_come_through_a_pipe_too(gate: Path, hits: Path) -> None:
+    piped = as_json(suffice("check", QUESTION, "--hits", "-", "--gate", gate, "--json", given=json.dumps({"hits": HITS})))
+    assert piped == as_json(suffice("check", QUESTION, "--hits", hits, "--gate", gate, "--json"))
+
+
+def test_plain_texts_are_hits_and_no_hits_are_a_verdict(gate: Path, tmp_path: Path) -> None:
+    for number, content in enumerate((["Ada was taught by Mary.", "Mary was taught by John."], [])):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(content), encoding="utf-8")
+        assert as_json(suffice("check", QUESTION, "--hits", file, "--gate", gate, "--json"))["p_complete"] < 1
+
+
+def test_a_batch_is_one_verdict_a_line(gate: Path, tmp_path: Path) -> None:
+    records = [{"question_id": f"q{at}", "question": one.question, "hits": shown(one)} for at, one in enumerate(fresh()[:20])]
+    text = "".join(json.dumps(one) + "\n" for one in records)
+    (tmp_path / "batch.jsonl").write_text(text, encoding="utf-8")
+    found = lines(suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json"))
+    assert [one["question_id"] for one in found] == [f"q{at}" for at in range(20)]
+    assert lines(suffice("check", "--batch", "-", "--gate", gate, "--json", given=text)) == found
+    said = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate)
+    assert len(said.stdout.splitlines()) == 20
+    assert "20 questions:" in said.stderr
+
+
+def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.txt").write_text("q1 Q0 ada 1 7.5 x\nq1 Q0 mary 2 5.0 x\n", encoding="utf-8")
+    (tmp_path / "topics.tsv").write_text(f"q1\t{QUESTION}\n", encoding="utf-8")
+    documents = [{name: one[name] for name in ("doc_id", "title", "text")} for one in HITS]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
+    files = ("--run", tmp_path / "run.txt", "--queries", tmp_path / "topics.tsv", "--corpus", tmp_path / "corpus.jsonl")
+    (found,) = lines(suffice("check", *files, "--gate", gate, "--json"))
+    (tmp_path / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
+    alone = as_json(suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json"))
+    assert found == {"question_id": "q1", **alone}
+    assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check"], "give either --hits"),
+        (["check", "--hits", "x.json"], "needs the question"),
+        (["check", "Who?", "--batch", "x.jsonl"], "brings its own"),
+        (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
+        (["fit", "--out", "x"], "give either --examples or --dataset"),
+        (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),
+        (["fit", "--out", "x", "--dataset", "musique", "--policy", "luck"], "no policy is named 'luck'"),
+        (["evaluate", "gate"], "give either --collection or --dataset"),
+        (["evaluate", "gate", "--collection", "controlled", "--retriever", "bm52"], "no retriever is named 'bm52'"),
+        (["evaluate", "gate", "--collection", "controlled", "--limit", "3", "--gate", "nowhere"], "nowhere is not a gate"),
+    ],
+)
+def test_a_mistake_is_told_with_a_hint(words: list[str], says: str, gate: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    where = ["--gate", str(gate)] if words[0] == "check" and "Who?" in words else []
+    result = suffice(*words, *where)
+    assert result.exit_code == 2, result.output
+    assert says in result.stderr
+    assert "hint: " in result.stderr
+
+
+def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path) -> None:
+    good = json.dumps({"question": QUESTION, "hits": HITS})
+    (tmp_path / "batch.jsonl").write_text(f"{good}\n{{}}\nno json\n{good}\n", encoding="utf-8")
+    stopped = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json")
+    assert stopped.exit_code == 2
+    assert "batch.jsonl:2" in stopped.stderr
+    kept = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json", "--skip-bad")
+    assert len(lines(kept)) == 2
+    assert "left out 2 bad records" in kept.stderr
+
+
+# ------------------------------------------------------------------------------------------------------ fit
+
+
+def test_a_gate_is_fitted_from_examples_and_then_judged(tmp_path: Path) -> None:
+    records = [
+        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind} for one in labelled()[:200]
+    ]
+    (tmp_path / "examples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    made = suffice(
+        "fit", "--examples", tmp_path / "examples.jsonl", "--out", tmp_path / "gate", "--k", 6, "--policy", "cost", "--json"
+    )
+    assert as_json(made)["questions"] == 200
+    judged = suffice(
+        "evaluate", "gate", "--collection", "controlled", "--limit", 60, "--k", 6, "--gate", tmp_path / "gate",
+        "--no-baselines", "--json", "--out", tmp_path / "run.json",
+    )  # fmt: skip
+    found = as_json(judged)
+    assert {"n", "positive_rate", "auroc", "ap", "brier", "ece", "aurc", "risk", "coverage"} <= set(found)
+    assert (found["n"], found["gate"]) == (60, str(tmp_path / "gate"))
+    assert (tmp_path / "run.json").is_file()
+
+
+def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None:
+    from suffice.datasets.controlled import controlled
+
+    data = controlled(documents=200)
+    documents = [{"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in data.documents()]
+    questions = [{"question": one.question.text, "gold": sorted(one.gold.doc_ids)} for one in data.examples()]
+    for name, records in (("documents.jsonl", documents), ("examples.jsonl", questions[:150])):
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    made = suffice(
+        "fit", "--dataset", "jsonl", "--path", tmp_path, "--retriever", "bm25", "--k", 5, "--out", tmp_path / "gate",
+        "--policy", "risk", "--alpha", 0.2,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert "gate for 150 questions with 5 hits" in made.stdout
+    assert "next: suffice check" in made.stderr

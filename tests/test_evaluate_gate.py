@@ -1,0 +1,242 @@
+"""The gate's experiments: honest folds, a run that is one document, a promise that is checked, a recipe that repeats."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.small_gate import small_gate
+
+from suffice.assess.gate import Gate
+from suffice.datasets.controlled import controlled
+from suffice.datasets.gold import Gold
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.evaluate.cases import Case, Collected, collect
+from suffice.evaluate.gate import Choice, evaluate_gate, grouped_folds, judge_cases, leave_one_out, promise_check, remembering
+from suffice.evaluate.gate_runs import GateRun, summary, tables
+from suffice.evaluate.train_default import draw, train
+from suffice.types import Evidence, Question
+
+RNG = np.random.default_rng(5)
+
+
+def small_run(n: int = 200) -> GateRun:
+    """Probabilities that are right on average: a question of p = 0.7 is complete seven times in ten."""
+    p = RNG.random(n)
+    complete = RNG.random(n) < p
+    return GateRun(
+        "village",
+        "bm25",
+        4,
+        "default",
+        tuple(f"q{at}" for at in range(n)),
+        tuple("bridge" if at % 2 else None for at in range(n)),
+        tuple(2 + at % 2 for at in range(n)),
+        tuple(complete.tolist()),
+        tuple(p.tolist()),
+        tuple("answer" if one > 0.8 else "abstain" for one in p),
+        "Answer from 0.8 on.",
+        {"coin": tuple([0.5] * n)},
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ folds
+
+
+def test_folds_never_split_a_question_and_spread_the_complete() -> None:
+    texts = [f"question {at % 80}" for at in range(100)]  # twenty of them come twice
+    complete = [at % 80 < 20 for at in range(100)]
+    folds = grouped_folds(texts, complete, 5, 42)
+    for rest, held in folds:
+        assert {texts[at] for at in rest}.isdisjoint(texts[at] for at in held)
+        assert len({texts[at] for at in held if complete[at]}) == 4
+    assert sorted(at for _, held in folds for at in held) == list(range(100))
+
+
+def test_a_questions_fold_does_not_depend_on_the_order_of_the_file() -> None:
+    texts = [f"question {at}" for at in range(40)]
+    complete = [at % 3 == 0 for at in range(40)]
+    there = {texts[at] for at in grouped_folds(texts, complete, 4, 1)[0][1]}
+    back = {texts[::-1][at] for at in grouped_folds(texts[::-1], complete[::-1], 4, 1)[0][1]}
+    assert there == back
+
+
+def test_too_few_questions_make_no_folds() -> None:
+    with pytest.raises(InputError, match="1 different questions cannot make 5 folds"):
+        grouped_folds(["same"] * 10, [True] * 10, 5, 0)
+
+
+# ------------------------------------------------------------------------------------------------------ the run
+
+
+def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
+    run = small_run()
+    assert GateRun.load(run.save(tmp_path / "run.json")) == run
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"version": 99}, NotReadyError),
+        ({"task": "retrieval"}, InputError),
+        ({"p": [0.5]}, DataError),
+        ({"p": [2.0] * 200}, DataError),
+        ({"surprise": 1}, DataError),
+        ({"kinds": None}, DataError),
+    ],
+)
+def test_a_run_that_is_none_says_so(change: dict[str, object], error: type[Exception], tmp_path: Path) -> None:
+    document = {**json.loads(small_run().to_json()), **change}
+    (tmp_path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(error):
+        GateRun.load(tmp_path / "run.json")
+
+
+def test_the_summary_has_every_figure_as_a_number() -> None:
+    run = small_run()
+    found = summary(run)
+    for name in "n positive_rate auroc ap brier ece aurc accuracy precision recall f1 risk coverage".split():
+        assert isinstance(found[name], int | float), name
+    assert found["intervals"]["auroc"]["low"] < found["auroc"] < found["intervals"]["auroc"]["high"]
+    assert found["baselines"]["coin"]["auroc"] == 0.5
+    assert found["precision"] == pytest.approx(1 - found["risk"])
+    answered = run.answered
+    assert found["coverage"] == pytest.approx(answered.mean())
+    assert found["risk"] == pytest.approx(1 - np.array(run.complete)[answered].mean())
+    assert set(found["by_hops"]) == {"2", "3"}
+    assert found["by_kind"]["bridge"]["n"] == 100
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_gate_that_never_answers_has_no_risk() -> None:
+    run = small_run()
+    quiet = GateRun(**{**{name: getattr(run, name) for name in run.__dataclass_fields__}, "actions": ("abstain",) * len(run)})
+    assert (summary(quiet)["risk"], summary(quiet)["coverage"]) == (None, 0.0)
+    assert any("--" in row for table in tables(quiet) for row in map(" ".join, table.texts))
+
+
+def test_the_tables_name_the_gate_and_the_baselines() -> None:
+    first, decisions, *_, hops = tables(small_run())
+    assert [row[0] for row in first.rows] == ["gate (default)", "coin"]
+    assert decisions.note == "Answer from 0.8 on."
+    assert [row[0] for row in hops.rows] == ["2", "3"]
+
+
+# ------------------------------------------------------------------------------------------------------ the promise
+
+
+def test_the_promise_holds_over_random_halves() -> None:
+    n = 1500
+    p = RNG.random(n)
+    complete = RNG.random(n) < p
+    for one in promise_check(p, complete, [f"q{at}" for at in range(n)], splits=200):
+        # 200 splits: a share of 0.1 is measured to within about 0.06 (three standard errors)
+        assert one.broken <= 0.1 + 0.06, one
+        assert one.coverage > 0 or one.never > 0
+
+
+def test_a_promise_that_nobody_can_keep_answers_nothing() -> None:
+    (kept,) = promise_check(RNG.random(200), np.zeros(200, bool), [f"q{at}" for at in range(200)], alphas=[0.1], splits=20)
+    assert (kept.never, kept.coverage, kept.exceeded) == (1.0, 0.0, 0.0)
+
+
+# ------------------------------------------------------------------------------------------------------ gates
+
+
+@pytest.fixture(scope="module")
+def gate_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gates") / "small"
+    small_gate().save(folder)
+    return folder
+
+
+def test_a_saved_gate_is_judged_on_a_data_set(gate_folder: Path) -> None:
+    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=100, folds=2)
+    assert len(run) == 100
+    assert summary(run)["auroc"] > 0.7
+    assert {"top score", "NQC", "WIG", "MAGAF", "FRAMES"} <= set(run.baselines)
+    again = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=100, folds=2)
+    assert again.to_json(timings=False) == run.to_json(timings=False)
+
+
+def test_a_gate_is_not_judged_unawares_by_questions_it_has_seen(tmp_path: Path) -> None:
+    texts = [one.question.text for one, _ in zip(controlled(documents=200).examples(), range(5))]
+    remembering(small_gate(), texts).save(tmp_path / "gate")
+    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(tmp_path / "gate"), limit=8)
+    assert summary(run)["seen"] == 5
+    assert "fitted on 5 of these questions" in tables(run)[0].note
+
+
+def test_a_few_questions_are_judged_without_baselines(gate_folder: Path) -> None:
+    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=3)
+    assert (len(run), run.baselines) == (3, {})
+    json.dumps(summary(run), allow_nan=False)
+    assert tables(run)
+
+
+def test_a_fitted_gate_is_judged_on_questions_it_has_not_seen() -> None:
+    run = evaluate_gate(
+        controlled(documents=200), "bm25", 6, "fitted", limit=160, folds=2, baselines=False, choice=Choice("cost")
+    )
+    found = summary(run)
+    assert found["auroc"] > 0.7
+    assert "each fold" in found["policy"]
+
+
+def test_a_misspelt_policy_or_gate_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no policy is named 'rsik'"):
+        Choice("rsik")
+    with pytest.raises(NotReadyError, match="not a gate"):
+        evaluate_gate(controlled(documents=200), "bm25", 6, str(tmp_path / "nowhere"), limit=3)
+
+
+# ------------------------------------------------------------------------------------------------------ the shipped recipe
+
+
+@cache
+def collected() -> Collected:
+    return collect(controlled(documents=200), ["bm25", "tfidf"], [3, 6], sample=200)
+
+
+@cache
+def east() -> tuple[list[Case], Gate]:
+    """Lessons of one data set, and the gate that the recipe makes of them."""
+    drawn = draw(collected(), lists=1)[:100]
+    return drawn, train({"east": drawn})
+
+
+def test_what_is_drawn_follows_from_seed_and_words() -> None:
+    some = draw(collected(), lists=2)
+    assert len(some) == 400
+    assert len({case.question.text for case in some}) == 200
+    assert draw(collected(), lists=2) == some
+    assert draw(collected(), lists=2, seed=1) != some
+    fewer = collect(controlled(documents=200), ["bm25"], [3], sample=50).cases("bm25", 3)
+    assert {case.question.text for case in fewer} < {case.question.text for case in some}
+
+
+def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
+    drawn, gate = east()
+    gate.save(tmp_path / "first")
+    train({"east": drawn}).save(tmp_path / "second")
+    files = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*") if path.is_file())
+    assert files
+    for file in files:
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
+
+
+def test_leaving_one_out_judges_with_the_others_only() -> None:
+    lessons, gate = east()
+    west = draw(collected(), lists=1)[100:]
+    (found,) = leave_one_out({"east": lessons, "west": west}, {"west": west})
+    assert found.p_shifted.shape == (100,)
+    np.testing.assert_allclose(found.p, judge_cases(gate, west).p)  # its own labels play no part
+
+
+def test_questions_without_hits_are_judged(gate_folder: Path) -> None:
+    empty = Case(Question("q", "Who?"), Gold("q", frozenset({"d"})), Evidence(Question("q", "Who?"), ()))
+    judged = judge_cases(small_gate(), [empty])
+    assert 0 <= judged.p[0] <= 1

@@ -1,0 +1,142 @@
+"""Reasons, missing and next queries are true, short and the same every time."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+from tests.small_gate import fresh, shown, small_gate
+
+from suffice.assess.explain import Occlusion, missing, next_queries, reasons
+from suffice.assess.features import Feature
+from suffice.assess.incoming import take
+from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.words import Words
+from suffice.types import Action, Document, Estimate, Evidence, Reason, Verdict
+
+QUESTION = "Which university did the director of Village Dreams attend in 1950?"
+FILM = Document("film", "Village Dreams is a film directed by Maria Lopez.", "Village Dreams")
+
+
+def looked(question: str, hits: list[Document]) -> tuple[Evidence, Asked, Reading]:
+    words, evidence = Words.load(), take(question, hits).evidence
+    asked = ask(question, words)
+    return evidence, asked, read(asked, [one.title for one in hits], [one.text for one in hits], None, words)
+
+
+def chances(reading: Reading, name: str) -> np.ndarray:
+    return np.array([0.9 if one == name else 0.01 for one in reading.absent_names])
+
+
+def test_what_no_hit_covers_is_missing() -> None:
+    evidence, _, reading = looked(QUESTION, [FILM])
+    found = missing(evidence, reading, chances(reading, "Maria Lopez"))
+    assert found == ("1950", "Maria Lopez")
+
+
+def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
+    evidence, _, reading = looked("Did Village Dreams win more prizes than Harbor Nights?", [FILM])
+    assert "Harbor Nights" in missing(evidence, reading, np.zeros(len(reading.absent_names)))
+
+
+def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
+    question = "What did The Daily Meridian write about Maria Lopez on October 7, 2023?"
+    bare = Document("a", "Maria Lopez spoke.", "A talk")
+    dated = Document("a", "Maria Lopez spoke.", "A talk", "Daily Meridian", None, date(2023, 10, 7))
+    told = [missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
+        looked(question, [bare]), looked(question, [dated])
+    )]  # fmt: skip
+    assert any("Daily Meridian" in one for one in told[0])
+    assert "October 7, 2023" in told[0]
+    assert told[1] == ()
+
+
+def test_without_hits_everything_named_is_missing() -> None:
+    evidence, asked, reading = looked(QUESTION, [])
+    found = missing(evidence, reading, np.zeros(len(reading.absent_names)))
+    assert "1950" in found
+    assert next_queries(asked, found)
+
+
+def test_queries_are_the_missing_thing_and_what_is_asked_about_it() -> None:
+    asked = ask(QUESTION, Words.load())
+    (query,) = next_queries(asked, ["Maria Lopez"])
+    assert query.startswith("Maria Lopez ")
+    assert "university" in query
+    assert len(query) < 80
+
+
+def test_queries_fall_back_on_names_and_then_on_words() -> None:
+    named = next_queries(ask(QUESTION, Words.load()), [])
+    assert any(query.startswith("Village Dreams") for query in named)
+    assert next_queries(ask("which side played to emptier stands", Words.load()), [])
+    assert next_queries(ask("", Words.load()), []) == ()
+
+
+TWO = (Feature("coverage", "cov_any", "Share of words."), Feature("scores", "s_mean", "Mean score."))
+
+
+def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
+    occlusion = Occlusion(TWO, [0.5, 0.7])
+    moved = occlusion.effects(np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32), lambda table: 4 * table[:, 0] + table[:, 1])
+    by_family = dict(zip(occlusion.families, moved.T, strict=True))
+    np.testing.assert_allclose(by_family["coverage"], [2.0, -2.0], atol=1e-6)
+    np.testing.assert_allclose(by_family["scores"], [0.0, -0.5], atol=1e-6)
+
+
+def test_only_what_moved_something_is_a_reason_strongest_first() -> None:
+    seen = {"s_mean": 0.5, "distinct_titles": 1.0}
+    told = reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, {"s_mean": 0.7})
+    assert [one.feature for one in told] == ["scores", "overlap"]
+    assert told[0].words == "the mean score is 50% of the first (usually 70%)"
+    assert reasons(["overlap"], np.array([0.001]), seen, {}) == ()
+
+
+def test_every_family_of_a_gate_can_speak() -> None:
+    occlusion = small_gate()._occlusion
+    for family in occlusion.families:
+        (told,) = reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
+        assert len(told.words) < 160
+    assert {one.family for one in small_gate().model.features} <= set(occlusion.families)
+
+
+def test_the_same_question_gets_the_same_words() -> None:
+    example = fresh()[3]
+    assert len({str(small_gate().check(example.question, shown(example))) for _ in range(3)}) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- printing
+
+VERDICT = Verdict(
+    Estimate(0.314, 0.2, 0.45),
+    Action.ABSTAIN,
+    ("<script>alert(1)</script>", "Ada\x1b[2J\u202eevil"),
+    ("Ada & Byron teacher",),
+    (Reason("coverage", -1.2, "the hits hold 30%"), Reason("scores", 0.4, "a < b")),
+)
+
+
+def test_a_verdict_in_a_terminal() -> None:
+    assert str(VERDICT).splitlines()[:3] == [
+        "ABSTAIN  p_complete 0.31 (0.20 to 0.45)",
+        "  - the hits hold 30%",
+        "  + a < b",
+    ]
+    assert "look for: Ada & Byron teacher" in str(VERDICT)
+    assert "\x1b" not in str(VERDICT)
+    assert "\u202e" not in str(VERDICT)
+
+
+def test_a_verdict_in_a_notebook_escapes_what_came_from_texts() -> None:
+    page = VERDICT._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "a &lt; b" in page
+    assert "Ada &amp; Byron" in page
+    assert "<b>ABSTAIN</b>" in page
+
+
+def test_a_bare_verdict_prints_in_one_line() -> None:
+    bare = Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER)
+    assert str(bare) == "ANSWER  p_complete 1.00 (1.00 to 1.00)"
+    assert "table" not in bare._repr_html_()

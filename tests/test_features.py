@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suffice.assess.features import FEATURES, Feature, describe, logit, table
+from suffice.assess.hops import QUESTION_COLUMNS
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
+
+FAMILIES = set("query scores attention metadata graph overlap coverage links agreement hops path absent".split())
+COLUMNS = {"hit": HIT_COLUMNS, "absent": ABSENT_COLUMNS, "whole": WHOLE_COLUMNS, "question": QUESTION_COLUMNS}
+
+
+@pytest.mark.parametrize("level", COLUMNS)
+def test_every_column_stands_in_the_table_in_its_order(level: str) -> None:
+    assert tuple(feature.name for feature in FEATURES if feature.level == level) == COLUMNS[level]
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: f"{feature.level}.{feature.name}")
+def test_every_feature_has_a_known_family_and_says_what_it_means(feature: Feature) -> None:
+    assert feature.family in FAMILIES
+    assert feature.meaning[0].isupper()
+    assert feature.meaning.endswith(".")
+
+
+def test_no_feature_stands_twice() -> None:
+    names = [(feature.level, feature.name) for feature in FEATURES]
+    assert len(set(names)) == len(names)
+
+
+def described(p_held: list[float], *, need: float = 2.0) -> dict[str, float]:
+    targets = ("hops", "held", "complete")
+    row = describe(
+        np.zeros((1, len(WHOLE_COLUMNS))),
+        np.array([p_held]).reshape(1, -1),
+        np.array([[0.5, 0.25, 0.0, 0.0]]),
+        np.array([[need, 1.0, 0.5]]),
+        np.zeros((1, len(QUESTION_COLUMNS))),
+    )[0]
+    return dict(zip([feature.name for feature in table(targets)], row.tolist(), strict=True))
+
+
+def test_the_parts_become_one_row_with_the_columns_of_the_table() -> None:
+    row = described([0.2, 0.9, 0.6])
+    assert row["held"] == pytest.approx(1.7)
+    assert row["short"] == pytest.approx(-0.3)
+    assert row["pair"] == pytest.approx(0.54)
+    assert row["triple"] == pytest.approx(0.108)
+    assert row["sure"] == 2
+    assert row["absent"] == pytest.approx(0.75)
+    assert row["p1"] > row["p2"] > row["p3"] > row["p4"] == row["p5"]
+
+
+def test_the_weakest_needed_hit_depends_on_how_many_are_needed_and_goes_over_smoothly() -> None:
+    two, between, three = (described([0.9, 0.6, 0.2], need=need)["weakest"] for need in (2.0, 2.5, 3.0))
+    assert two == pytest.approx(float(logit(np.array(0.6))), abs=1e-5)
+    assert three == pytest.approx(float(logit(np.array(0.2))), abs=1e-5)
+    assert between == pytest.approx((two + three) / 2, abs=1e-5)
+
+
+def test_without_hits_the_row_is_still_finite() -> None:
+    row = described([])
+    assert np.isfinite(list(row.values())).all()
+    assert row["held"] == 0
+
+
+def test_certain_probabilities_have_finite_odds() -> None:
+    assert np.isfinite(logit(np.array([0.0, 1.0]))).all()
+    assert logit(np.array(0.5)) == 0

@@ -1,0 +1,360 @@
+"""The gate from the outside: fit, check, keep, move to another place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.small_gate import collection, fresh, labelled, shown, small_gate
+
+import suffice
+from suffice.assess import gate as module
+from suffice.assess.adapting import Correction, folds_by_group, log_odds
+from suffice.assess.gate import Gate, Labelled
+from suffice.assess.incoming import take
+from suffice.assess.looking import similarities
+from suffice.assess.policy import Costs
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.types import Action, Hit, Verdict
+
+
+def complete(example: Labelled) -> bool:
+    return {hit.doc_id for hit in example.hits} >= set(example.needed)
+
+
+def pairs(examples: list[Labelled]) -> list[tuple[str, object]]:
+    return [(one.question, one.hits) for one in examples]
+
+
+def p_of(gate: Gate, examples: list[Labelled]) -> np.ndarray:
+    return gate.probabilities(pairs(examples), documents=collection()[0])
+
+
+def auroc(p: np.ndarray, truth: np.ndarray) -> float:
+    return float((p[truth][:, None] > p[~truth]).mean() + (p[truth][:, None] == p[~truth]).mean() / 2)
+
+
+def log_loss(p: np.ndarray, truth: np.ndarray) -> float:
+    return float(-np.log(np.where(truth, p, 1 - p)).mean())
+
+
+# ---------------------------------------------------------------------------------------------------------- checking
+
+
+def test_a_fitted_gate_tells_complete_from_incomplete() -> None:
+    truth = np.array([complete(one) for one in fresh()])
+    p = p_of(small_gate(), fresh())
+    assert auroc(p, truth) > 0.75
+    assert abs(p.mean() - truth.mean()) < 0.08
+
+
+def test_a_verdict_says_what_when_and_why() -> None:
+    example = fresh()[0]
+    verdict = small_gate().check(example.question, shown(example))
+    assert isinstance(verdict, Verdict)
+    assert 0 <= verdict.estimate.low <= verdict.p_complete <= verdict.estimate.high <= 1
+    assert verdict.action in set(Action)
+    assert 0 < len(verdict.reasons) <= 4
+
+
+def test_one_by_one_is_as_good_as_all_at_once() -> None:
+    some = fresh()[:12]
+    together = small_gate().check_batch(pairs(some), documents=collection()[0])
+    alone = [small_gate().check(one.question, one.hits, documents=one.documents) for one in some]
+    assert [one.action for one in together] == [one.action for one in alone]
+    assert [one.missing for one in together] == [one.missing for one in alone]
+    np.testing.assert_allclose([one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6)
+
+
+def test_without_explanation_the_rest_is_the_same() -> None:
+    example = fresh()[1]
+    told = small_gate().check(example.question, shown(example))
+    bare = small_gate().check(example.question, shown(example), explain=False)
+    assert bare == replace(told, reasons=(), missing=(), next_queries=())
+
+
+def test_nothing_to_check_gives_nothing() -> None:
+    assert small_gate().check_batch([]) == []
+
+
+def test_no_hits_are_hardly_enough() -> None:
+    verdict = small_gate().check(fresh()[0].question, [])
+    assert verdict.p_complete < 0.001
+    assert verdict.reasons[0].words.endswith("among 0 hits")
+    assert verdict.action is not Action.ANSWER
+    assert verdict.next_queries
+
+
+@pytest.mark.parametrize("question", ["", "?", "\x00", "Wer?", "名前は何ですか", "a " * 50_000])
+def test_odd_questions_get_a_verdict(question: str) -> None:
+    verdict = small_gate().check(question, ["", "some text", {"title": "Only a title"}])
+    assert 0 <= verdict.p_complete <= 1
+
+
+def test_a_huge_text_costs_no_more_than_its_beginning() -> None:
+    example = fresh()[0]
+    cut = small_gate().check(example.question, ["The Verge wrote. " * 1_000])
+    whole = small_gate().check(example.question, ["The Verge wrote. " * 100_000])
+    assert whole.p_complete == cut.p_complete
+
+
+def test_the_first_needed_document_more_raises_the_mean() -> None:
+    documents = collection()[0]
+    lacking = [one for one in fresh() if not complete(one)][:80]
+    before = p_of(small_gate(), lacking).mean()
+    found = [documents[sorted(set(one.needed) - {hit.doc_id for hit in one.hits})[0]] for one in lacking]
+    added = [
+        (one.question, [more, *(documents[hit.doc_id] for hit in one.hits)]) for one, more in zip(lacking, found, strict=True)
+    ]
+    bare = [(one.question, [documents[hit.doc_id] for hit in one.hits]) for one in lacking]
+    assert small_gate().probabilities(added).mean() >= small_gate().probabilities(bare).mean()
+    assert before < 0.5
+
+
+# ---------------------------------------------------------------------------------------------------------- fitting
+
+
+def test_fitting_is_repeatable() -> None:
+    few = labelled()[:150]
+    first, second = Gate.fit(few, seed=3), Gate.fit(few, seed=3)
+    assert np.array_equal(p_of(first, fresh()[:40]), p_of(second, fresh()[:40]))
+    assert first.policy == second.policy
+
+
+def test_a_promise_can_be_asked_for_and_refused() -> None:
+    few = labelled()[:150]
+    policy = Gate.fit(few, alpha=0.01).policy
+    assert policy.promise is not None
+    assert policy.answer_at is None  # thirty questions cannot bear that out
+    assert Gate.fit(few, policy="cost", costs=Costs(wrong=1, abstain=0.2)).policy.answer_at == pytest.approx(0.8)
+
+
+def test_expansions_are_chosen_where_they_were_seen_to_help() -> None:
+    told = [replace(one, hits_after=[*(Hit(name) for name in sorted(one.needed)), *one.hits]) for one in labelled()[:200]]
+    gate = Gate.fit(told, costs=Costs(wrong=1, expand=0.01, abstain=0.5))
+    actions = {one.action for one in gate.check_batch(pairs(fresh()[:60]), documents=collection()[0])}
+    assert Action.EXPAND in actions
+    spent = {one.action for one in gate.check_batch(pairs(fresh()[:60]), documents=collection()[0], rounds_left=0)}
+    assert Action.EXPAND not in spent
+
+
+@pytest.mark.parametrize(
+    ("examples", "told"),
+    [
+        ([], "0 labelled examples"),
+        ([("question", [], [])] * 80, "example 1 is of type tuple"),
+        ([Labelled("question", [], "doc-1")] * 80, "needed is 'doc-1'"),
+        ([Labelled(f"question {at}", [], {"a"}) for at in range(80)], "is incomplete"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(examples: list[Labelled], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        Gate.fit(examples)
+
+
+@pytest.mark.parametrize(("options", "told"), [({"policy": "luck"}, "policy is 'luck'"), ({"policy": "risk"}, "needs alpha")])
+def test_an_unknown_policy_is_refused_before_the_work(options: dict[str, str], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        Gate.fit([], **options)  # type: ignore[arg-type]
+
+
+def test_questions_with_the_same_words_stay_together() -> None:
+    groups = [f"question {at % 7}" for at in range(100)]
+    folds = folds_by_group(groups, 5, 1)
+    assert all(len({fold for fold, group in zip(folds, groups, strict=True) if group == one}) == 1 for one in set(groups))
+    assert np.array_equal(folds, folds_by_group(groups, 5, 1))
+
+
+# ---------------------------------------------------------------------------------------------------------- keeping
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    small_gate().save(tmp_path / "gate")
+    return tmp_path / "gate"
+
+
+def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
+    again = Gate.load(saved)
+    np.testing.assert_allclose(p_of(again, fresh()[:60]), p_of(small_gate(), fresh()[:60]), atol=1e-5)
+    assert (again.policy, again.profile, again.correction) == (
+        small_gate().policy,
+        small_gate().profile,
+        small_gate().correction,
+    )
+    before, after = (gate.check(fresh()[0].question, shown(fresh()[0])) for gate in (small_gate(), again))
+    assert (before.missing, before.next_queries, before.action) == (after.missing, after.next_queries, after.action)
+    again.save(saved)
+    assert Gate.load(saved).policy == again.policy
+
+
+def test_the_manifest_tells_what_made_the_gate(saved: Path) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert manifest["seed"] == 7
+    assert manifest["settings"]["schema"] == module.schema()
+    assert manifest["settings"]["metrics"]["auroc"] > 0.7
+    assert len(manifest["inputs"]["examples"]) == 64
+    assert not [name for name in manifest["files"] if name.endswith((".pkl", ".pickle", ".joblib"))]
+
+
+def test_a_damaged_gate_is_refused(saved: Path) -> None:
+    (saved / "policy.json").write_text((saved / "policy.json").read_text().replace("f1", "f2"))
+    with pytest.raises(DataError, match=r"policy\.json is missing or altered") as caught:
+        Gate.load(saved)
+    assert "suffice fit" in caught.value.hint
+
+
+def test_a_gate_with_other_features_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HIT_COLUMNS", ("something", "else"))
+    with pytest.raises(NotReadyError, match="other features") as caught:
+        Gate.load(saved)
+    assert "suffice fit" in caught.value.hint
+
+
+def test_a_newer_gate_is_refused(saved: Path) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    (saved / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
+    with pytest.raises(NotReadyError, match="a newer one"):
+        Gate.load(saved)
+
+
+def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotReadyError, match="is not a gate"):
+        Gate.load(tmp_path)
+    with pytest.raises(InputError, match="grade is 'best'"):
+        Gate.load(grade="best")
+
+
+# ---------------------------------------------------------------------------------------------------------- quality
+
+
+class Letters:
+    """An encoder that counts letters: enough to see that its vectors arrive."""
+
+    name, dimension = "letters", 26
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], dtype=np.float32)
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+
+
+def test_similarities_are_those_of_the_encoder() -> None:
+    evidence = take("abc", [("a", "abc", 1), ("b", "zzz", 1), ("c", "ab", 1)]).evidence
+    whole, (hits,) = similarities([evidence], Letters())
+    np.testing.assert_allclose(hits[:, 0], [1, 0, np.sqrt(2 / 3)], atol=1e-6)
+    np.testing.assert_allclose(hits[:, 2], [0, 1, 0.5])
+    np.testing.assert_allclose(whole[0, 3:], [1, np.sqrt(2 / 3), 0, 0], atol=1e-6)
+    none, (block,) = similarities([take("abc", []).evidence], Letters())
+    assert not none.any()
+    assert block.shape == (0, 3)
+
+
+def test_a_gate_of_the_quality_grade_wants_its_encoder(tmp_path: Path) -> None:
+    gate = Gate.fit(labelled()[:150], encoder=Letters())
+    assert gate.card["grade"] == "quality"
+    gate.save(tmp_path / "gate")
+    with pytest.raises(NotReadyError, match="looks through the encoder 'letters'"):
+        Gate.load(tmp_path / "gate")
+    again = Gate.load(tmp_path / "gate", encoder=Letters())
+    np.testing.assert_allclose(p_of(again, fresh()[:20]), p_of(gate, fresh()[:20]), atol=1e-5)
+    assert gate.check("Who taught Ada?", []).p_complete < 0.001
+    assert gate.check(fresh()[0].question, shown(fresh()[0])).reasons
+
+
+# ---------------------------------------------------------------------------------------------------------- moving
+
+
+def test_few_labels_move_the_gate_to_another_place() -> None:
+    """Three hits instead of six: far fewer sets are complete, and the gate has never seen such."""
+    short = labelled(3)
+    held, train = short[400:], short[:200]
+    truth = np.array([complete(one) for one in held])
+    before, after = p_of(small_gate(), held), p_of(small_gate().adapt(train), held)
+    assert log_loss(after, truth) < log_loss(before, truth) + 0.005
+    assert auroc(after, truth) > auroc(before, truth) - 0.005
+
+
+def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
+    adapted = small_gate().adapt(labelled(3)[:60])
+    adapted.save(tmp_path / "gate")
+    again = Gate.load(tmp_path / "gate")
+    np.testing.assert_allclose(p_of(again, fresh()[:30]), p_of(adapted, fresh()[:30]), atol=1e-5)
+    assert again.card["history"] == ["adapted to 60 questions"]
+    assert adapted.check(fresh()[0].question, shown(fresh()[0])).reasons
+
+
+def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
+    with pytest.raises(InputError, match="expected at least"):
+        small_gate().adapt(labelled()[:5])
+    with pytest.raises(InputError, match="is incomplete"):
+        small_gate().adapt([one for one in labelled() if not complete(one)][:30])
+
+
+def test_without_labels_the_share_of_complete_sets_is_found() -> None:
+    """Of the fresh questions keep few of the complete ones: the shift must follow."""
+    truth = np.array([complete(one) for one in fresh()])
+    rare = [one for one, whole, at in zip(fresh(), truth, range(len(truth)), strict=True) if not whole or at % 8 == 0]
+    share = np.mean([complete(one) for one in rare])
+    shifted = small_gate().shifted(pairs(rare), documents=collection()[0])
+    before, after = p_of(small_gate(), rare), p_of(shifted, rare)
+    assert abs(after.mean() - share) < abs(before.mean() - share) + 0.01
+    assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).mean() > 0.99
+    estimate = shifted.check(rare[0].question, rare[0].hits, documents=rare[0].documents).estimate
+    assert estimate.low <= estimate.p_complete <= estimate.high
+    assert shifted.policy.promise is None
+
+
+def test_a_correction_from_noise_changes_little() -> None:
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=200) * 2
+    truth = rng.random(200) < 1 / (1 + np.exp(-odds))
+    found, _ = Correction.learn(odds, rng.normal(size=(200, 3)), truth, [str(at) for at in range(200)], "abc", seed=0)
+    assert found.slope == pytest.approx(1, abs=0.25)
+    assert np.abs(found.weights).max() < 0.4
+
+
+def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:
+    rng = np.random.default_rng(1)
+    odds = rng.normal(size=25) * 2
+    truth = rng.random(25) < 1 / (1 + np.exp(-(odds - 2)))
+    found, _ = Correction.learn(odds, np.zeros((25, 1)), truth, [str(at) for at in range(25)], "a", seed=0)
+    assert -4 < found.offset < -0.5
+
+
+# ---------------------------------------------------------------------------------------------------------- drift
+
+
+def test_the_same_world_has_not_drifted() -> None:
+    drift = small_gate().drift(pairs(fresh()), documents=collection()[0])
+    assert not drift.recalibrate
+    assert "No need" in str(drift)
+
+
+def test_another_world_is_noticed() -> None:
+    bare = [("What is the capital of the country where the director of Film was born?", [f"Text {at}"]) for at in range(60)]
+    drift = small_gate().drift(bare)
+    assert drift.recalibrate
+    assert "Recalibrate" in str(drift)
+    assert drift.features[0].psi >= drift.features[-1].psi
+
+
+def test_drift_needs_questions() -> None:
+    with pytest.raises(InputError, match="3 recent questions"):
+        small_gate().drift([("question", [])] * 3)
+
+
+# ---------------------------------------------------------------------------------------------------------- doors
+
+
+def test_the_package_opens_the_gate() -> None:
+    assert suffice.Gate is Gate
+    assert suffice.Verdict is Verdict
+    assert suffice.Action is Action
+
+
+def test_odds_of_certainty_are_finite() -> None:
+    assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()

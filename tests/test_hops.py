@@ -1,0 +1,94 @@
+"""The question model guesses what a question asks for from its words alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.assess.hops import QUESTION_COLUMNS, QuestionModel, question_rows
+from suffice.assess.reading import Asked, ask
+from suffice.assess.words import Words
+from suffice.errors import DataError, InputError, NotReadyError
+
+PEOPLE = ("Ada", "Boris", "Clara", "Dmitri", "Elena", "Farid", "Greta", "Hiro", "Ines", "Jonas")
+ONE = "When was {0} born?"
+TWO = "Who is the mother of the director of {0}?"
+FOUR = "Which film has the director who died first, {0} or {1}?"
+
+
+@pytest.fixture(scope="module")
+def words() -> Words:
+    return Words.load()
+
+
+def village(words: Words) -> tuple[list[Asked], list[float]]:
+    asked, hops = [], []
+    for at, person in enumerate(PEOPLE):
+        for form, needed in ((ONE, 1.0), (TWO, 2.0), (FOUR, 4.0)):
+            asked.append(ask(form.format(person, PEOPLE[at - 1]), words))
+            hops.append(needed)
+    return asked, hops
+
+
+def test_the_structure_of_a_question_is_counted(words: Words) -> None:
+    row = dict(
+        zip(QUESTION_COLUMNS, np.expm1(question_rows([ask(TWO.format("Ada"), words)]))[0].round(3).tolist(), strict=True)
+    )
+    assert row["agents"] == 2  # mother, director
+    assert row["of"] == 2
+    assert row["names"] == 1
+    assert row["kin"] == 1
+    comparing = question_rows([ask(FOUR.format("Ada", "Boris"), words)])[0]
+    assert np.expm1(comparing[QUESTION_COLUMNS.index("branches")]).round() == 4  # two films, a director each
+
+
+def test_an_empty_question_and_no_question_are_ordinary(words: Words) -> None:
+    assert question_rows([]).shape == (0, len(QUESTION_COLUMNS))
+    assert np.isfinite(question_rows([ask("", words), ask("?!", words)])).all()
+
+
+def test_hops_are_guessed_for_names_never_seen(words: Words) -> None:
+    asked, hops = village(words)
+    model = QuestionModel(words).fit(asked, {"hops": hops, "comparison": [float(one == 4) for one in hops]})
+    new = [ask(form.format("Zelda", "Yusuf"), words) for form in (ONE, TWO, FOUR)]
+    guesses = model.predict(new)
+    assert guesses.shape == (3, 2)
+    assert guesses[0, 0] < guesses[1, 0] < guesses[2, 0]
+    assert guesses[2, 1] > 0.5 > guesses[:2, 1].max()
+    assert np.allclose(model.predict(new[:1])[0], guesses[0], atol=1e-5)
+    assert model.predict([]).shape == (0, 2)
+    assert np.isfinite(model.predict([ask("", words), ask("日本 ?" * 300, words)])).all()
+
+
+def test_a_saved_question_model_says_the_same_and_has_the_same_bytes(words: Words, tmp_path: Path) -> None:
+    asked, hops = village(words)
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        model = QuestionModel(words).fit(asked, {"hops": hops})
+        model.save(folder)
+    assert np.array_equal(QuestionModel.load(folders[0], words).predict(asked), model.predict(asked))
+    for file in folders[0].iterdir():
+        assert file.read_bytes() == (folders[1] / file.name).read_bytes()
+
+
+def test_damage_and_bad_input_are_told(words: Words, tmp_path: Path) -> None:
+    asked, hops = village(words)
+    with pytest.raises(NotReadyError):
+        QuestionModel(words).predict(asked)
+    with pytest.raises(NotReadyError):
+        QuestionModel(words).save(tmp_path)
+    for targets in ({}, {"hops": hops[:-1]}, {"hops": [float("nan")] * len(asked)}):
+        with pytest.raises(InputError):
+            QuestionModel(words).fit(asked, targets)
+    with pytest.raises(DataError):
+        QuestionModel.load(tmp_path, words)
+    QuestionModel(words).fit(asked, {"hops": hops}).save(tmp_path)
+    np.save(tmp_path / "question.npy", np.zeros((3, 1), np.float32))
+    with pytest.raises(DataError, match="columns"):
+        QuestionModel.load(tmp_path, words)
+    (tmp_path / "question.json").write_text('{"targets": ["hops"]', encoding="utf-8")
+    with pytest.raises(DataError):
+        QuestionModel.load(tmp_path, words)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.assess.words import SHIPPED, Words
+from suffice.errors import DataError, NotReadyError
+
+
+@pytest.fixture(scope="module")
+def words() -> Words:
+    return Words.load()
+
+
+def test_a_common_word_is_less_rare_than_a_special_one_and_an_unknown_one_is_as_rare_as_can_be(words: Words) -> None:
+    assert 0 < words.rarity(b"the") < words.rarity(b"director") < words.rarity(b"brontosaurus") == 1.0
+
+
+def test_a_plural_is_as_rare_as_its_singular(words: Words) -> None:
+    assert words.rarity(b"novelists") == words.rarity(b"novelist")
+
+
+def test_related_words_lie_closer_than_unrelated_ones(words: Words) -> None:
+    king, queen, potato = words.vectors([[b"king"], [b"queen"], [b"potato"]])
+    assert king @ queen > king @ potato
+
+
+def test_a_bag_has_a_unit_vector_whatever_its_order_and_an_unknown_or_empty_one_has_none(words: Words) -> None:
+    ahead, back, unknown, empty = words.vectors([[b"old", b"city"], [b"city", b"old"], [b"qqqq"], []])
+    np.testing.assert_allclose(ahead, back, atol=1e-6)
+    assert np.linalg.norm(ahead) == pytest.approx(1.0, abs=1e-5)
+    assert not unknown.any()
+    assert not empty.any()
+    assert words.vectors([]).shape == (0, words.dimensions)
+    assert ahead.dtype == np.float32
+
+
+def test_the_shipped_table_is_small_and_loads_at_once() -> None:
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 3 * 2**20
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        Words.load()
+        times.append(time.process_time() - start)
+    assert min(times) < 0.05
+
+
+def test_a_damaged_or_absent_table_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(NotReadyError, match="table of words") as absent:
+        Words.load(tmp_path / "nowhere")
+    assert "training.words" in str(absent.value.hint)
+    broken = tmp_path / "broken"
+    shutil.copytree(SHIPPED, broken)
+    (broken / "rarity.npy").write_bytes(b"nonsense")
+    with pytest.raises(DataError, match=r"rarity\.npy"):
+        Words.load(broken)
+
+
+def test_the_shipped_table_is_what_its_maker_makes(tmp_path: Path) -> None:
+    training = pytest.importorskip("training.words", reason="the training folder is not beside the package")
+    training.make(tmp_path / "words")
+    for file in ("words.npy", "rarity.npy", "vectors.npy"):
+        assert (tmp_path / "words" / file).read_bytes() == (SHIPPED / file).read_bytes()
