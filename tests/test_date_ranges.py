@@ -10,7 +10,7 @@ SPAN = DateRange(date(2023, 9, 1), date(2023, 12, 31))
 
 
 def asked(question: str) -> list[str]:
-    return [str(one) for one in asked_dates(question, span=SPAN)]
+    return [str(one) for one in asked_dates(question, span=SPAN).named]
 
 
 def test_a_relation_counts_only_directly_before_the_date() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieve.filters import MAX_VALUES, SoftFilter, filter_for, parse_filter
+from suffice.retrieve.filters import MAX_VALUES, filter_for, parse_filter
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.soft import SoftFilter
 from suffice.types import Condition, Document, Filter, Hit
 
 NEWSROOM = (

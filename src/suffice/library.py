@@ -23,9 +23,10 @@ from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, w
 from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Retriever
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.filters import SoftFilter, parse_filter
+from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
 
 __all__ = ["Library"]

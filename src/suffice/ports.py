@@ -15,7 +15,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from suffice.errors import InputError, nearest
-from suffice.types import DocId, Document, Field, Filter, Hit
+from suffice.types import DocId, Document, Extraction, Field, Filter, Hit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "RETRIEVERS",
     "STORES",
     "Encoder",
+    "Extractor",
     "LanguageModel",
     "Registry",
     "Reranker",
@@ -70,6 +71,13 @@ class Reranker(Protocol):
 class LanguageModel(Protocol):
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         """One completion a prompt; with a JSON schema each is a JSON document that fits it."""
+        ...
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    def extract(self, questions: Sequence[str]) -> list[Extraction]:
+        """The metadata filter that each question asks for; an empty one where it asks for none. Never an error of a model."""
         ...
 
 

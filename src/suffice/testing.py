@@ -212,6 +212,11 @@ FILTERED: tuple[tuple[Filter, set[DocId]], ...] = (
     (_filter("published_at", "$gte", "9999-12-31"), set()),
     (_filter("source", "$in"), set()),
     (_filter("source", "$nin"), {"ada", "babbage", "byron", "river", "tokyo", "arabic"}),
+    (Filter((Condition("source", "$in", ("NHK",)),), lenient=True), {"tokyo", "river"}),
+    (Filter((Condition("entities", "$in", ("Ada Lovelace",)),), lenient=True), {"ada", "byron", "river"}),
+    (Filter((Condition("published_at", "$gte", ("9999-12-31",)),), lenient=True), {"river"}),
+    (Filter((Condition("published_at", "$in", ("2024-01-15",)),), lenient=True), {"tokyo", "arabic", "river"}),
+    (Filter((Condition("category", "$nin", ("technology", "world")),), lenient=True), {"byron", "river"}),
     (
         Filter((Condition("source", "$in", ("BBC", "The Verge")), Condition("published_at", "$gte", ("2023-11-01",)),
                 Condition("category", "$nin", ("world",)))),

@@ -21,9 +21,11 @@ __all__ = [
     "Document",
     "Estimate",
     "Evidence",
+    "Extraction",
     "Field",
     "Filter",
     "Hit",
+    "Operator",
     "Part",
     "Question",
     "QuestionId",
@@ -66,7 +68,7 @@ class Question:
 class Condition:
     """One line of a filter. Values of `published_at` are ISO dates; `$gte` and `$lte` hold one value and include it.
 
-    A document without the field fails `$in`, `$gte` and `$lte`, and passes `$nin`.
+    A document without the field fails `$in`, `$gte` and `$lte` unless the filter is lenient, and passes `$nin`.
     """
 
     field: Field
@@ -76,12 +78,25 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all hold. No conditions: everything passes."""
+    """Conditions that must all hold. No conditions: everything passes.
+
+    A lenient filter lets a document through wherever it lacks the field: nobody knows what it would have said.
+    """
 
     conditions: tuple[Condition, ...] = ()
+    lenient: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The filter that was read out of a question, by whom, and what had to be left out or mended on the way."""
+
+    filter: Filter
+    by: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

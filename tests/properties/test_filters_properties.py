@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from suffice.errors import InputError
 from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.filters import SoftFilter, filter_for, parse_filter
+from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.metadata import Agreement, Vocabulary
 from suffice.types import Document, Filter, Hit

@@ -68,8 +68,13 @@ class Corpus:
         """Which documents pass the filter: (documents,)."""
         passing = np.ones(len(self), dtype=bool)
         for condition in filter.conditions if filter else ():
-            passing &= self._passes(condition)
+            passes = self._passes(condition)
+            passing &= passes | ~self._carries(condition.field) if filter and filter.lenient else passes
         return passing
+
+    def _carries(self, field: Field) -> Mask:
+        """Which documents have a value of this field at all."""
+        return np.asarray(np.diff(self.column(field).incidence.indptr) > 0)
 
     def _passes(self, condition: Condition) -> Mask:
         if condition.operator in ("$gte", "$lte"):

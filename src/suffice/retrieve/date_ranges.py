@@ -2,7 +2,8 @@
 
 A relation counts only where it stands directly before the date. "After the report published on October 31, 2023" names a day,
 not a range; so does "the article from October 31, 2023". A bare year is a date only behind such a word ("in 2023"), since most
-numbers of four digits in a question are something else.
+numbers of four digits in a question are something else. With a clock, "yesterday", "since last month" and "in October" are
+read too, see `suffice.retrieve.relative_dates`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from suffice.retrieve.relative_dates import relative_dates
 from suffice.text import DateMention, date_mentions
 
-__all__ = ["DateRange", "asked_dates"]
+__all__ = ["AskedDates", "DateRange", "asked_dates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,14 @@ class DateRange:
         if self.first is None or self.last is None:
             return f"since {self.first}" if self.first else f"until {self.last}"
         return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDates:
+    """The days and ranges that a question names, in order, and those that it rules out ("other than October 7, 2023")."""
+
+    named: tuple[DateRange, ...] = ()
+    denied: tuple[DateRange, ...] = ()
 
 
 # How a word before a date turns it into a range: from which end of the date, and in which direction.
@@ -62,7 +72,12 @@ _RELATIONS = {
     "from": _WITHIN,
     "other than": _NOT,
     "except": _NOT,
+    "except for": _NOT,
+    "except in": _NOT,
+    "excluding": _NOT,
     "not on": _NOT,
+    "not in": _NOT,
+    "not from": _NOT,
 }
 _LONGEST_FIRST = "|".join(sorted(map(re.escape, _RELATIONS), key=len, reverse=True))
 _RELATION = re.compile(rf"\b({_LONGEST_FIRST})\s+(?:the\s+)?(?:early\s+|late\s+|mid-|the year\s+)?$", re.IGNORECASE)
@@ -76,13 +91,18 @@ _YEARLESS = re.compile(
 _REACH = 60  # no relation is longer; looking back further would make long texts quadratic
 
 
-def asked_dates(question: str, *, span: DateRange) -> list[DateRange]:
-    """The days and ranges a question names, in order. A bare year outside `span`, the dates of the corpus, is none of them."""
-    return list(dict.fromkeys(_asked(question, span)))
+def asked_dates(question: str, *, span: DateRange, today: date | None = None) -> AskedDates:
+    """What a question says about days. A bare year outside `span`, the dates of the corpus, is nothing; `today` is the clock."""
+    asked = dict.fromkeys(_asked(question, span, today))
+    named = tuple(one for one, denied in asked if not denied)
+    return AskedDates(named, tuple(one for one, denied in asked if denied and one not in named))
 
 
-def _asked(question: str, span: DateRange) -> Iterator[DateRange]:
+def _asked(question: str, span: DateRange, today: date | None) -> Iterator[tuple[DateRange, bool]]:
+    """Ranges, and whether they are ruled out."""
     mentions = date_mentions(question)
+    if today is not None:
+        mentions = sorted([*mentions, *relative_dates(question, today, taken=mentions)], key=lambda one: one.start)
     at = 0
     while at < len(mentions):
         one, following = mentions[at], mentions[at + 1] if at + 1 < len(mentions) else None
@@ -91,30 +111,32 @@ def _asked(question: str, span: DateRange) -> Iterator[DateRange]:
         if following and _OPENING.search(before) and _JOINT.fullmatch(question[one.end : following.start]):
             at += 1
             if not (_is_year(one) and _is_year(following)) or _overlap(one.first, following.last, span):
-                yield _ordered(one.first, following.last)
+                yield _ordered(one.first, following.last), False
         elif (start := _yearless_start(before, one)) is not None:
-            yield DateRange(start, one.last)
-        elif (found := _related(before, one, span)) is not None:
-            yield found
+            yield DateRange(start, one.last), False
+        else:
+            yield from _related(before, one, span)
 
 
-def _related(before: str, mention: DateMention, span: DateRange) -> DateRange | None:
+def _related(before: str, mention: DateMention, span: DateRange) -> Iterator[tuple[DateRange, bool]]:
     word = _RELATION.search(before)
     relation = _RELATIONS[" ".join(word.group(1).casefold().split())] if word else None
-    if relation == _NOT or (_is_year(mention) and (relation is None or not _overlap(mention.first, mention.last, span))):
-        return None
+    if _is_year(mention) and (relation is None or not _overlap(mention.first, mention.last, span)):
+        return
     one_day = timedelta(days=1)
     match relation:
         case "after":
-            return DateRange(mention.last + one_day, None) if mention.last < date.max else None
+            if mention.last < date.max:
+                yield DateRange(mention.last + one_day, None), False
         case "since":
-            return DateRange(mention.first, None)
+            yield DateRange(mention.first, None), False
         case "before":
-            return DateRange(None, mention.first - one_day) if mention.first > date.min else None
+            if mention.first > date.min:
+                yield DateRange(None, mention.first - one_day), False
         case "until":
-            return DateRange(None, mention.last)
+            yield DateRange(None, mention.last), False
         case _:
-            return DateRange(mention.first, mention.last)
+            yield DateRange(mention.first, mention.last), relation == _NOT
 
 
 def _yearless_start(before: str, end: DateMention) -> date | None:

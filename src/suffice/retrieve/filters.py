@@ -1,4 +1,4 @@
-"""Filters on metadata in the grammar of Multi-Meta-RAG, read strictly and applied softly.
+"""Filters on metadata in the grammar of Multi-Meta-RAG, read strictly.
 
     {"source": {"$in": ["The Verge", "Engadget"]}, "published_at": {"$gte": "2023-10-01", "$lt": "November 2023"}}
 
@@ -6,25 +6,23 @@ Fields: source, category, entities, published_at. Operators: $in, $nin, $eq, $ne
 value means $eq; `$and` at the top joins several such filters. Dates are ISO days or words ("October 31, 2023"); a month or a
 year stands for all its days. Whatever does not fit is an InputError that says what would.
 
-A filter made from a question is a guess, so `SoftFilter` never lets it empty the result or hide what the question names.
+A null in a list of values means "or no such field", as in MongoDB, and makes the whole filter lenient. A filter made from a
+question is a guess: it is lenient, and `suffice.retrieve.soft` never lets it empty the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from suffice.errors import InputError, nearest
-from suffice.ports import Retriever, Store
 from suffice.retrieve.date_ranges import DateRange
-from suffice.retrieve.metadata import Mentions, Vocabulary, matched
-from suffice.retrieve.ranking import checked
+from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions
-from suffice.types import FIELDS, Condition, DocId, Document, Field, Filter, Hit
+from suffice.types import FIELDS, Condition, Field, Filter, Operator
 
-__all__ = ["MAX_VALUES", "SoftFilter", "filter_for", "parse_filter"]
+__all__ = ["MAX_VALUES", "filter_for", "parse_filter"]
 
 MAX_VALUES = 10_000
 _LISTS = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}
@@ -41,9 +39,10 @@ def parse_filter(filter: Mapping[str, Any], vocabulary: Vocabulary, *, skip_unkn
     A name that the corpus does not know is an error, or with `skip_unknown` left out; a list of unknown names alone then is no
     condition. "Fox News" stands for all sources that begin so.
     """
-    conditions = dict.fromkeys(_conditions(filter, _Reader(vocabulary, skip_unknown)))
+    reader = _Reader(vocabulary, skip_unknown)
+    conditions = dict.fromkeys(_conditions(filter, reader))
     _check_range(conditions)
-    return Filter(tuple(conditions))
+    return Filter(tuple(conditions), lenient=reader.lenient)
 
 
 def _conditions(filter: Any, reader: _Reader, *, top: bool = True) -> Iterator[Condition]:
@@ -68,6 +67,7 @@ class _Reader:
 
     def __init__(self, vocabulary: Vocabulary, skip_unknown: bool) -> None:
         self.vocabulary, self.skip_unknown = vocabulary, skip_unknown
+        self.lenient = False
 
     def field(self, field: Field, wanted: Any) -> Iterator[Condition]:
         operators = wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
@@ -96,7 +96,9 @@ class _Reader:
             raise InputError(f"{field} {operator} has an empty list", hint="name at least one value, or leave the field out")
         if len(operand) > MAX_VALUES:
             raise InputError(f"{field} {operator} has {len(operand):,} values; at most {MAX_VALUES:,} are allowed")
-        return list(operand)
+        known = [value for value in operand if value is not None]
+        self.lenient |= operator == "$in" and 0 < len(known) < len(operand)
+        return known or list(operand)
 
     def _names(self, field: Field, operator: str, values: list[Any]) -> Iterator[Condition]:
         found: dict[str, None] = {}
@@ -124,7 +126,7 @@ class _Reader:
             if span.first == span.last:
                 days.setdefault(str(span.first))
             else:
-                days.update((day, None) for day in self.vocabulary.values["published_at"] if date.fromisoformat(day) in span)
+                days.update((day.isoformat(), None) for day in self.vocabulary.days_in(span))
         if days or include:
             yield Condition("published_at", "$in" if include else "$nin", tuple(days) or (str(spans[0].first),))
 
@@ -179,28 +181,33 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- from a question
 
 
-def filter_for(mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at")) -> Filter:
+def filter_for(
+    mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at"), lenient: bool = True
+) -> Filter:
     """The filter of Multi-Meta-RAG for what a question names: its sources and dates; other fields on request.
 
-    Days alone become a list; with a range among the dates, everything from the earliest to the latest passes.
+    Days alone become a list; with a range among the dates, everything from the earliest to the latest passes. It is lenient: a
+    question that names its sources says nothing of documents whose source nobody wrote down.
     """
-    conditions = []
-    lists: tuple[tuple[Field, tuple[str, ...]], ...] = (
-        ("source", mentions.sources),
-        ("category", mentions.categories),
-        ("entities", mentions.entities),
+    lists: tuple[tuple[Field, Operator, tuple[str, ...]], ...] = (
+        ("source", "$in", mentions.sources),
+        ("category", "$in", mentions.categories),
+        ("entities", "$in", mentions.entities),
+        ("source", "$nin", mentions.excluded),
+        ("category", "$nin", mentions.excluded_categories),
     )
-    for field, values in lists:
-        if field in fields and values:
-            conditions.append(Condition(field, "$in", values))
-    if "source" in fields and mentions.excluded:
-        conditions.append(Condition("source", "$nin", mentions.excluded))
+    conditions = [Condition(field, operator, values) for field, operator, values in lists if field in fields and values]
     if "published_at" in fields:
         conditions += _date_conditions(mentions)
-    return Filter(tuple(conditions))
+    return Filter(tuple(conditions), lenient=lenient)
 
 
 def _date_conditions(mentions: Mentions) -> list[Condition]:
+    denied = [one.first.isoformat() for one in mentions.excluded_dates if one.first and one.first == one.last]
+    return [*_named_dates(mentions), *([Condition("published_at", "$nin", tuple(denied))] if denied else [])]
+
+
+def _named_dates(mentions: Mentions) -> list[Condition]:
     if not mentions.ranges:
         days = tuple(day.isoformat() for day in mentions.days)
         return [Condition("published_at", "$in", days)] if days else []
@@ -212,100 +219,3 @@ def _date_conditions(mentions: Mentions) -> list[Condition]:
     if None not in lasts:
         conditions.append(_bound("$lte", DateRange(None, max(one for one in lasts if one))))
     return conditions
-
-
-# ------------------------------------------------------------------------------------------------- soft search
-
-
-class SoftFilter:
-    """A retriever that prefers what passes the question's filter, and never lets the filter hide what it should not.
-
-    Hits that pass come first. If they are fewer than k, the best of the others fill up, marked `relaxed`. If something the
-    question names (a source, category, entity, title or date) is carried by none of the passing hits but by one of the k best
-    unfiltered ones, that one takes the place of the last hit that is not itself the only cover of something named. Each hit
-    says in `matched` what it carries. A relaxed hit's score never stands above the hit before it; its parts keep their scores.
-
-    With `strict`, the filter alone decides. Without `filters`, they are made from what each question names. Without a
-    `vocabulary`, it is the store's, read again when the store has changed.
-    """
-
-    def __init__(
-        self,
-        retriever: Retriever,
-        store: Store,
-        vocabulary: Vocabulary | None = None,
-        *,
-        strict: bool = False,
-        make_filter: Callable[[Mentions], Filter] = filter_for,
-    ) -> None:
-        self._retriever, self._store, self._given = retriever, store, vocabulary
-        self._strict, self._make_filter = strict, make_filter
-        self._read_at: tuple[int, Vocabulary] | None = None
-
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
-        k = checked(questions, k, filters)
-        named = self._vocabulary().mentions(questions)
-        chosen = [self._make_filter(one) for one in named] if filters is None else [one or Filter() for one in filters]
-        passing = self._retriever.search(questions, k=k, filters=chosen)
-        asked = [at for at, one in enumerate(chosen) if one and not self._strict]
-        free = dict(zip(asked, self._retriever.search([questions[at] for at in asked], k=k))) if asked else {}
-        documents = self._documents([*passing, *free.values()])
-        return [_soften(hits, free.get(at, ()), k, _Cover(named[at], documents)) for at, hits in enumerate(passing)]
-
-    def _vocabulary(self) -> Vocabulary:
-        if self._given is not None:
-            return self._given
-        generation = self._store.generation
-        if self._read_at is None or self._read_at[0] != generation:
-            self._read_at = (generation, Vocabulary.of_store(self._store))
-        return self._read_at[1]
-
-    def _documents(self, results: Sequence[tuple[Hit, ...]]) -> dict[DocId, Document]:
-        ids = list(dict.fromkeys(hit.doc_id for hits in results for hit in hits))
-        return {document.doc_id: document for document in self._store.get(ids) if document is not None}
-
-
-class _Cover:
-    """Which named things a hit carries."""
-
-    def __init__(self, mentions: Mentions, documents: Mapping[DocId, Document]) -> None:
-        self.mentions, self.documents = mentions, documents
-
-    def of(self, hit: Hit) -> tuple[str, ...]:
-        document = self.documents.get(hit.doc_id)
-        return matched(self.mentions, document) if document else ()
-
-
-def _soften(passing: Sequence[Hit], free: Sequence[Hit], k: int, cover: _Cover) -> tuple[Hit, ...]:
-    kept = [replace(hit, matched=cover.of(hit)) for hit in passing]
-    held = {hit.doc_id for hit in kept}
-    others = [replace(hit, matched=cover.of(hit), relaxed=True) for hit in free if hit.doc_id not in held]
-    let_in: list[Hit] = []
-    for other in others:
-        covered = {thing for hit in (*kept, *let_in) for thing in hit.matched}
-        if set(other.matched) - covered and (len(kept) + len(let_in) < k or _drop_last_spare(kept, let_in)):
-            let_in.append(other)
-    fill = [other for other in others if other not in let_in][: max(0, k - len(kept) - len(let_in))]
-    order = {other.doc_id: rank for rank, other in enumerate(others)}
-    return _falling([*kept, *sorted((*let_in, *fill), key=lambda hit: order[hit.doc_id])])
-
-
-def _drop_last_spare(kept: list[Hit], let_in: Sequence[Hit]) -> bool:
-    """Take out the last hit whose named things others carry too; False if there is none. The first hit always stays."""
-    for at in range(len(kept) - 1, 0, -1):
-        elsewhere = {thing for hit in (*kept[:at], *kept[at + 1 :], *let_in) for thing in hit.matched}
-        if set(kept[at].matched) <= elsewhere:
-            del kept[at]
-            return True
-    return False
-
-
-def _falling(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    falling: list[Hit] = []
-    for hit in hits:
-        last = falling[-1].score if falling else None
-        above = hit.relaxed and last is not None and hit.score is not None and hit.score > last
-        falling.append(replace(hit, score=last) if above else hit)
-    return tuple(falling)

@@ -17,6 +17,7 @@ A question typed all in lower or all in upper case is read as if every word had 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -27,7 +28,7 @@ from scipy import sparse
 
 from suffice.ports import Store
 from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.date_ranges import DateRange, asked_dates
+from suffice.retrieve.date_ranges import AskedDates, DateRange, asked_dates
 from suffice.retrieve.phrases import Match, Phrases, Words
 from suffice.retrieve.ranking import Scores
 from suffice.text import title_key
@@ -47,7 +48,12 @@ _UNDER = frozenset("category categories section topic under".split())
 _HEAD = re.compile(r"\s+[-–—|/]+\s+|:\s+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DOMAINS = frozenset("com org net".split())
-_NOT = re.compile(r"\b(?:not|except|excluding|without|other than|rather than|apart from)(?: (?:by|from|in|for))?(?: the)?$")
+# "not by", "not reported by", "other than", "neither": what stands behind them is ruled out, but not behind "not only by".
+_NOT = re.compile(
+    r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|without|other than|rather than|"
+    r"apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
+)
+_AND = frozenset(("and", "or", "nor", "the"))  # what may stand between two names of one list
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,12 @@ class Mentions:
     ranges: tuple[DateRange, ...] = ()  # more than one day
     in_full: tuple[str, ...] = ()  # the sources among `sources` whose whole name stands in the question
     excluded: tuple[str, ...] = ()  # sources behind a "not", "except", "other than"
+    excluded_categories: tuple[str, ...] = ()
+    excluded_dates: tuple[DateRange, ...] = ()
 
     def __bool__(self) -> bool:
-        return any((self.sources, self.categories, self.entities, self.titles, self.days, self.ranges, self.excluded))
+        named = (self.sources, self.categories, self.entities, self.titles, self.days, self.ranges)
+        return any((*named, self.excluded, self.excluded_categories, self.excluded_dates))
 
 
 def matched(mentions: Mentions, document: Document) -> tuple[str, ...]:
@@ -111,8 +120,8 @@ class Vocabulary:
         self._meanings = [tuple(one) for one in meanings.values()]
         self._phrases = Phrases(self._number)
         self._categories = _by_key(self.values["category"])
-        days = sorted(self.values["published_at"])
-        self._span = DateRange(date.fromisoformat(days[0]), date.fromisoformat(days[-1])) if days else None
+        self.days = tuple(date.fromisoformat(day) for day in sorted(self.values["published_at"]))
+        self._span = DateRange(self.days[0], self.days[-1]) if self.days else None
 
     @classmethod
     def of(cls, corpus: Corpus) -> Vocabulary:
@@ -124,9 +133,9 @@ class Vocabulary:
         """From what a store knows of its values; titles are left to the links, which keep them already."""
         return cls({field: store.values(field) for field in FIELDS})
 
-    def mentions(self, questions: Sequence[str]) -> list[Mentions]:
-        """What each question names."""
-        return [self._read(question) for question in questions]
+    def mentions(self, questions: Sequence[str], *, today: date | None = None) -> list[Mentions]:
+        """What each question names. `today` is the clock for "yesterday" and "last month", which without one name nothing."""
+        return [self._read(question, today) for question in questions]
 
     def resolve(self, field: Field, name: str) -> tuple[str, ...]:
         """The values that a name stands for in a filter: itself, or those it is another spelling of; () if unknown."""
@@ -139,36 +148,49 @@ class Vocabulary:
         meanings = () if number is None else self._meanings[number]
         return tuple(meaning.value for meaning in meanings if meaning.kind == kind)
 
-    def _read(self, question: str) -> Mentions:
+    def days_in(self, span: DateRange) -> tuple[date, ...]:
+        """The days of a range on which the corpus has a document."""
+        start = bisect_left(self.days, span.first) if span.first else 0
+        end = bisect_right(self.days, span.last) if span.last else len(self.days)
+        return self.days[start:end]
+
+    def _read(self, question: str, today: date | None) -> Mentions:
         unmarked = question.islower() or question.isupper()
         (reading,) = self._phrases.read([question.title() if unmarked else question])
         words = reading.words
         found: dict[str, dict[str, None]] = {name: {} for name in ("source", "entity", "title", "in_full", "excluded")}
         taken: set[int] = set()
+        denied_until = -1  # where a list of names that are ruled out ends
         for match in reading.matches:
             for meaning in self._meanings[match.phrase]:
                 kind: str = meaning.kind
                 if kind == "source":
                     if not _is_source(words, match, needs_news=meaning.bare or (unmarked and match.end - match.start == 1)):
                         continue
-                    kind = "excluded" if _NOT.search(_before(words, match)) else "source"
+                    listed = denied_until >= 0 and _AND.issuperset(map(str.casefold, words.written[denied_until : match.start]))
+                    if listed or _NOT.search(_before(words, match)):
+                        kind, denied_until = "excluded", match.end
                     if kind == "source" and meaning.whole:
                         found["in_full"].setdefault(meaning.value)
                 found[kind].setdefault(meaning.value)
                 taken.update(range(match.start, match.end))
-        dates = asked_dates(question, span=self._span) if self._span else []
+        dates = asked_dates(question, span=self._span, today=today) if self._span else AskedDates()
+        categories = dict(self._named_categories(words, taken, unmarked=unmarked))
         return Mentions(
             sources=tuple(found["source"]),
-            categories=tuple(dict.fromkeys(self._named_categories(words, taken, unmarked=unmarked))),
+            categories=tuple(one for one, denied in categories.items() if not denied),
             entities=tuple(found["entity"]),
             titles=tuple(found["title"]),
-            days=tuple(one.first for one in dates if one.first is not None and one.first == one.last),
-            ranges=tuple(one for one in dates if one.first is None or one.first != one.last),
+            days=tuple(one.first for one in dates.named if one.first is not None and one.first == one.last),
+            ranges=tuple(one for one in dates.named if one.first is None or one.first != one.last),
             in_full=tuple(found["in_full"]),
             excluded=tuple(one for one in found["excluded"] if one not in found["source"]),
+            excluded_categories=tuple(one for one, denied in categories.items() if denied),
+            excluded_dates=dates.denied,
         )
 
-    def _named_categories(self, words: Words, taken: set[int], *, unmarked: bool) -> Iterator[str]:
+    def _named_categories(self, words: Words, taken: set[int], *, unmarked: bool) -> Iterator[tuple[str, bool]]:
+        """Categories, and whether they are ruled out."""
         folded = [word.casefold() for word in words.written]
         for length in sorted({key.count(" ") + 1 for key in self._categories}):
             for start in range(len(folded) - length + 1):
@@ -179,7 +201,8 @@ class Vocabulary:
                         folded[start - 1] in _UNDER or folded[max(0, start - 2) : start] == ["category", "of"]
                     )
                     if (beside or under) and (unmarked or not _inside_name(words, start, start + length)):
-                        yield from values
+                        denied = bool(_NOT.search(_before(words, Match(0, start, start + length))))
+                        yield from ((value, denied) for value in values)
 
 
 def _spellings(source: str) -> Iterator[tuple[str, _Meaning]]:
@@ -213,7 +236,7 @@ def _is_source(words: Words, match: Match, *, needs_news: bool) -> bool:
 
 
 def _before(words: Words, match: Match) -> str:
-    return " ".join(words.written[max(0, match.start - 4) : match.start]).casefold()
+    return " ".join(words.written[max(0, match.start - 6) : match.start]).casefold()
 
 
 def _inside_name(words: Words, start: int, end: int) -> bool:

@@ -12,13 +12,13 @@ from typing import Any
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Reranker, Retriever, Store
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import DenseProxy, VectorSearch
-from suffice.retrieve.filters import SoftFilter
 from suffice.retrieve.graph import DocumentGraph, GraphSignal
 from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
 from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
 from suffice.retrieve.metadata import Agreement, Vocabulary
 from suffice.retrieve.ranking import Signal
 from suffice.retrieve.rerank import Reranked
+from suffice.retrieve.soft import SoftFilter
 from suffice.text import STOP_WORDS
 
 __all__ = ["BM25_AND_DENSE", "DEFAULT_ENCODER", "DEFAULT_RERANKER", "INTERPOLATION", "METAGRAPH", "PROXY", "TITLE"]

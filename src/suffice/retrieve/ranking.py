@@ -18,7 +18,7 @@ from suffice.errors import InputError
 from suffice.retrieve.corpus import Corpus, Mask
 from suffice.types import DocId, Filter, Hit, Part
 
-__all__ = ["Ranked", "Scores", "Signal", "blocks", "checked", "found_by", "hits_of", "masks_of", "top_k"]
+__all__ = ["Ranked", "Scores", "Signal", "blocks", "checked", "falling", "found_by", "hits_of", "masks_of", "top_k"]
 
 Scores = npt.NDArray[np.float32]
 BLOCK_BYTES = 64 * 1024 * 1024  # a block of questions is scored at a time, so that memory does not grow with their number
@@ -131,6 +131,16 @@ def found_by(name: str, found: Sequence[Sequence[Hit]]) -> list[tuple[Hit, ...]]
         tuple(hit if hit.parts or hit.score is None else replace(hit, parts=(Part(name, hit.score),)) for hit in hits)
         for hits in found
     ]
+
+
+def falling(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits in this order, with no score above the one in front of it; their parts keep the scores that were given."""
+    lowered: list[Hit] = []
+    for hit in hits:
+        last = lowered[-1].score if lowered else None
+        above = last is not None and hit.score is not None and hit.score > last
+        lowered.append(replace(hit, score=last) if above else hit)
+    return tuple(lowered)
 
 
 def blocks(questions: Sequence[str], documents: int) -> Iterator[slice]:

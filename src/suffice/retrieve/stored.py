@@ -141,7 +141,9 @@ def checked_filters(filters: Sequence[Filter | None] | None) -> Sequence[Filter 
     """The filters, with values spelled as documents keep them; InputError for what no filter can say."""
     if filters is None:
         return None
-    return [Filter(tuple(_checked_condition(one) for one in filter.conditions)) if filter else None for filter in filters]
+    return [
+        replace(filter, conditions=tuple(map(_checked_condition, filter.conditions))) if filter else None for filter in filters
+    ]
 
 
 def _checked_condition(condition: Condition) -> Condition:

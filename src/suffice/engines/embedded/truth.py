@@ -174,7 +174,7 @@ class Truth:
         values: list[str] = []
         for condition in filter.conditions:
             test, more = _test(condition)
-            tests.append(test)
+            tests.append(f"({test} OR {condition.field} IS NULL)" if filter.lenient else test)
             values += more
         found = self._db.execute(f"SELECT slot FROM documents WHERE {' AND '.join(tests)}", values)
         return np.fromiter((slot for (slot,) in found), np.int64)

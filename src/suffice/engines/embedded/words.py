@@ -87,22 +87,31 @@ def matches(searcher: tantivy.Searcher, question: str, limit: int, filter: Filte
         )
         if filter:
             # A constant score of nothing: passing a filter must not raise a document.
-            passing = Query.const_score_query(Query.boolean_query([_clause(one) for one in filter.conditions]), 0.0)
+            clauses = [(Occur.Must, _clause(one, lenient=filter.lenient)) for one in filter.conditions]
+            passing = Query.const_score_query(Query.boolean_query(clauses), 0.0)
             query = Query.boolean_query([(Occur.Must, query), (Occur.Must, passing)])
         hits = searcher.search(query, limit, count=False).hits
         rows = searcher.fast_field_values("row", [address for _, address in hits])
     return [(round(score / OKAPI, 5), int(row or 0)) for (score, _), row in zip(hits, rows)]
 
 
-def _clause(condition: Condition) -> tuple[tantivy.Occur, tantivy.Query]:
-    if condition.operator in ("$gte", "$lte"):
+def _clause(condition: Condition, *, lenient: bool) -> tantivy.Query:
+    if condition.operator == "$nin":
+        return _all_but(Query.term_set_query(SCHEMA, condition.field, list(condition.values)))
+    if condition.operator == "$in":
+        passing = Query.term_set_query(SCHEMA, condition.field, list(condition.values))
+    else:
         day = date.fromisoformat(condition.values[0]).toordinal()
         low, high = (day, None) if condition.operator == "$gte" else (None, day)
-        return Occur.Must, Query.range_query(SCHEMA, "day", tantivy.FieldType.Integer, low, high)
-    listed = Query.term_set_query(SCHEMA, condition.field, list(condition.values))
-    if condition.operator == "$in":
-        return Occur.Must, listed
-    return Occur.Must, Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, listed)])
+        passing = Query.range_query(SCHEMA, "day", tantivy.FieldType.Integer, low, high)
+    if not lenient:
+        return passing
+    any_value = Query.regex_query(SCHEMA, condition.field, r"(.|\n)+")
+    return Query.boolean_query([(Occur.Should, passing), (Occur.Should, _all_but(any_value))])
+
+
+def _all_but(query: tantivy.Query) -> tantivy.Query:
+    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, query)])
 
 
 class WordWriter:

@@ -1,0 +1,262 @@
+"""From a question to its metadata filter through a language model, as Multi-Meta-RAG does it, but not on trust.
+
+The model answers with a filter in our grammar, held to a JSON schema where its server can. Whatever comes back is read with
+care: a wrong operator or field name is mended where it is plain what was meant, a value that the corpus does not know is
+dropped, and each of these is noted. An answer that cannot be read, or none in time, leaves the question to the fallback.
+The model only fills the filter: the question that is searched stays as it was asked, word for word.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from suffice.errors import InputError, ModelError
+from suffice.ports import Extractor, LanguageModel
+from suffice.retrieve.extract import FILTERED_FIELDS, VocabularyExtractor
+from suffice.retrieve.filters import parse_filter
+from suffice.retrieve.metadata import Vocabulary
+from suffice.types import FIELDS, Extraction, Field, Filter
+
+__all__ = ["ModelExtractor", "filter_schema", "read_answer"]
+
+LONGEST_ANSWER = 20_000
+LISTED_AT_MOST = 300  # sources in the prompt; a longer list costs more than it helps
+MOST_VALUES = 8  # in one list of the answer: a small model without an end would never close the bracket
+FAILURES_IN_A_ROW = 2  # then the model is left alone for the rest of the batch: each wait costs a whole time-out
+
+_FIELD_NAMES: dict[str, Field] = {
+    "sources": "source", "news_source": "source", "publisher": "source", "outlet": "source", "publication": "source",
+    "categories": "category", "topic": "category", "section": "category",
+    "entity": "entities", "people": "entities",
+    "date": "published_at", "dates": "published_at", "published": "published_at", "publication_date": "published_at",
+    "published_date": "published_at", "publish_date": "published_at", "publishedat": "published_at",
+}  # fmt: skip
+_OPERATORS = {
+    "in": "$in", "any": "$in", "or": "$in", "contains": "$in", "nin": "$nin", "notin": "$nin", "not": "$nin", "exclude": "$nin",
+    "eq": "$eq", "equals": "$eq", "=": "$eq", "==": "$eq", "is": "$eq", "ne": "$ne", "neq": "$ne", "!=": "$ne",
+    "gt": "$gt", ">": "$gt", "after": "$gt", "gte": "$gte", ">=": "$gte", "since": "$gte", "from": "$gte",
+    "lt": "$lt", "<": "$lt", "before": "$lt", "lte": "$lte", "<=": "$lte", "until": "$lte", "to": "$lte",
+}  # fmt: skip
+
+PROMPT = """\
+Read the question and answer with a JSON filter on the metadata of the articles that it asks for.
+Use only what the question names. Leave out what it does not name. Answer {{}} if it names nothing.
+Fields: {fields}. Operators: "$in", "$nin" (not these), and for published_at also "$gte" and "$lte". Dates: 2023-10-07.
+Sources: {sources}
+{today}
+Question: Who faces a trial for fraud, as reported by both {first} and {second}?
+Answer: {{"source": {{"$in": ["{first}", "{second}"]}}}}
+
+Question: After the {first} report on October 7, 2023, did the article of October 30, 2023 say the same?
+Answer: {{"source": {{"$in": ["{first}"]}}, "published_at": {{"$in": ["2023-10-07", "2023-10-30"]}}}}
+
+Question: What was written about it in November 2023, other than by {second}?
+Answer: {{"source": {{"$nin": ["{second}"]}}, "published_at": {{"$gte": "2023-11-01", "$lte": "2023-11-30"}}}}
+
+Question: {question}
+Answer:"""
+
+
+class ModelExtractor:
+    """Filters by a language model, checked against the closed vocabulary; a question's filter is asked for once.
+
+    `fallback` answers where the model does not: by default the extractor that needs none.
+    """
+
+    name = "model"
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        vocabulary: Vocabulary,
+        *,
+        fields: Sequence[Field] = FILTERED_FIELDS,
+        today: date | None = None,
+        fallback: Extractor | None = None,
+        remember: int = 10_000,
+    ) -> None:
+        self.model, self.vocabulary, self.fields, self.today = model, vocabulary, tuple(fields), today
+        self.fallback = fallback or VocabularyExtractor(vocabulary, fields=fields, today=today)
+        self.schema = filter_schema(vocabulary, self.fields)
+        self._known: dict[str, Extraction] = {}
+        self._remember = remember
+
+    def extract(self, questions: Sequence[str]) -> list[Extraction]:
+        """One extraction a question. No failure of the model gets out: the notes tell of it."""
+        failures = 0
+        found: dict[str, Extraction] = {}
+        for question in dict.fromkeys(questions):
+            if (known := self._known.get(question)) is not None:
+                found[question] = known
+                continue
+            if failures >= FAILURES_IN_A_ROW:
+                found[question] = self._fallen_back(question, "the model was not asked: it had failed before")
+                continue
+            try:
+                found[question] = self._ask(question)
+                failures = 0
+                self._keep(question, found[question])
+            except ModelError as error:
+                failures += 1
+                found[question] = self._fallen_back(question, f"the model did not answer: {error}")
+            except InputError as error:
+                found[question] = self._fallen_back(question, f"the model's answer could not be read: {error}")
+        return [found[question] for question in questions]
+
+    def _ask(self, question: str) -> Extraction:
+        (answer,) = self.model.complete([self.prompt(question)], schema=self.schema)
+        filter, notes = read_answer(answer, self.vocabulary, fields=self.fields)
+        return Extraction(filter, self.name, notes)
+
+    def _fallen_back(self, question: str, why: str) -> Extraction:
+        (one,) = self.fallback.extract([question])
+        return Extraction(one.filter, one.by, (why, *one.notes))
+
+    def _keep(self, question: str, extraction: Extraction) -> None:
+        if len(self._known) >= self._remember:
+            self._known.pop(next(iter(self._known)))
+        self._known[question] = extraction
+
+    def prompt(self, question: str) -> str:
+        """What the model is asked: the rules, the sources it may name, three examples, the question."""
+        sources = self.vocabulary.values["source"][:LISTED_AT_MOST]
+        first, second = [*sources[:2], "The Daily", "The Weekly"][:2]
+        return PROMPT.format(
+            fields=", ".join(self.fields),
+            sources=", ".join(sources) or "(none)",
+            today=f"Today is {self.today}.\n" if self.today else "",
+            first=first,
+            second=second,
+            question=" ".join(question.split()),
+        )
+
+
+def filter_schema(vocabulary: Vocabulary, fields: Sequence[Field] = FILTERED_FIELDS) -> dict[str, Any]:
+    """The JSON schema of an answer: known names where they can be listed, texts of bounded length elsewhere."""
+    day = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+    properties: dict[str, Any] = {}
+    for field in fields:
+        known = vocabulary.values[field]
+        value: dict[str, Any] = {"type": "string", "maxLength": 80}
+        if field == "published_at":
+            value = day
+        elif 0 < len(known) <= LISTED_AT_MOST:
+            value = {"type": "string", "enum": list(known)}
+        listed = {"type": "array", "items": value, "minItems": 1, "maxItems": MOST_VALUES}
+        bounds = {"$gte": day, "$lte": day} if field == "published_at" else {}
+        operators = {"$in": listed, "$nin": listed, **bounds}
+        properties[field] = {"type": "object", "properties": operators, "additionalProperties": False}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+# ------------------------------------------------------------------------------------------------- reading the answer
+
+
+def read_answer(
+    answer: str, vocabulary: Vocabulary, *, fields: Sequence[Field] = FILTERED_FIELDS
+) -> tuple[Filter, tuple[str, ...]]:
+    """The lenient filter in a model's answer and notes on what was mended or dropped; InputError if there is none in it."""
+    mapping = _mapping(answer)
+    notes: list[str] = []
+    conditions = []
+    for field, operators in _fields(mapping, fields, notes):
+        for operator, operand in operators:
+            conditions += _conditions(field, operator, operand, vocabulary, notes)
+    try:
+        whole = parse_filter({"$and": conditions}, vocabulary) if conditions else Filter()
+    except InputError as error:  # two ends of a range that exclude each other
+        notes.append(f"dropped the dates: {error}")
+        rest = [one for one in conditions if "published_at" not in one]
+        whole = parse_filter({"$and": rest}, vocabulary) if rest else Filter()
+    return Filter(whole.conditions, lenient=True), tuple(notes)
+
+
+def _mapping(answer: str) -> Mapping[str, Any]:
+    """The first object in an answer, as JSON or as Python writes it; a model likes to put words and fences around it."""
+    start, end = answer.find("{"), answer.rfind("}")
+    if start < 0 or end < start or len(answer) > LONGEST_ANSWER:
+        raise InputError(f"no JSON object in {answer[:80]!r}")
+    text = answer[start : end + 1]
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            raise InputError(f"no JSON object in {answer[:80]!r}") from None
+    if isinstance(found, Mapping) and isinstance(found.get("filter"), Mapping):
+        found = found["filter"]  # {"query": ..., "filter": ...}: the question is never rewritten
+    if not isinstance(found, Mapping):
+        raise InputError(f"no JSON object in {answer[:80]!r}")
+    return found
+
+
+def _fields(
+    mapping: Mapping[str, Any], fields: Sequence[Field], notes: list[str]
+) -> Iterator[tuple[Field, list[tuple[str, Any]]]]:
+    joined = mapping.get("$and")
+    parts = [mapping, *(one for one in joined if isinstance(one, Mapping))] if isinstance(joined, list) else [mapping]
+    for part in parts:
+        for name, wanted in part.items():
+            if name == "$and" or wanted in (None, [], {}, ""):
+                continue
+            plain = str(name).strip().casefold().replace(" ", "_")
+            field = next((one for one in FIELDS if one == plain), None) or _FIELD_NAMES.get(plain)
+            if field is None or field not in fields:
+                notes.append(f"dropped {str(name)[:60]!r}: no such field to filter by")
+                continue
+            if field != name:
+                notes.append(f"read {str(name)[:60]!r} as {field!r}")
+            yield field, _operators(field, wanted, notes)
+
+
+def _operators(field: Field, wanted: Any, notes: list[str]) -> list[tuple[str, Any]]:
+    if not isinstance(wanted, Mapping):
+        return [("$in", wanted)]
+    found = []
+    for name, operand in wanted.items():
+        plain = str(name).strip().casefold().lstrip("$").replace("_", "").replace(" ", "")
+        operator = _OPERATORS.get(plain)
+        if operator is None:
+            notes.append(f"dropped {field} {str(name)[:60]!r}: no such operator")
+            continue
+        if operator != name:
+            notes.append(f"read {str(name)[:60]!r} as {operator!r}")
+        found.append((operator, operand))
+    return found
+
+
+def _conditions(
+    field: Field, operator: str, operand: Any, vocabulary: Vocabulary, notes: list[str]
+) -> list[dict[str, Any]]:
+    """What is sound of one operator: each value is tried alone, so that a wrong one does not take the others with it."""
+    operator = {"$eq": "$in", "$ne": "$nin"}.get(operator, operator)
+    values = list(operand) if isinstance(operand, list | tuple) else [operand]
+    kept = []
+    for value in values[:100]:
+        try:
+            alone = parse_filter({field: {operator: [value] if operator in ("$in", "$nin") else value}}, vocabulary)
+        except InputError as error:
+            notes.append(f"dropped: {error}")
+            continue
+        if field == "published_at" and operator == "$in" and not _has_documents(alone, vocabulary):
+            notes.append(f"no document is of {str(value)[:60]}: left out")
+            continue
+        kept.append(value)
+    if not kept:
+        return []
+    return [{field: {operator: kept}}] if operator in ("$in", "$nin") else [{field: {operator: value}} for value in kept]
+
+
+def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
+    days = {day.isoformat() for day in vocabulary.days}
+    for one in filter.conditions:
+        if one.operator == "$in" and days.isdisjoint(one.values):
+            return False
+    since = max((one.values[0] for one in filter.conditions if one.operator == "$gte"), default="")
+    until = min((one.values[0] for one in filter.conditions if one.operator == "$lte"), default="9")
+    return any(since <= day <= until for day in days)
