@@ -45,6 +45,7 @@ class AskedDates:
 
 # How a word before a date turns it into a range: from which end of the date, and in which direction.
 _AFTER, _SINCE, _BEFORE, _UNTIL, _WITHIN, _NOT = "after", "since", "before", "until", "within", "not"
+_STATE = "state"  # "as of 2023" says when something holds, not when it was written
 _RELATIONS = {
     "after": _AFTER,
     "later than": _AFTER,
@@ -53,7 +54,7 @@ _RELATIONS = {
     "no earlier than": _SINCE,
     "not before": _SINCE,
     "starting": _SINCE,
-    "as of": _SINCE,
+    "as of": _STATE,
     "before": _BEFORE,
     "prior to": _BEFORE,
     "earlier than": _BEFORE,
@@ -135,6 +136,8 @@ def _related(before: str, mention: DateMention, span: DateRange) -> Iterator[tup
                 yield DateRange(None, mention.first - one_day), False
         case "until":
             yield DateRange(None, mention.last), False
+        case "state":
+            return
         case _:
             yield DateRange(mention.first, mention.last), relation == _NOT
 

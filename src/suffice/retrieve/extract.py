@@ -3,7 +3,8 @@
     VocabularyExtractor(Vocabulary.of_store(store)).extract(["What did Fortune say after October 31, 2023?"])
 
 Sources, days and ranges by default, other fields on request. A date on which the corpus has no document is most often the date
-of an event, not of an article ("its launch in June 2017"): it is left out, with a note.
+of an event, not of an article ("its launch in June 2017"): it is left out, with a note. So is a range that holds every document
+("before 2030"), since it says nothing.
 """
 
 from __future__ import annotations
@@ -48,21 +49,19 @@ class VocabularyExtractor:
 
     def of_mentions(self, mentions: Mentions) -> Extraction:
         """The same for a question that has been read already."""
-        ranges = tuple(map(self._widened, mentions.ranges))
+        spans = [*(DateRange(day, day) for day in mentions.days), *map(self._widened, mentions.ranges)]
+        held = {span: self.vocabulary.days_in(span) for span in spans}
+        everything = len(self.vocabulary.days)
+        kept = [span for span in spans if held[span] and (len(held[span]) < everything or span.first == span.last)]
+        denied = [day for one in mentions.excluded_dates for day in self.vocabulary.days_in(one)]
         known = replace(
             mentions,
-            days=tuple(day for day in mentions.days if self._known(DateRange(day, day))),
-            ranges=tuple(one for one in ranges if self._known(one)),
-            excluded_dates=tuple(
-                DateRange(day, day) for one in mentions.excluded_dates for day in self.vocabulary.days_in(one)
-            ),
+            days=tuple(span.first for span in kept if span.first and span.first == span.last),
+            ranges=tuple(span for span in kept if span.first is None or span.first != span.last),
+            excluded_dates=tuple(DateRange(day, day) for day in denied),
         )
-        strange = [*(day for day in mentions.days if day not in known.days), *(one for one in ranges if one not in known.ranges)]
-        notes = tuple(f"no document is of {one}: left out" for one in strange)
-        return Extraction(filter_for(known, fields=self.fields), self.name, notes)
-
-    def _known(self, span: DateRange) -> bool:
-        return bool(self.vocabulary.days_in(span))
+        notes = [f"{'no' if not held[span] else 'every'} document is of {span}: left out" for span in spans if span not in kept]
+        return Extraction(filter_for(known, fields=self.fields), self.name, tuple(notes))
 
     def _widened(self, span: DateRange) -> DateRange:
         if span.first is not None and span.last is not None:
