@@ -39,6 +39,18 @@ def test_drawing_in_blocks_gives_the_same_interval_as_drawing_at_once(monkeypatc
     assert interval_of_mean(values) == at_once
 
 
+def test_rows_of_one_question_are_drawn_together_so_copies_do_not_make_a_figure_surer():
+    values, p = coins(200, 0.4), np.random.default_rng(1).random(200)
+    once = interval(Predictions(values, p), "brier")
+    copied = Predictions(np.tile(values, 4), np.tile(p, 4))
+    together = interval(copied, "brier", groups=np.tile(np.arange(200), 4))
+    assert (together.low, together.high) == pytest.approx((once.low, once.high))
+    alone = interval(copied, "brier")
+    assert alone.high - alone.low < 0.6 * (once.high - once.low)
+    with pytest.raises(InputError, match="one for each of 800 rows"):
+        interval(copied, "brier", groups=[1, 2])
+
+
 def test_null_questions_do_not_take_part_and_no_questions_have_no_interval():
     judged = Judged([[1], [0], [0]], [1, 1, 0])
     assert interval(judged, "recall@1").value == 0.5

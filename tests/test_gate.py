@@ -13,9 +13,10 @@ from tests.small_gate import collection, fresh, labelled, shown, small_gate
 
 import suffice
 from suffice.assess import gate as module
-from suffice.assess.adapting import Correction, folds_by_group, log_odds
+from suffice.assess.adapting import Correction, log_odds
 from suffice.assess.gate import Gate, Labelled
 from suffice.assess.incoming import take
+from suffice.assess.lessons import folds_by_group
 from suffice.assess.looking import similarities
 from suffice.assess.policy import Costs
 from suffice.errors import DataError, InputError, NotReadyError

@@ -13,6 +13,7 @@ from suffice.evaluate.metrics import (
     METRICS,
     Judged,
     Predictions,
+    ece_by_chance,
     exact_match,
     judge,
     normalised_answer,
@@ -227,6 +228,18 @@ def test_fractions_fit_mae_but_not_auroc():
 def test_broken_predictions_are_input_errors(labels, probabilities):
     with pytest.raises(InputError):
         Predictions(labels, probabilities)
+
+
+def test_an_honest_forecast_has_an_ece_by_chance_that_shrinks_with_the_questions():
+    assert ece_by_chance([0.5]) == pytest.approx(0.5)  # one coin: always half off
+    assert ece_by_chance([0.25, 0.25], draws=20_000) == pytest.approx(0.25 * 9 / 16 + 0.25 * 6 / 16 + 0.75 / 16, abs=0.005)
+    few, many = (ece_by_chance(np.linspace(0, 1, n)) for n in (100, 10_000))
+    assert 0.05 < few < 0.15
+    assert many < 0.015
+    assert ece_by_chance([0.0, 1.0]) == 0
+    assert ece_by_chance([]) is None
+    with pytest.raises(InputError):
+        ece_by_chance([1.5])
 
 
 # ---------------------------------------------------------------------------------------------------- answers

@@ -11,8 +11,9 @@ import pytest
 
 from suffice.errors import InputError, MissingExtraError
 from suffice.evaluate.compare import Interval
+from suffice.evaluate.figures import Bars, Curves, Series, depth_curves, metric_bars
 from suffice.evaluate.papers import magaf
-from suffice.evaluate.plots import Bars, Curves, Series, depth_curves, draw, metric_bars
+from suffice.evaluate.plots import draw
 from suffice.evaluate.report import report_html, write_report
 from suffice.evaluate.runs import Run, System
 

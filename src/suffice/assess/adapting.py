@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.lessons import folds_by_group
 from suffice.assess.policy import Costs, Policy, by_cost, by_f1, by_risk
 from suffice.errors import DataError, InputError
 
-__all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule", "folds_by_group", "log_odds", "sigmoid"]
+__all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule", "log_odds", "sigmoid"]
 
 Floats = npt.NDArray[np.floating[Any]]
-Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
 TRANSFERABLE = (
     "p1",
@@ -129,6 +129,10 @@ class Rule:
         return cls(name if name in ("f1", "cost") else "f1", None, 0.1, policy.costs)
 
     @property
+    def promises(self) -> bool:
+        return self.alpha is not None
+
+    @property
     def none(self) -> Policy:
         return Policy(None, None, self.costs)
 
@@ -136,13 +140,6 @@ class Rule:
         if self.alpha is not None:
             return by_risk(p, complete, alpha=self.alpha, delta=self.delta, costs=self.costs)
         return by_cost(p, complete, costs=self.costs) if self.name == "cost" else by_f1(p, complete, costs=self.costs)
-
-
-def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:
-    """A fold for each item; items of one group share it. The same for the same groups and seed."""
-    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    order = np.random.default_rng(seed).permutation(int(group.max()) + 1 if len(group) else 0)
-    return np.asarray(order[group] % folds)
 
 
 def _pulled(rows: Floats, target: Floats, force: float) -> Floats:

@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["Isotonic", "Platt", "VennAbers", "estimated_share", "move_prior", "shift_prior"]
+__all__ = ["Isotonic", "Platt", "VennAbers", "estimated_share", "interval_of", "move_prior", "shift_prior"]
 
 Floats = npt.NDArray[np.float64]
 STRENGTH = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
@@ -105,8 +105,12 @@ class Platt(_Kept):
             return cls(0.0, float(np.log(soft.mean() / (1 - soft.mean()))))
         return cls(slope, offset - slope * middle)
 
+    def odds(self, scores: npt.ArrayLike) -> Floats:
+        """The log-odds."""
+        return np.asarray(self.slope * _scores(scores) + self.offset)
+
     def apply(self, scores: npt.ArrayLike) -> Floats:
-        return np.asarray(expit(self.slope * _scores(scores) + self.offset))
+        return np.asarray(expit(self.odds(scores)))
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,11 @@ class VennAbers(_Kept):
         """One probability between the two: the one that loses least, in log loss, whichever of them is right."""
         low, high = self.apply(scores)
         return np.asarray(high / (1 - low + high))
+
+
+def interval_of(odds: npt.ArrayLike, complete: npt.ArrayLike) -> VennAbers:
+    """Venn-Abers over log-odds to two places: finer steps say no more, and the tables of thousands of labels stay small."""
+    return VennAbers.fit(_scores(odds).round(2), complete)
 
 
 class _Staircase:

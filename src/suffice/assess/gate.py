@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess import explain
-from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, folds_by_group, log_odds, sigmoid
-from suffice.assess.calibration import Platt, VennAbers, estimated_share
+from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
+from suffice.assess.calibration import Platt, VennAbers, estimated_share, interval_of
 from suffice.assess.drift import Drift, Profile
 from suffice.assess.features import FEATURES
 from suffice.assess.incoming import Documents, take
-from suffice.assess.lessons import Labelled, fingerprint, is_complete, lessons, listed
+from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import Looked, look
 from suffice.assess.model import GateModel
 from suffice.assess.policy import Costs, Policy, decide
@@ -39,7 +39,6 @@ from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
 from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
 from suffice.ports import Encoder
-from suffice.text import tokens
 from suffice.types import Action, Estimate, Verdict
 
 __all__ = ["KIND", "VERSION", "Gate", "Labelled", "schema"]
@@ -56,7 +55,7 @@ NOTHING = -12.0  # the log-odds that no hits at all are enough
 # Where the features have moved too, the likeliest share runs to 0 or 1: six transfers between data sets were worse off for
 # following it all the way than for staying. The limit was picked on those same six.
 MOST_SHIFT = 1.0
-PARTS = 5  # one of so many parts is kept for calibration
+PARTS = 5  # one of so many parts is kept for a promise
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Gate:
 
     def _odds(self, table: Floats) -> Floats:
         """Calibrated log-odds: (questions, features) to (questions,)."""
-        base = self.calibration.slope * self.model.odds(table) + self.calibration.offset
+        base: Floats = self.calibration.odds(self.model.odds(table))
         if self.correction is not NO_CORRECTION:
             base = self.correction(base, self._standard(table, self.correction.names))
         # No hits hold no evidence, whatever the model makes of a set that it has never seen.
@@ -176,91 +175,80 @@ class Gate:
         words: Words | None = None,
         encoder: Encoder | None = None,
     ) -> Gate:
-        """A gate for these questions and hits: model on four parts of five, calibration and policy on the fifth.
+        """A gate for these questions and hits.
 
-        Questions with the same words go to the same part. `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". `k` is
-        how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality grade.
+        The model learns from all of them. Calibration, interval, policy and the value of an expansion are learned from what
+        models fitted on other questions say of each question, so nothing is judged by a model that has seen it, and nothing is
+        wasted. Questions with the same words count as one in this.
+
+        `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs one fixed gate and questions that no
+        part of it has seen: only then is a fifth of the questions set aside, and the threshold chosen on that.
+
+        `k` is how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality
+        grade.
         """
         rule = Rule("risk" if alpha is not None else policy, alpha, delta, costs)
-        held = listed(examples, fewest=FEWEST_TO_FIT)
         words = words or Words.load()
-        taken = [take(one.question, one.hits, documents=one.documents, k=k) for one in held]
-        seen = look(taken, words, encoder)
-        drawn = lessons(held, taken, seen.readings)
-        complete = np.array([one.complete for one in drawn])
-        groups = [_plain(one.question) for one in held]
-        aside = folds_by_group(groups, PARTS, seed) == 0
-        _expect_both(complete[~aside], "the part to fit on")
-        _expect_both(complete[aside], "the part to calibrate on")
-        rest = seen.where(~aside)
+        every = teach(examples, words, encoder, k=k, fewest=FEWEST_TO_FIT)
+        aside = every.one_part_of(PARTS, seed) if rule.promises else np.zeros(len(every.examples), bool)
+        taught = every.where(~aside)
+        taught.expect_both("the part to fit on")
+        seen = taught.seen
         model = GateModel(words, seed=seed).fit(
-            rest.asked,
-            rest.readings,
-            _where(~aside, drawn),
-            more=rest.more,
-            hit_more=rest.hit_more,
-            groups=_where(~aside, groups),
+            seen.asked, seen.readings, taught.lessons, more=seen.more, hit_more=seen.hit_more, groups=taught.groups
         )
-        table = seen.where(aside).described_by(model)
-        card = {
+        card: dict[str, Any] = {
             "grade": "fast" if encoder is None else "quality",
             "encoder": None if encoder is None else encoder.name,
-            "k": k or max(1, *(len(one.evidence.hits) for one in taken)),
+            "k": k or max(1, *(len(one.evidence.hits) for one in every.seen.taken)),
             "seed": seed,
-            "data": fingerprint(held, taken),
-            "questions": {"fit": int((~aside).sum()), "calibrate": int(aside.sum())},
+            "data": fingerprint(every.examples, every.seen.taken),
+            "questions": {"fit": int((~aside).sum()), "promise": int(aside.sum())},
         }
-        odds = model.odds(table)
-        calibration = Platt.fit(odds, complete[aside])
-        interval = VennAbers.fit(calibration.slope * odds + calibration.offset, complete[aside])
-        names = tuple(one.name for one in model.features)
-        draft = cls(words, model, calibration, interval, rule.none, Profile.of(names, table, 0.0, {}), card, encoder=encoder)
-        return draft._finished(table, _where(aside, held), complete[aside], rule, seed)
+        table, complete = model.table_at_fit, taught.complete
+        calibration = Platt.fit(model.odds_at_fit, complete)
+        odds = calibration.odds(model.odds_at_fit)
+        profile = Profile.of([one.name for one in model.features], table, float(complete.mean()), {})
+        draft = cls(words, model, calibration, interval_of(odds, complete), rule.none, profile, card, encoder=encoder)
+        gate = replace(draft, after=draft._learn_after(taught, table, odds, seed))
+        chosen = rule.choose(sigmoid(odds), complete) if not rule.promises else rule.choose(*gate._judged(every.where(aside)))
+        card["metrics"] = _figures(sigmoid(odds), complete)
+        return gate._settled(chosen, table, odds, complete.mean())
 
-    def _finished(self, table: Floats, held: list[Labelled], complete: Bools, rule: Rule, seed: int) -> Gate:
-        """With policy, value of expansion, profile and figures from the calibration part."""
-        odds = self._odds(table)
-        gate = replace(self, after=self._learn_after(table, held, odds, seed))
-        gate = gate._settled(rule.choose(sigmoid(odds), complete), float(complete.mean()), table)
-        return replace(gate, card={**self.card, "metrics": _figures(sigmoid(odds), complete)})
+    def _judged(self, taught: Taught) -> tuple[Floats, Bools]:
+        """Probability and truth of each question."""
+        return sigmoid(self._odds(taught.seen.described_by(self.model))), taught.complete
 
-    def _learn_after(self, table: Floats, held: list[Labelled], odds: Floats, seed: int) -> Correction | None:
+    def _learn_after(self, taught: Taught, table: Floats, odds: Floats, seed: int) -> Correction | None:
         """From the odds now to those after one more round, where enough examples say what that round brought."""
-        told = np.array([one.hits_after is not None for one in held])
+        told = taught.expanded
         if told.sum() < FEWEST_TO_ADAPT:
             return None
-        later = [
-            take(one.question, one.hits_after or (), documents=one.documents, k=self.card["k"]) for one in _where(told, held)
-        ]
-        complete = np.array([is_complete(one, taken) for one, taken in zip(_where(told, held), later, strict=True)])
-        groups = [_plain(one.question) for one in _where(told, held)]
-        features = self._standard(table[told], self._transferable)
-        return Correction.learn(odds[told], features, complete, groups, self._transferable, seed=seed)[0]
+        some, names = taught.where(told), self._transferable
+        features = self._standard(table[told], names)
+        return Correction.learn(odds[told], features, some.complete_after, some.groups, names, seed=seed)[0]
 
     def adapt(self, examples: Iterable[Labelled], *, seed: int = 42) -> Gate:
         """The gate for another corpus or retriever, from a few labelled examples (25 to 400; with more, fit a new one).
 
         The policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
         """
-        held = listed(examples, fewest=FEWEST_TO_ADAPT)
-        taken = [take(one.question, one.hits, documents=one.documents, k=self.card["k"]) for one in held]
-        table = look(taken, self.words, self.encoder).described_by(self.model)
-        complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)])
-        groups = [_plain(one.question) for one in held]
-        promised = folds_by_group(groups, 2, seed) == 0 if self.policy.promise else np.zeros(len(held), bool)
-        learned = ~promised
-        _expect_both(complete[learned], "the part to learn from")
-        base = self.calibration.slope * self.model.odds(table) + self.calibration.offset
-        features = self._standard(table, self._transferable)
-        correction, left_out = Correction.learn(
-            base[learned], features[learned], complete[learned], _where(learned, groups), self._transferable, seed=seed
+        every = teach(examples, self.words, self.encoder, k=self.card["k"], fewest=FEWEST_TO_ADAPT)
+        rule = Rule.of(self.policy)
+        aside = every.one_part_of(2, seed) if rule.promises else np.zeros(len(every.examples), bool)
+        taught = every.where(~aside)
+        taught.expect_both("the part to learn from")
+        table, names = taught.seen.described_by(self.model), self._transferable
+        base = self.calibration.odds(self.model.odds(table))
+        correction, odds = Correction.learn(
+            base, self._standard(table, names), taught.complete, taught.groups, names, seed=seed
         )
-        judged = correction(base, features)  # each question by a correction that has not seen it
-        judged[learned] = left_out
-        basis = promised if self.policy.promise else learned
-        policy = Rule.of(self.policy).choose(sigmoid(judged[basis]), complete[basis])
-        fresh = replace(self, correction=correction, shift=0.0, interval=VennAbers.fit(judged, complete), after=None)
-        return fresh._settled(policy, float(complete.mean()), table, f"adapted to {len(held)} questions")
+        interval = interval_of(odds, taught.complete)
+        gate = replace(self, correction=correction, shift=0.0, interval=interval, after=None)
+        gate = replace(gate, after=gate._learn_after(taught, table, odds, seed))
+        judged = gate._judged(every.where(aside)) if rule.promises else (sigmoid(odds), taught.complete)
+        note = f"adapted to {len(every.examples)} questions"
+        return gate._settled(rule.choose(*judged), table, odds, taught.complete.mean(), note)
 
     @property
     def _transferable(self) -> tuple[str, ...]:
@@ -280,26 +268,25 @@ class Gate:
         moved = float(np.clip(log_odds(np.array(share)) - then, -MOST_SHIFT, MOST_SHIFT))
         shifted, now = replace(self, shift=self.shift + moved), float(sigmoid(then + moved))
         policy = replace(self.policy, promise=None, chosen_by=self.policy.chosen_by.removesuffix(SHIFTED) + SHIFTED)
-        return shifted._settled(policy, now, table, f"shifted to {len(seen.taken)} questions")
+        return shifted._settled(policy, table, shifted._odds(table), now, f"shifted to {len(seen.taken)} questions")
 
-    def _settled(self, policy: Policy, complete: float, table: Floats, note: str | None = None) -> Gate:
+    def _settled(self, policy: Policy, table: Floats, odds: Floats, complete: float, note: str | None = None) -> Gate:
         """With this policy, and a profile of these questions in which features keep the scale of the first fit."""
         gate = replace(self, policy=policy)
-        profile = Profile.of(self.profile.names, table, complete, gate._shares(table))
+        profile = Profile.of(self.profile.names, table, complete, gate._shares(table, odds))
         profile = replace(profile, medians=self.profile.medians, spreads=self.profile.spreads)
         history = [*self.card.get("history", []), *([note] if note else [])]
         return replace(gate, profile=profile, card={**self.card, "history": history})
 
-    def _shares(self, table: Floats) -> dict[str, float]:
+    def _shares(self, table: Floats, odds: Floats) -> dict[str, float]:
         """The share of each action."""
-        odds = self._odds(table)
         actions = decide(sigmoid(odds), self._after(odds, table), self.policy, rounds_left=1)
         return {str(action): count / len(actions) for action, count in sorted(Counter(actions).items())}
 
     def drift(self, recent: Iterable[Pair], *, documents: Documents | None = None) -> Drift:
         """How far recent (question, hits) are from those at fit time, and whether to recalibrate."""
         table = self._look(recent, documents)[1]
-        return self.profile.drift(table, self._shares(table) if len(table) else {})
+        return self.profile.drift(table, self._shares(table, self._odds(table)) if len(table) else {})
 
     # -------------------------------------------------------------------------------------------- keeping
 
@@ -367,20 +354,6 @@ def schema() -> str:
     """A hash of every column the models look at: a gate fitted on others cannot be used."""
     columns = [HIT_COLUMNS, ABSENT_COLUMNS, WHOLE_COLUMNS, [(one.family, one.name) for one in FEATURES]]
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
-
-
-def _where(mask: Bools, items: Sequence[Any]) -> list[Any]:
-    return [items[at] for at in np.flatnonzero(mask).tolist()]
-
-
-def _plain(question: str) -> str:
-    return " ".join(tokens(question))
-
-
-def _expect_both(complete: Bools, where: str) -> None:
-    if complete.all() or not complete.any():
-        what = "complete" if len(complete) and complete.all() else "incomplete"
-        raise InputError(f"every one of {len(complete)} questions in {where} is {what}", hint="give examples of both kinds")
 
 
 def _figures(p: Floats, complete: Bools) -> dict[str, float]:

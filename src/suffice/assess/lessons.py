@@ -12,14 +12,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from suffice.assess.incoming import Taken
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.incoming import Taken, take
+from suffice.assess.looking import Looked, look
 from suffice.assess.model import Lesson
 from suffice.assess.reading import Reading, title_key
+from suffice.assess.words import Words
 from suffice.errors import InputError
+from suffice.ports import Encoder
+from suffice.text import tokens
 from suffice.types import DocId, Document
 
-__all__ = ["Labelled", "fingerprint", "is_complete", "lessons", "listed"]
+__all__ = ["Labelled", "Taught", "fingerprint", "folds_by_group", "is_complete", "lessons", "listed", "teach"]
 
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.integer[Any]]
 KINDS = 12  # question kinds and labels that are learned, the most frequent first
 COMMON = 5  # questions a kind must have
 
@@ -55,6 +64,64 @@ def listed(examples: Iterable[Labelled], *, fewest: int) -> list[Labelled]:
     if len(held) < fewest:
         raise InputError(f"{len(held)} labelled examples, expected at least {fewest}", hint="label more questions")
     return held
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """Examples as they were looked at: one entry a question everywhere. Questions with the same words form a group."""
+
+    examples: Sequence[Labelled]
+    seen: Looked
+    complete: Bools
+    groups: Sequence[str]
+
+    def where(self, mask: Bools) -> Taught:
+        return Taught(_where(mask, self.examples), self.seen.where(mask), self.complete[mask], _where(mask, self.groups))
+
+    def one_part_of(self, parts: int, seed: int) -> Bools:
+        """Which questions make up one of so many parts; those with the same words are in it together or not at all."""
+        return np.asarray(folds_by_group(self.groups, parts, seed) == 0)
+
+    def expect_both(self, where: str) -> None:
+        """InputError where every question is complete, or none."""
+        if self.complete.all() or not self.complete.any():
+            what = "complete" if len(self.complete) and self.complete.all() else "incomplete"
+            said = f"every one of {len(self.complete)} questions in {where} is {what}"
+            raise InputError(said, hint="give examples of both kinds")
+
+    @property
+    def lessons(self) -> list[Lesson]:
+        return lessons(self.examples, self.seen.taken, self.seen.readings)
+
+    @property
+    def expanded(self) -> Bools:
+        """Of which questions the hits after one more round are known."""
+        return np.array([one.hits_after is not None for one in self.examples], dtype=bool)
+
+    @property
+    def complete_after(self) -> Bools:
+        """Is every needed document among the hits after one more round? All of them count, however many the round brought."""
+        later = [take(one.question, one.hits_after or (), documents=one.documents) for one in self.examples]
+        return np.array([is_complete(*one) for one in zip(self.examples, later, strict=True)], dtype=bool)
+
+
+def teach(examples: Iterable[Labelled], words: Words, encoder: Encoder | None, *, k: int | None, fewest: int) -> Taught:
+    """Look at the first `k` hits of each example; InputError where there are too few examples, or one is none."""
+    held = listed(examples, fewest=fewest)
+    taken = [take(one.question, one.hits, documents=one.documents, k=k) for one in held]
+    complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)], dtype=bool)
+    return Taught(held, look(taken, words, encoder), complete, [" ".join(tokens(one.question)) for one in held])
+
+
+def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:
+    """A fold for each item; items of one group share it. The same for the same groups and seed."""
+    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
+    order = np.random.default_rng(seed).permutation(int(group.max()) + 1 if len(group) else 0)
+    return np.asarray(order[group] % folds)
+
+
+def _where(mask: Bools, items: Sequence[Any]) -> list[Any]:
+    return [items[at] for at in np.flatnonzero(mask).tolist()]
 
 
 def is_complete(example: Labelled, taken: Taken) -> bool:

@@ -94,18 +94,19 @@ class GateModel:
     """The probability that the hits hold all the evidence.
 
     `more` is (questions, m) extra columns of the whole, `hit_more` a (hits, h) block for each question: a model fitted with
-    them wants them ever after. After `fit`, `odds_at_fit` holds the odds of each training question by models that have not
-    seen it: what a calibration or a policy may be fitted on.
+    them wants them ever after. After `fit`, `odds_at_fit` and `table_at_fit` hold the odds and the features of each training
+    question by models that have not seen it: what a calibration or a policy may be fitted on.
     """
 
     odds_at_fit: Floats
+    table_at_fit: Floats
     _parts: Parts
     _whole: _Whole
     _scale: Platt
 
     def __init__(self, words: Words, *, seed: int = 0) -> None:
         self.words, self.seed = words, seed
-        self._more = 0
+        self._more: tuple[Feature, ...] = ()
 
     def fit(
         self,
@@ -116,18 +117,22 @@ class GateModel:
         more: Floats | None = None,
         hit_more: Sequence[Floats] | None = None,
         groups: Sequence[str] | None = None,
+        named: Sequence[Feature] = (),
     ) -> GateModel:
-        """`groups` are the questions' texts, or whatever else must stay together; without them each question is one."""
+        """`groups` are the questions' texts, or whatever else must stay together; without them each question is one.
+
+        `named` says what the columns of `more` are; those it leaves out are numbered.
+        """
         check_lessons(asked, readings, lessons)
         complete = np.array([one.complete for one in lessons], dtype=bool)
         folds = list(_folds(complete, range(len(lessons)) if groups is None else groups, self.seed))
         table = self._described(asked, readings, lessons, hit_more, folds)
-        self._more = 0 if more is None else np.shape(more)[1]
-        table = _beside(table, more, self._more)
+        self._more = _extra(0 if more is None else np.shape(more)[1], named)
+        table = _beside(table, more, len(self._more))
         odds = np.empty(len(lessons))
         for rest, held in folds:
             odds[held] = _Whole.fit(table[rest], complete[rest], self.seed).odds(table[held])
-        self.odds_at_fit = odds
+        self.odds_at_fit, self.table_at_fit = odds, table
         self._scale = Platt.fit(odds, complete)
         self._whole = _Whole.fit(table, complete, self.seed)
         self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more)
@@ -155,8 +160,7 @@ class GateModel:
     @property
     def features(self) -> tuple[Feature, ...]:
         """What the columns of `describe` are."""
-        extra = (Feature("more", f"more_{at}", f"Extra column {at} of the caller's.") for at in range(self._more))
-        return (*self._fitted.features, *extra)
+        return (*self._fitted.features, *self._more)
 
     @property
     def _fitted(self) -> Parts:
@@ -178,7 +182,7 @@ class GateModel:
         given = {np.shape(block)[-1] for block in hit_more} if hit_more else {wanted if hit_more is not None else 0}
         if len(asked) and given != {wanted}:
             raise InputError(f"hit_more has {sorted(given)} columns, the model was fitted with {wanted}")
-        return _beside(parts.describe(asked, readings, hit_more), more, self._more)
+        return _beside(parts.describe(asked, readings, hit_more), more, len(self._more))
 
     def odds(self, table: Floats) -> Floats:
         """The mean log-odds of the three models, before calibration: (questions, features) to (questions,)."""
@@ -210,7 +214,7 @@ class GateModel:
     def settings(self) -> dict[str, Any]:
         """What made the model, beside the data."""
         trees = {"hit": HIT_TREES, "absent": ABSENT_TREES, "boosted": GATE_TREES, "extra": EXTRA_TREES}
-        return {"seed": self.seed, "folds": FOLDS, "trees": trees, "more": self._more}
+        return {"seed": self.seed, "folds": FOLDS, "trees": trees, "more": [list(one[:3]) for one in self._more]}
 
     def _schema(self) -> str:
         """A hash of every column the model looks at."""
@@ -242,7 +246,7 @@ class GateModel:
                 raise NotReadyError(f"{folder} has model format {told['format']}, this suffice reads {FORMAT}", hint=REFIT)
             settings = told["settings"]
             model = cls(words or Words.load(), seed=int(settings["seed"]))
-            model._more = int(settings["more"])
+            model._more = tuple(Feature(*map(str, one)) for one in settings["more"] or ())
             model._parts = Parts.load(folder, told["parts"], model.words, seed=model.seed)
             if told["schema"] != model._schema():
                 raise NotReadyError(f"the model in {folder} looks at other columns than this suffice has", hint=REFIT)
@@ -280,6 +284,12 @@ def _folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[tuple[
             raise InputError("all complete questions, or all others, have the same words", hint="label more questions")
         if len(held):
             yield rest, held
+
+
+def _extra(columns: int, named: Sequence[Feature]) -> tuple[Feature, ...]:
+    """What the caller's columns are: as named, and behind those numbered."""
+    numbered = (Feature("more", f"more_{at}", f"Extra column {at} of the caller's.") for at in range(len(named), columns))
+    return (*named[:columns], *numbered)
 
 
 def _beside(table: Floats, more: Floats | None, columns: int) -> Floats:

@@ -119,7 +119,7 @@ class Parts:
     def describe(self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> Floats:
         """(questions, features), float32."""
         p_held = padded(self.hit_probabilities(readings, hit_more), 1)
-        p_absent = -np.sort(-padded(self.absent_probabilities(readings), ABSENT), axis=1)[:, :ABSENT]
+        p_absent = np.sort(padded(self.absent_probabilities(readings), ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
         whole = np.array([reading.whole for reading in readings], dtype=np.float32).reshape(-1, len(WHOLE_COLUMNS))
         rows = question_rows(asked)
         return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli import build, check, demo, doctor, evaluate, fit, manners, search
+from suffice.cli import build, check, demo, doctor, evaluate, fit, manners, reproduce, search
 
 __all__ = ["app", "main"]
 
@@ -42,6 +42,7 @@ app.command("search")(search.search)
 app.command("check")(check.check)
 app.command("fit")(fit.fit)
 app.add_typer(evaluate.app, name="evaluate")
+app.command("reproduce")(reproduce.reproduce)
 app.command("doctor")(doctor.doctor)
 
 

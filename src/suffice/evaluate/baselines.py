@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.classic import classic
 from suffice.assess.selections import AskedFor, frames_features, magaf_features
 from suffice.errors import InputError, nearest
 from suffice.evaluate.cases import Case
@@ -96,37 +97,22 @@ def platt(table: Floats, complete: npt.NDArray[np.bool_], seed: int) -> Callable
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return _probability(make_pipeline(StandardScaler(), LogisticRegression(C=100.0, max_iter=1000)).fit(table, complete))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=100.0, max_iter=1000)).fit(table, complete)
+    return lambda rows: np.asarray(model.predict_proba(rows)[:, 1], dtype=np.float64)
 
 
 def magaf_model(table: Floats, complete: npt.NDArray[np.bool_], seed: int) -> Callable[[Floats], Floats]:
-    """MAGAF's: 180 trees, depth 5, leaf 6, balanced; Platt scaling on a validation part."""
-    from sklearn.ensemble import RandomForestClassifier
-
+    """MAGAF's forest, with Platt scaling on a validation part."""
     order = np.random.default_rng(seed).permutation(len(complete))
     held, rest = np.split(order, [round(len(order) * VALIDATION)])
-    forest = RandomForestClassifier(
-        180, max_depth=5, min_samples_leaf=6, class_weight="balanced", random_state=seed, n_jobs=1
-    ).fit(table[rest], complete[rest])
-    raw = _probability(forest)
-    if len(set(complete[held].tolist())) < 2 or len(set(complete[rest].tolist())) < 2:
-        return raw
-    scaled = platt(raw(table[held])[:, None], complete[held], seed)
-    return lambda rows: scaled(raw(rows)[:, None])
+    if min(len(np.unique(complete[held])), len(np.unique(complete[rest]))) < 2:
+        return classic("magaf", seed).fit(table, complete).predict
+    return classic("magaf", seed).fit(table[rest], complete[rest], validation=(table[held], complete[held])).predict
 
 
 def frames_model(table: Floats, complete: npt.NDArray[np.bool_], seed: int) -> Callable[[Floats], Floats]:
-    """FRAMES' best by ROC-AUC: logistic regression, standardised, balanced."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = LogisticRegression(class_weight="balanced", max_iter=2000, random_state=seed)
-    return _probability(make_pipeline(StandardScaler(), model).fit(table, complete))
-
-
-def _probability(model: Any) -> Callable[[Floats], Floats]:
-    return lambda rows: np.asarray(model.predict_proba(rows)[:, 1], dtype=np.float64)
+    """FRAMES' best by ROC-AUC: a balanced logistic regression, which the paper does not calibrate."""
+    return classic("frames-lr", seed).fit(table, complete).predict
 
 
 BASELINES: tuple[Baseline, ...] = (

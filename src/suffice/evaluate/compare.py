@@ -42,9 +42,26 @@ class Difference:
     p: float | None = None
 
 
-def interval(what: Judged | Predictions, name: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Interval:
-    """A metric with its interval: `interval(judged, "complete@4")`, `interval(predictions, "auroc")`."""
-    return _interval(_statistic(what, name), len(what), resamples, level, seed)
+def interval(
+    what: Judged | Predictions,
+    name: str,
+    *,
+    groups: npt.ArrayLike | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """A metric with its interval: `interval(judged, "complete@4")`, `interval(predictions, "auroc")`.
+
+    `groups` has a value for each row; rows of one value are drawn together, as those of one question must be.
+    """
+    statistic = _statistic(what, name)
+    if groups is None:
+        return _interval(statistic, len(what), resamples, level, seed)
+    different, of = np.unique(np.asarray(groups), return_inverse=True)
+    if of.shape != (len(what),):
+        raise InputError(f"groups have shape {of.shape}, expected one for each of {len(what)} rows")
+    return _interval(lambda weights: statistic(weights[:, of]), len(different), resamples, level, seed)
 
 
 def interval_of_mean(values: npt.ArrayLike, *, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Interval:

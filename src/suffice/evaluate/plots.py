@@ -1,82 +1,37 @@
-"""Figures: the numbers first, then the picture of them.
+"""Pictures of figures: `draw` turns the numbers of `figures` into SVG or PNG bytes.
 
-`metric_bars` and `depth_curves` give plain records that a test or another plotting library can read; `draw` turns one into SVG
-or PNG bytes. Colours are Okabe and Ito's, which colour-blind readers can tell apart, and every series also has its own marker.
-Same numbers, same bytes.
+Colours are Okabe and Ito's, which colour-blind readers can tell apart, and every series also has its own marker. A paper's
+figure is a hollow diamond. Same numbers, same bytes.
 """
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from suffice.errors import InputError, MissingExtraError
-from suffice.evaluate.compare import Interval, interval
-from suffice.evaluate.runs import Run
+from suffice.evaluate.figures import Bars, Curves, Figure, Heatmap, Line, Lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
-__all__ = ["INK", "Bars", "Curves", "Series", "depth_curves", "draw", "metric_bars"]
+__all__ = ["INK", "draw"]
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F", "#B8A800")  # Okabe-Ito, greyed ends
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK = "#1f2328"  # all lines and letters; a page that has a dark mode may replace it in the SVG
+WIDTH = 6.4  # inches
+_FEW = 24  # points of a line up to which each has its marker
+_PAPER = {"marker": "D", "markersize": 6, "markerfacecolor": "none", "markeredgecolor": INK, "linestyle": "none"}
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One system's figures; None where a figure is not defined."""
-
-    name: str
-    values: tuple[Interval, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """A bar for each system: one metric, with its interval."""
-
-    title: str
-    axis: str
-    bars: tuple[Series, ...]  # one value each
-
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """A line for each system over the same points."""
-
-    title: str
-    across: str
-    axis: str
-    points: tuple[int, ...]
-    lines: tuple[Series, ...]
-
-
-def metric_bars(run: Run, metric: str) -> Bars:
-    """A metric of every system of a run."""
-    bars = tuple(Series(name, (interval(run.judged(name), metric, seed=run.seed),)) for name in run.names)
-    return Bars(f"{metric} on {run.dataset}", metric, bars)
-
-
-def depth_curves(run: Run, metric: str, *, ks: Sequence[int] | None = None) -> Curves:
-    """A metric without its k, as the ranking is read deeper: at the run's own cutoffs, or at `ks`."""
-    points = tuple(ks or run.ks)
-    lines = []
-    for name in run.names:
-        judged = run.judged(name)
-        lines.append(Series(name, tuple(interval(judged, f"{metric}@{k}", seed=run.seed) for k in points)))
-    return Curves(f"{metric}@k on {run.dataset}", "k (hits read)", f"{metric}@k", points, tuple(lines))
-
-
-def draw(figure: Bars | Curves, format: Literal["svg", "png"] = "svg") -> bytes:
+def draw(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
     """The picture as bytes. Needs matplotlib (extra `report`)."""
     try:
         import matplotlib
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise MissingExtraError("drawing plots", extra="report") from error
     if format not in ("svg", "png"):
@@ -95,14 +50,18 @@ def draw(figure: Bars | Curves, format: Literal["svg", "png"] = "svg") -> bytes:
         "ytick.color": INK,
     }
     with matplotlib.rc_context(settings):
-        height = 1.3 + 0.42 * len(figure.bars) if isinstance(figure, Bars) else 4.4
-        canvas = Figure(figsize=(6.4, height), layout="constrained")
+        canvas = Canvas(figsize=(WIDTH, _height(figure)), layout="constrained")
         axes = canvas.add_subplot()
-        if isinstance(figure, Bars):
-            _draw_bars(axes, figure)
-        else:
-            _draw_curves(canvas, axes, figure)
-        axes.set_title(_short(figure.title, 56), loc="left", fontsize=12, fontweight="bold")
+        match figure:
+            case Bars():
+                _draw_bars(canvas, axes, figure)
+            case Curves():
+                _draw_curves(canvas, axes, figure)
+            case Lines():
+                _draw_lines(canvas, axes, figure)
+            case Heatmap():
+                _draw_heatmap(canvas, axes, figure)
+        canvas.suptitle(_short(figure.title, 62), x=0.01, ha="left", fontsize=12, fontweight="bold")
         axes.spines[["top", "right"]].set_visible(False)
         stream = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if format == "svg" else {"Software": None}
@@ -112,52 +71,156 @@ def draw(figure: Bars | Curves, format: Literal["svg", "png"] = "svg") -> bytes:
     return stream.getvalue()
 
 
+def _height(figure: Figure) -> float:
+    match figure:
+        case Bars():
+            legend = 0.4 if len(figure.groups) > 1 or _has_paper(figure) else 0.0
+            return 1.3 + legend + (0.42 if len(figure.groups) == 1 else 0.3) * len(figure.bars) * len(figure.groups)
+        case Heatmap():
+            return 1.6 + 0.42 * len(figure.down)
+        case Lines():
+            return 5.4
+        case _:
+            return 4.6
+
+
 def _short(text: str, length: int = 28) -> str:
     # Control characters cannot stand in an SVG at all.
     text = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _draw_bars(axes: Axes, figure: Bars) -> None:
+def _style(at: int) -> dict[str, Any]:
+    # Dashes as well as colours once the colours start again.
+    dashes = "-" if at < len(COLOURS) else "--"
+    return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[at % len(MARKERS)], "linestyle": dashes}
+
+
+def _legend(canvas: Canvas, entries: int) -> None:
+    if entries:
+        canvas.legend(loc="outside lower left", ncols=min(3, entries), frameon=False, fontsize=10)
+
+
+# ------------------------------------------------------------------------------------------------------ bars
+
+
+def _has_paper(figure: Bars | Curves) -> bool:
+    series = figure.bars if isinstance(figure, Bars) else figure.lines
+    return any(value is not None for one in series for value in one.paper)
+
+
+def _draw_bars(canvas: Canvas, axes: Axes, figure: Bars) -> None:
     # Lying bars: long names fit beside them without being turned.
+    groups = len(figure.groups)
+    thick = 0.62 if groups == 1 else 0.8 / groups
+    farthest = figure.start
     for at, series in enumerate(figure.bars):
-        value = series.values[0]
-        if value.value is None:
-            _beside(axes, "not defined", 0, at)
-            continue
-        axes.barh(at, value.value, height=0.62, color=COLOURS[0], alpha=0.85)
-        low, high = value.low, value.high
-        if low is not None and high is not None:
-            axes.plot([low, high], [at, at], color=INK, linewidth=1.4, marker="|", markersize=7)
-        _beside(axes, f"{value.value:.3f}", max(value.value, high or 0), at)
+        for group, value in enumerate(series.values):
+            y = at + (group - (groups - 1) / 2) * thick
+            paper = series.paper[group] if group < len(series.paper) else None
+            end = max(one for one in (figure.start, value.value, value.high, paper) if one is not None)
+            farthest = max(farthest, end)
+            if value.value is not None:
+                axes.barh(y, value.value - figure.start, thick * 0.92, figure.start, color=COLOURS[group % 8], alpha=0.85)
+            if value.low is not None and value.high is not None:
+                axes.plot([value.low, value.high], [y, y], color=INK, linewidth=1.4, marker="|", markersize=7)
+            if paper is not None:
+                axes.plot([paper], [y], **_PAPER)
+            label = "not defined" if value.value is None else f"{value.value:.3f}"
+            axes.annotate(label, (end, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=10)
     axes.set_yticks(range(len(figure.bars)), [_short(series.name) for series in figure.bars])
     axes.set_ylim(len(figure.bars) - 0.4, -0.6)
-    longest = max((one.high or one.value or 0.0 for series in figure.bars for one in series.values), default=0.0)
-    axes.set_xlim(0, 1.15 * longest if longest else 1)  # room for the figure behind the longest bar
+    span = farthest - figure.start
+    axes.set_xlim(figure.start, figure.start + (1.17 * span if span > 0 else 1))  # room for the figure behind the longest bar
     axes.set_xlabel(_short(figure.axis, 60))
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
+    _bar_legend(canvas, axes, figure)
 
 
-def _beside(axes: Axes, text: str, x: float, y: float) -> None:
-    axes.annotate(text, (x, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=10)
+def _bar_legend(canvas: Canvas, axes: Axes, figure: Bars) -> None:
+    entries = 0
+    if len(figure.groups) > 1:
+        for group, name in enumerate(figure.groups):
+            axes.barh([0], [0], 0, figure.start, color=COLOURS[group % 8], alpha=0.85, label=_short(name))
+        entries += len(figure.groups)
+    if _has_paper(figure):
+        axes.plot([], [], **_PAPER, label="paper")
+        entries += 1
+    _legend(canvas, entries)
 
 
-def _draw_curves(canvas: Figure, axes: Axes, figure: Curves) -> None:
+# ------------------------------------------------------------------------------------------------------ lines
+
+
+def _draw_curves(canvas: Canvas, axes: Axes, figure: Curves) -> None:
     for at, series in enumerate(figure.lines):
-        colour, marker = COLOURS[at % len(COLOURS)], MARKERS[at % len(MARKERS)]
+        style = _style(at)
         shown = [(k, one) for k, one in zip(figure.points, series.values) if one.value is not None]
         points, values = [k for k, _ in shown], [one.value or 0.0 for _, one in shown]
-        # Dashes as well as colours once the colours start again.
-        dashes = "-" if at < len(COLOURS) else "--"
-        axes.plot(points, values, dashes, color=colour, marker=marker, markersize=6, linewidth=1.6, label=_short(series.name))
+        axes.plot(points, values, **style, markersize=6, linewidth=1.6, label=_short(series.name))
         lows = [value if one.low is None else one.low for value, (_, one) in zip(values, shown)]
         highs = [value if one.high is None else one.high for value, (_, one) in zip(values, shown)]
-        axes.fill_between(points, lows, highs, color=colour, alpha=0.10, linewidth=0)
+        axes.fill_between(points, lows, highs, color=style["color"], alpha=0.10, linewidth=0)
+        paper = [(k, value) for k, value in zip(figure.points, series.paper) if value is not None]
+        axes.plot([k for k, _ in paper], [v for _, v in paper], **{**_PAPER, "markeredgecolor": style["color"]})
     axes.set_xticks(figure.points, [str(k) for k in figure.points])
     axes.set_xlabel(figure.across)
     axes.set_ylabel(_short(figure.axis, 40))
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25, linewidth=0.6)
-    if figure.lines:
-        canvas.legend(loc="outside lower left", ncols=min(3, len(figure.lines)), frameon=False, fontsize=10)
+    entries = len(figure.lines)
+    if _has_paper(figure):
+        axes.plot([], [], **_PAPER, label="paper")
+        entries += 1
+    _legend(canvas, entries)
+
+
+def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
+    if figure.diagonal:
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
+    for at, line in enumerate(figure.lines):
+        style = _style(at)
+        few = len(line.x) <= _FEW
+        # A long line wears its marker in a few places, shifted from its neighbours' so that they do not hide each other.
+        every = None if few else (at * len(line.x) // (8 * max(len(figure.lines), 1)), max(1, len(line.x) // 8))
+        axes.plot(
+            line.x, line.y, **style, markersize=0 if line.sizes else 5, markevery=every, linewidth=1.6, label=_short(line.name)
+        )
+        if line.sizes:
+            _dots(axes, line, style)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel(_short(figure.across, 60))
+    axes.set_ylabel(_short(figure.axis, 60))
+    axes.grid(alpha=0.25, linewidth=0.6)
+    _legend(canvas, len(figure.lines))
+
+
+def _dots(axes: Axes, line: Line, style: dict[str, Any]) -> None:
+    largest = max(line.sizes, default=1) or 1
+    areas = [12 + 140 * size / largest for size in line.sizes]
+    axes.scatter(line.x, line.y, areas, color=style["color"], marker=style["marker"], alpha=0.75, linewidths=0, zorder=3)
+
+
+# ------------------------------------------------------------------------------------------------------ heatmap
+
+
+def _draw_heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
+    known = [value for row in figure.values for value in row if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    span = (high - low) or 1.0
+    for y, row in enumerate(figure.values):
+        for x, value in enumerate(row):
+            shade = 0.0 if value is None else 0.08 + 0.84 * (value - low) / span
+            axes.fill_between([x - 0.48, x + 0.48], y - 0.46, y + 0.46, color=COLOURS[0], alpha=shade, linewidth=0)
+            # White letters on the dark end of one hue, ink on the light end: readable in print and in the dark.
+            colour = "white" if shade > 0.55 else INK
+            axes.text(x, y, "--" if value is None else f"{value:.3f}", ha="center", va="center", fontsize=10, color=colour)
+    axes.set_xticks(range(len(figure.across)), [_short(name, 16) for name in figure.across])
+    axes.set_yticks(range(len(figure.down)), [_short(name) for name in figure.down])
+    axes.set_xlim(-0.5, len(figure.across) - 0.5)
+    axes.set_ylim(len(figure.down) - 0.5, -0.5)
+    axes.tick_params(length=0)
+    axes.spines[["bottom", "left"]].set_visible(False)
+    axes.set_xlabel(_short(figure.axis, 60))

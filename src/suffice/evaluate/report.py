@@ -1,4 +1,4 @@
-"""One HTML file for a run: what was run, on which data, what came out beside what the papers report, and how to do it again.
+"""One HTML file for a run or a study: what was done, on which data, what came out beside the papers, and how to do it again.
 
 The file holds everything it shows: no script, no network, no font to fetch. It reads on a phone, prints, and follows the
 reader's light or dark setting. Names and texts come from data sets and plug-ins, so the template escapes all of them.
@@ -7,21 +7,24 @@ reader's light or dark setting. Names and texts come from data sets and plug-ins
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources, util
 from pathlib import Path
+from typing import Any
 
 from suffice.errors import MissingExtraError
 from suffice.evaluate.compare import compare
-from suffice.evaluate.metrics import RANKING, score
+from suffice.evaluate.figures import Figure, depth_curves, metric_bars
+from suffice.evaluate.metrics import PROBABILITY, RANKING, score
 from suffice.evaluate.papers import Published
-from suffice.evaluate.plots import INK, depth_curves, draw, metric_bars
+from suffice.evaluate.plots import INK, draw
+from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import Run
 from suffice.evaluate.tables import DEFAULT_METRICS, Table, comparison_table, kind_table, paper_tables, printed, retrieval_table
 from suffice.files import write_atomically
 
-__all__ = ["check_extra", "report_html", "write_report"]
+__all__ = ["Page", "check_extra", "page_html", "report_html", "study_html", "study_report", "write_report"]
 
 
 def check_extra() -> None:
@@ -30,10 +33,58 @@ def check_extra() -> None:
         raise MissingExtraError("the HTML report", extra="report")
 
 
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    svg: str
-    says: str
+@dataclass(frozen=True)
+class Page:
+    """Everything that a report shows, as plain values; `page_html` sets it in type."""
+
+    title: str
+    about: str
+    summary: Sequence[str]
+    sections: Sequence[Section]
+    settings: Sequence[tuple[str, str]]
+    meanings: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    failed: Sequence[str] = ()
+    command: str = ""
+
+
+def page_html(page: Page) -> str:
+    """The page as one HTML text."""
+    check_extra()
+    import jinja2
+    import markupsafe
+
+    template = resources.files("suffice.evaluate").joinpath("templates/report.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    sections = [
+        {"title": one.title, "says": one.says, "shown": [markupsafe.Markup(_shown(each)) for each in one.shown]}
+        for one in page.sections
+    ]
+    text = environment.from_string(template).render(page=page, sections=sections)
+    return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair in a name must not stop the writing
+
+
+def _shown(one: Table | Figure) -> str:
+    from markupsafe import escape
+
+    if isinstance(one, Table):
+        return one.to_html()
+    says = f"<p>{escape(one.says)}</p>" if one.says else ""
+    return f"<figure>\n<div>{_inline(draw(one), one.title)}</div>{says}</figure>\n"
+
+
+def _inline(svg: bytes, label: str) -> str:
+    """The drawing alone, its ink in the page's own text colour, so that it turns with light and dark."""
+    from markupsafe import escape
+
+    text = svg.decode("utf-8")
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    size = r'<svg ([^>]*?)(?:height|width)="[^"]*"([^>]*?)(?:height|width)="[^"]*"'
+    label = escape(" ".join(label.split()))
+    return re.sub(size, lambda found: f'<svg role="img" aria-label="{label}" {found[1]}{found[2]}', text, count=1)
+
+
+# ------------------------------------------------------------------------------------------------------ of a run
 
 
 def write_report(
@@ -45,36 +96,32 @@ def write_report(
 
 
 def report_html(run: Run, *, papers: Sequence[Published] = (), command: str = "", metrics: Sequence[str] = ()) -> str:
-    """The page. `papers`: published tables to stand beside; `command`: the line that makes this run again."""
-    check_extra()
-    import jinja2
-    import markupsafe
-
-    template = resources.files("suffice.evaluate").joinpath("templates/report.html").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    """The page of a run. `papers`: published tables to stand beside; `command`: the line that makes this run again."""
     wanted = tuple(metrics) or DEFAULT_METRICS
     middle = run.ks[len(run.ks) // 2]
-    page = environment.from_string(template).render(
-        run=run,
-        summary=_summary(run, middle),
-        settings=_settings(run),
-        tables=[markupsafe.Markup(table.to_html()) for table in _tables(run, papers, wanted, middle)],
-        pictures=[_Picture(markupsafe.Markup(one.svg), one.says) for one in _pictures(run, middle)],
-        meanings=[(one.name, one.meaning) for one in RANKING if one.name in _shown(papers, wanted)],
-        errors=[
-            (system.name, len(system.errors), next(iter(system.errors.items()))) for system in run.systems if system.errors
-        ],
-        command=command,
-        nulls=sum(not gold for gold in run.gold),
+    nulls = sum(not gold for gold in run.gold)
+    without = f", {nulls:,} without" if nulls else ""
+    counts = f"{len(run.gold) - nulls:,} questions with gold documents{without}"
+    rows = [("data set", run.dataset), ("questions", f"{len(run.gold):,}")]
+    return page_html(
+        Page(
+            title=f"Retrieval on {run.dataset}",
+            about=f"{counts}; {', '.join(run.names)}; k = {', '.join(map(str, run.ks))}",
+            summary=_summary(run, middle),
+            sections=(Section("Figures", _figures(run, middle)), Section("Tables", _tables(run, papers, wanted, middle))),
+            settings=[*rows, *_settings(run)],
+            meanings=[(one.name, one.meaning) for one in RANKING if one.name in _metrics(papers, wanted)],
+            failed=[_failed(name, errors) for name, errors in ((one.name, one.errors) for one in run.systems) if errors],
+            command=command,
+        )
     )
-    return page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair in a name must not stop the writing
 
 
-def _shown(papers: Sequence[Published], metrics: Sequence[str]) -> set[str]:
+def _metrics(papers: Sequence[Published], metrics: Sequence[str]) -> set[str]:
     return {*metrics, *(metric.partition("@")[0] for paper in papers for row in paper.figures.values() for metric in row)}
 
 
-def _tables(run: Run, papers: Sequence[Published], metrics: Sequence[str], middle: int) -> list[Table]:
+def _tables(run: Run, papers: Sequence[Published], metrics: Sequence[str], middle: int) -> tuple[Table, ...]:
     tables = [table for paper in papers for table in paper_tables(run, paper)]
     if not papers:
         tables.append(retrieval_table(run, metrics, intervals=True))
@@ -82,28 +129,26 @@ def _tables(run: Run, papers: Sequence[Published], metrics: Sequence[str], middl
         tables.append(kind_table(run, f"complete@{middle}", intervals=True))
     if len(run.names) > 1:
         tables.append(comparison_table(run, f"complete@{middle}"))
-    return tables
+    return tuple(tables)
 
 
-def _pictures(run: Run, middle: int) -> list[_Picture]:
-    figures = [(metric_bars(run, f"complete@{middle}"), f"Share of questions whose gold is all among the first {middle} hits.")]
-    drawn = [_Picture(_inline(draw(figure)), says) for figure, says in figures]
+def _figures(run: Run, middle: int) -> tuple[Figure, ...]:
+    says = f"Share of questions whose gold is all among the first {middle} hits."
+    figures: list[Figure] = [replace(metric_bars(run, f"complete@{middle}"), says=says)]
     if len(run.ks) > 1:
-        for metric, says in (
-            ("recall", "Share of the gold documents found as more hits are read."),
-            ("complete", "Share of questions with all gold documents found as more hits are read."),
-        ):
-            drawn.append(_Picture(_inline(draw(depth_curves(run, metric))), says))
-    return drawn
+        figures += [
+            replace(depth_curves(run, "recall"), says="Share of the gold documents found as more hits are read."),
+            replace(
+                depth_curves(run, "complete"), says="Share of questions with all gold documents found as more hits are read."
+            ),
+        ]
+    return tuple(figures)
 
 
-def _inline(svg: bytes) -> str:
-    """The drawing alone, its ink in the page's own text colour, so that it turns with light and dark."""
-    text = svg.decode("utf-8")
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    return re.sub(
-        r'<svg ([^>]*?)(?:height|width)="[^"]*"([^>]*?)(?:height|width)="[^"]*"', r'<svg role="img" \1\2', text, count=1
-    )
+def _failed(name: str, errors: Mapping[str, str]) -> str:
+    question, error = next(iter(errors.items()))
+    many = f"{len(errors):,} questions failed and count" if len(errors) > 1 else "1 question failed and counts"
+    return f"{name}: {many} as nothing found. The first is {question}: {error}"
 
 
 def _summary(run: Run, k: int) -> list[str]:
@@ -128,10 +173,41 @@ def _summary(run: Run, k: int) -> list[str]:
     return lines
 
 
-def _settings(run: Run) -> list[tuple[str, str]]:
-    rows = [("data set", run.dataset), ("questions", f"{len(run.gold):,}"), ("seed", str(run.seed))]
-    rows += [(name, str(value)) for name, value in sorted(run.settings.items())]
-    rows += [("commit", run.commit)] if run.commit else []
-    rows += [(f"sha256 of {name}", digest) for name, digest in sorted(run.data.items())]
-    rows += [("versions", ", ".join(f"{name} {version}" for name, version in sorted(run.packages.items())))]
-    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in run.timings.items()]
+def _settings(of: Run | Study) -> list[tuple[str, str]]:
+    rows = [("seed", str(of.seed)), *((name, _plain(value)) for name, value in sorted(of.settings.items()))]
+    rows += [("commit", of.commit)] if of.commit else []
+    rows += [(f"sha256 of {name}", digest) for name, digest in sorted(of.data.items())]
+    rows += [("versions", ", ".join(f"{name} {version}" for name, version in sorted(of.packages.items())))]
+    return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in of.timings.items()]
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# ------------------------------------------------------------------------------------------------------ of a study
+
+
+def study_report(study: Study, path: Path, *, command: str = "") -> Path:
+    """Write the page of a study whole or not at all; returns where."""
+    write_atomically(Path(path), study_html(study, command=command))
+    return Path(path)
+
+
+def study_html(study: Study, *, command: str = "") -> str:
+    """The page of a study: its summary, its sections in order, what differs from the paper and why, and how it was made."""
+    used = {column for table in study.tables for column in table.columns}
+    meanings = [(one.name, one.meaning) for one in PROBABILITY if one.name in used]
+    figures, tables = len(study.figures), len(study.tables)
+    return page_html(
+        Page(
+            title=study.title,
+            about=f"{tables} tables and {figures} figures; {command}" if command else f"{tables} tables and {figures} figures",
+            summary=study.summary,
+            sections=study.sections,
+            settings=_settings(study),
+            meanings=meanings,
+            notes=study.notes,
+            command=command,
+        )
+    )

