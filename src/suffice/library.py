@@ -14,20 +14,26 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Retriever
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.relax import Judge, StepwiseFilter
 from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
+
+if TYPE_CHECKING:
+    from suffice.assess.gate import Gate
 
 __all__ = ["Library"]
 
@@ -143,9 +149,13 @@ class Library:
         *,
         k: int = ...,
         retriever: str | None = ...,
-        filter: Filter | Mapping[str, Any] | None = ...,
+        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = ...,
         strict: bool = ...,
         matched: bool = ...,
+        extractor: Extractor | None = ...,
+        gate: Gate | None = ...,
+        target: float = ...,
+        today: date | None = ...,
         **options: Any,
     ) -> tuple[Hit, ...]: ...
     @overload
@@ -155,9 +165,13 @@ class Library:
         *,
         k: int = ...,
         retriever: str | None = ...,
-        filter: Filter | Mapping[str, Any] | None = ...,
+        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = ...,
         strict: bool = ...,
         matched: bool = ...,
+        extractor: Extractor | None = ...,
+        gate: Gate | None = ...,
+        target: float = ...,
+        today: date | None = ...,
         **options: Any,
     ) -> list[tuple[Hit, ...]]: ...
     def search(
@@ -166,16 +180,22 @@ class Library:
         *,
         k: int = 10,
         retriever: str | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
+        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = None,
         strict: bool = False,
         matched: bool = True,
+        extractor: Extractor | None = None,
+        gate: Gate | None = None,
+        target: float = 0.5,
+        today: date | None = None,
         **options: Any,
     ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:
         """The k best hits of one question, or of each of several; all from one generation of the library.
 
         `retriever` is a name of `suffice.ports.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
-        `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. Each hit says which
-        metadata of the question it carries; `matched=False` spares that, and with it reading the vocabulary of the corpus.
+        `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. "auto" makes it from
+        what each question names, with `today` as the clock for "yesterday", or by an `extractor`. With a `gate` it is relaxed
+        step by step while p_complete stays below `target`. Each hit says which metadata of the question it carries;
+        `matched=False` spares that, and with it reading the vocabulary of the corpus.
         """
         asked = [questions] if isinstance(questions, str) else questions
         with self.store.pinned():
@@ -184,10 +204,21 @@ class Library:
                 found = searcher.search(asked, k=k)
             else:
                 vocabulary = self._of_this_generation("vocabulary", lambda: Vocabulary.of_store(self.store))
-                wanted = filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
-                soft = SoftFilter(searcher, self.store, vocabulary, strict=strict)
-                found = soft.search(asked, k=k, filters=[wanted] * len(asked))
+                extractor = extractor or VocabularyExtractor(vocabulary, today=today)
+                soft: Retriever = SoftFilter(searcher, self.store, vocabulary, strict=strict, extractor=extractor)
+                if gate is not None:
+                    soft = StepwiseFilter(soft, self.store, extractor, self._judge(gate), target=target)
+                found = soft.search(asked, k=k, filters=_filters(filter, vocabulary, len(asked)))
         return found[0] if isinstance(questions, str) else found
+
+    def _judge(self, gate: Gate) -> Judge:
+        def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
+            held = self.get(list({hit.doc_id: None for hits in found for hit in hits}))
+            documents = {document.doc_id: document for document in held if document is not None}
+            p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
+            return p
+
+        return p_complete
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library. Without options it is made once a generation."""
@@ -255,6 +286,15 @@ class Library:
         for old in (*self.path.glob("links-*"), *self.path.glob(".links-*")):
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+def _filters(filter: Any, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
+    """The same filter for every question; None where each makes its own."""
+    if isinstance(filter, str):
+        if filter != "auto":
+            raise InputError(f"filter is {filter!r}", hint='give a mapping, or "auto" for what the question names')
+        return None
+    return [filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)] * questions
 
 
 def _claim(path: Path, encoder: str | None) -> None:

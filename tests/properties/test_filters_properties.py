@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from suffice.errors import InputError
 from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.metadata import Agreement, Vocabulary
+from suffice.retrieve.soft import SoftFilter
 from suffice.types import Document, Filter, Hit
 
 SOURCES = ("The Verge", "Fortune", "FOX News - Health", "FOX News - Lifestyle")
@@ -84,7 +86,7 @@ def test_a_soft_filter_returns_as_many_hits_as_no_filter(question: str, k: int) 
     (plain,) = STORE.search_text([question], k=k)
     assert len(soft) == len(plain)
     assert len({hit.doc_id for hit in soft}) == len(soft)
-    passing = CORPUS.mask(filter_for(VOCABULARY.mentions([question])[0]))
+    passing = CORPUS.mask(VocabularyExtractor(VOCABULARY).extract([question])[0].filter)
     assert all(passing[CORPUS.position[hit.doc_id]] != hit.relaxed for hit in soft)
     scores = [hit.score for hit in soft if hit.score is not None]
     assert scores == sorted(scores, reverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,16 +22,31 @@ def search(
     retriever: Annotated[
         str | None, typer.Option("--retriever", help="Default: hybrid; bm25 in a library without vectors.")
     ] = None,
-    filter: Annotated[str | None, typer.Option("--filter", help=f"For example {EXAMPLE}.")] = None,
+    filter: Annotated[
+        str | None, typer.Option("--filter", help=f"For example {EXAMPLE}; auto: what the question names.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Only what passes the filter, even if that is nothing.")] = False,
+    gate: Annotated[
+        str | None, typer.Option("--gate", help="Relax the filter while this gate says incomplete: default, or a folder.")
+    ] = None,
+    today: Annotated[str | None, typer.Option("--today", help='The day that "yesterday" is before; else today.')] = None,
     json: Json = False,
 ) -> None:
     """Look something up in a library."""
     with friendly_errors(json=json):
         from suffice.library import Library
 
+        judge = _gate(gate)
         with Library.open(library) as lib:
-            hits = lib.search([question], k=k, retriever=retriever, filter=_filter(filter), strict=strict)[0]
+            hits = lib.search(
+                [question],
+                k=k,
+                retriever=retriever,
+                filter=_filter(filter),
+                strict=strict,
+                gate=judge,
+                today=_day(today),
+            )[0]
             documents = dict(zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits])))
         if json:
             print_json({"question": question, "hits": [_as_json(hit, documents) for hit in hits]})
@@ -40,13 +56,28 @@ def search(
             _show(hits, documents)
 
 
-def _filter(text: str | None) -> dict[str, Any] | None:
+def _gate(name: str | None) -> Any:
+    from suffice.assess.gate import Gate
+
+    return None if name is None else Gate.load(None if name == "default" else name)
+
+
+def _day(text: str | None) -> date:
+    from suffice.errors import InputError
+
+    try:
+        return date.fromisoformat(text) if text else date.today()
+    except ValueError as error:
+        raise InputError(f"--today is {text!r}, expected a day", hint="for example --today 2023-12-01") from error
+
+
+def _filter(text: str | None) -> Any:
     import json
 
     from suffice.errors import InputError
 
-    if text is None:
-        return None
+    if text is None or text == "auto":
+        return text
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -158,7 +158,8 @@ def _ordered(first: date, last: date) -> DateRange:
 
 
 def _is_year(mention: DateMention) -> bool:
-    return (mention.last - mention.first).days > 31
+    """Whether it is a number of four digits; "last year" is longer, and surely a date."""
+    return mention.end - mention.start == 4
 
 
 def _overlap(first: date, last: date, span: DateRange) -> bool:

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from suffice.retrieve.date_ranges import DateRange, asked_dates
+
+SPAN = DateRange(date(2023, 1, 1), date(2024, 12, 31))
+THURSDAY = date(2023, 11, 16)
+
+
+def asked(question: str, today: date | None = THURSDAY) -> list[str]:
+    return [str(one) for one in asked_dates(question, span=SPAN, today=today).named]
+
+
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("What was reported today?", "2023-11-16"),
+        ("What did The Verge write yesterday?", "2023-11-15"),
+        ("three days ago", "2023-11-13"),
+        ("in the article of two weeks ago", "2023-10-30 to 2023-11-05"),
+        ("a month ago", "2023-10-01 to 2023-10-31"),
+        ("in the last 10 days", "2023-11-06 to 2023-11-16"),
+        ("over the past two months", "2023-09-16 to 2023-11-16"),
+        ("this week", "2023-11-13 to 2023-11-16"),
+        ("last week", "2023-11-06 to 2023-11-12"),
+        ("this month", "2023-11-01 to 2023-11-16"),
+        ("last month", "2023-10-01 to 2023-10-31"),
+        ("last year", "2022-01-01 to 2022-12-31"),
+        ("last Monday", "2023-11-13"),
+        ("last Thursday", "2023-11-09"),
+        ("in October", "2023-10-01 to 2023-10-31"),
+        ("in December", "2022-12-01 to 2022-12-31"),
+        ("on October 7", "2023-10-07"),
+    ],
+)
+def test_the_clock_says_which_days_are_meant(question: str, days: str) -> None:
+    assert asked(question) == [days]
+
+
+def test_relations_hold_for_relative_dates_too() -> None:
+    assert asked("since yesterday") == ["since 2023-11-15"]
+    assert asked("before last month") == ["until 2023-09-30"]
+    assert asked("since October") == ["since 2023-10-01"]
+
+
+def test_without_a_clock_such_words_name_nothing() -> None:
+    assert asked("What did The Verge write yesterday, in October and last week?", today=None) == []
+
+
+@pytest.mark.parametrize("question", ["May I ask who?", "the March on Rome", "9 in 999", "Marchers in Mayfair", "in may"])
+def test_what_only_looks_like_a_date_is_none(question: str) -> None:
+    assert asked(question) == []
+
+
+def test_a_written_date_is_not_read_twice() -> None:
+    assert asked("on October 7, 2022 and in October 2022") == ["2022-10-07", "2022-10-01 to 2022-10-31"]
+
+
+def test_a_leap_day_and_the_end_of_a_month_count_back() -> None:
+    assert asked("in the past month", today=date(2024, 3, 31)) == ["2024-02-01 to 2024-02-29"]
+    assert asked("in the last one month", today=date(2024, 3, 31)) == ["2024-02-29 to 2024-03-31"]
+    assert asked("since three years ago", today=date(2024, 2, 29)) == ["since 2021-01-01"]
