@@ -95,7 +95,18 @@ def test_dates_that_are_none_or_hold_nothing_are_dropped_and_reported() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "I cannot help with that.", "{", "{]}", "}{", "[1, 2]", '{"source": }', "{" * 5000 + "}" * 5000, "x" * 30_000, "{1: {2}}}"],
+    [
+        "",
+        "I cannot help with that.",
+        "{",
+        "{]}",
+        "}{",
+        "[1, 2]",
+        '{"source": }',
+        "{" * 5000 + "}" * 5000,
+        "x" * 30_000,
+        "{1: {2}}}",
+    ],
 )
 def test_an_answer_that_cannot_be_read_is_refused(answer: str) -> None:
     with pytest.raises(InputError, match="no JSON"):

@@ -171,6 +171,6 @@ def test_filtered_rerank_looks_inside_the_source_that_the_question_names(store: 
     assert first.matched == ("source: Engadget", "entity: Ada Lovelace")
 
 
-def test_a_strict_filter_shows_nothing_else(store: MemoryStore) -> None:
+def test_a_strict_filter_shows_nothing_else_but_what_has_no_source(store: MemoryStore) -> None:
     (hits,) = build("filtered-rerank", store, strict=True).search(["What did Engadget report about Ada Lovelace?"], k=4)
-    assert [hit.doc_id for hit in hits] == ["engine"]
+    assert [hit.doc_id for hit in hits] == ["engine", "blank"]

@@ -84,6 +84,31 @@ def test_what_passes_the_filter_stays_in_front_of_what_was_let_in() -> None:
     assert hits[2].parts == (Part("rerank", 45.0),)
 
 
+def test_with_a_share_the_retriever_keeps_a_say() -> None:
+    class Found:
+        def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
+            return [(Hit("short", 1.0), Hit("middle", 0.9), Hit("long", 0.0)) for _ in questions]
+
+    def ranked(share: float) -> list[tuple[str, float]]:
+        (hits,) = Reranked(Found(), PrefersLength(), STORE, share=share).search(["tutor"], k=3)
+        return [(hit.doc_id, round(hit.score, 3)) for hit in hits]
+
+    assert ranked(0.5) == [("middle", 0.714), ("short", 0.5), ("long", 0.5)]
+    assert [name for name, _ in ranked(0.0)] == ["short", "middle", "long"]
+    assert [name for name, _ in ranked(1.0)] == ["long", "middle", "short"]
+    with pytest.raises(InputError, match="share"):
+        Reranked(Found(), PrefersLength(), STORE, share=1.1)
+
+
+def test_a_retriever_without_scores_is_blended_by_rank() -> None:
+    class Silent:
+        def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
+            return [(Hit("short"), Hit("long")) for _ in questions]
+
+    (hits,) = Reranked(Silent(), Says([1.0, 1.0]), STORE, share=0.5).search(["tutor"], k=2)
+    assert [hit.doc_id for hit in hits] == ["short", "long"]
+
+
 @pytest.mark.parametrize("nonsense", [[1.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0], 3.0])
 def test_a_judge_that_answers_nonsense_is_an_error(nonsense: object) -> None:
     with pytest.raises(ModelError, match="the reranker gave scores"):

@@ -19,7 +19,8 @@ from suffice.retrieve.soft import SoftFilter
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
 NEWSROOM = (
-    Document("verge-1", "The trial of the exchange began, the trial of the founder", source="The Verge", published_at=date(2023, 10, 4)),
+    Document("verge-1", "The trial of the exchange, the trial of the founder", source="The Verge",
+             published_at=date(2023, 10, 4)),
     Document("verge-2", "The trial and the founder of the exchange", source="The Verge", published_at=date(2023, 10, 5)),
     Document("verge-3", "The founder went to trial", source="The Verge", published_at=date(2023, 10, 6)),
     Document("fortune", "A verdict in the trial", source="Fortune", published_at=date(2023, 11, 3)),

@@ -25,6 +25,7 @@ class Gold:
     kind: str | None = None  # the question type, in the data set's word
     hops: int = 0
     labels: tuple[str, ...] = ()  # FRAMES' reasoning types
+    facts: tuple[str, ...] = ()  # the sentences of the evidence, where the data set quotes them
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """MultiHop-RAG: news questions whose evidence lies in two to four articles, and the articles, in the official layout.
 
 Questions (MultiHopRAG.json): `query`, `answer`, `question_type` (inference_query, comparison_query, temporal_query or
-null_query), `evidence_list` of objects with `title` and `url`. Articles (corpus.json): `title`, `body`, and `source`,
+null_query), `evidence_list` of objects with `title`, `url` and the quoted `fact`. Articles (corpus.json): `title`, `body`, and `source`,
 `category`, `published_at`, `author`, `url`, each of which may be null. A document's id is its title, or its url where it
 has none. The file gives its questions no ids: they are numbered q0, q1, … in its order.
 """
@@ -46,22 +46,30 @@ def _examples(path: Path, bad: BadRecords) -> Iterator[Example]:
         kind = text(record, "question_type")
         if kind not in KINDS:
             raise mismatch(record, "question_type", " or ".join(KINDS))
-        gold = frozenset(_evidence(record))
+        evidence = list(_evidence(record))
+        gold = frozenset(_doc_id(article) for article in evidence)
         if bool(gold) == (kind == "null_query"):
             raise mismatch(record, "evidence_list", f"{'none' if gold else 'at least one article'} for a {kind}")
         return Example(
             Question(question_id, text(record, "query")),
-            Gold(question_id, gold, answer=some_text(record, "answer"), kind=kind.removesuffix("_query"), hops=len(gold)),
+            Gold(
+                question_id,
+                gold,
+                answer=some_text(record, "answer"),
+                kind=kind.removesuffix("_query"),
+                hops=len(gold),
+                facts=tuple(fact for article in evidence if (fact := some_text(article, "fact"))),
+            ),
         )
 
     return parsed(read_json_records(path, bad), bad, example)
 
 
-def _evidence(record: Record) -> Iterator[DocId]:
+def _evidence(record: Record) -> Iterator[Record]:
     for article in items(record, "evidence_list"):
         if not isinstance(article, dict):
             raise mismatch(record, "evidence_list", "a list of objects with a title")
-        yield _doc_id(Record(article, record.where))
+        yield Record(article, record.where)
 
 
 def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:

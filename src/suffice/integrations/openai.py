@@ -74,7 +74,8 @@ class OpenAIModel:
                 json.loads(text)
             except (ValueError, RecursionError):
                 raise ModelError(
-                    f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}", hint="raise max_tokens, or take a better model"
+                    f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}",
+                    hint="raise max_tokens, or take a better model",
                 ) from None
         return text
 
@@ -123,7 +124,7 @@ def _client(key: str, base_url: str | None, timeout_s: float, retries: int) -> A
         raise MissingExtraError("asking a language model", extra="llm") from error
     try:
         return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=retries)
-    except Exception as error:  # the client and what it is built on raise many kinds
+    except Exception as error:  # noqa: BLE001 - the client and what it is built on raise many kinds
         raise InputError(f"no model server can be reached by base_url {base_url!r}: {type(error).__name__}") from None
 
 
@@ -134,7 +135,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     def run() -> None:
         try:
             done.put((True, call()))
-        except BaseException as error:  # handed to the one who waits
+        except BaseException as error:  # noqa: BLE001 - handed to the one who waits
             done.put((False, error))
 
     threading.Thread(target=run, daemon=True, name="suffice-model").start()

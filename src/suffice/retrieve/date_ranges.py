@@ -93,7 +93,7 @@ _REACH = 60  # no relation is longer; looking back further would make long texts
 
 
 def asked_dates(question: str, *, span: DateRange, today: date | None = None) -> AskedDates:
-    """What a question says about days. A bare year outside `span`, the dates of the corpus, is nothing; `today` is the clock."""
+    """What a question says of days. A bare year outside `span`, the dates of the corpus, is nothing; `today` is the clock."""
     asked = dict.fromkeys(_asked(question, span, today))
     named = tuple(one for one, denied in asked if not denied)
     return AskedDates(named, tuple(one for one, denied in asked if denied and one not in named))

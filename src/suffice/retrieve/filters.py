@@ -181,9 +181,7 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- from a question
 
 
-def filter_for(
-    mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at"), lenient: bool = True
-) -> Filter:
+def filter_for(mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at"), lenient: bool = True) -> Filter:
     """The filter of Multi-Meta-RAG for what a question names: its sources and dates; other fields on request.
 
     Days alone become a list; with a range among the dates, everything from the earliest to the latest passes. It is lenient: a

@@ -50,8 +50,8 @@ _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DOMAINS = frozenset("com org net".split())
 # "not by", "not reported by", "other than", "neither": what stands behind them is ruled out, but not behind "not only by".
 _NOT = re.compile(
-    r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|without|other than|rather than|"
-    r"apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
+    r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|without|other than|"
+    r"rather than|apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
 )
 _AND = frozenset(("and", "or", "nor", "the"))  # what may stand between two names of one list
 

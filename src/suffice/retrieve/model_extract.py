@@ -230,9 +230,7 @@ def _operators(field: Field, wanted: Any, notes: list[str]) -> list[tuple[str, A
     return found
 
 
-def _conditions(
-    field: Field, operator: str, operand: Any, vocabulary: Vocabulary, notes: list[str]
-) -> list[dict[str, Any]]:
+def _conditions(field: Field, operator: str, operand: Any, vocabulary: Vocabulary, notes: list[str]) -> list[dict[str, Any]]:
     """What is sound of one operator: each value is tried alone, so that a wrong one does not take the others with it."""
     operator = {"$eq": "$in", "$ne": "$nin"}.get(operator, operator)
     values = list(operand) if isinstance(operand, list | tuple) else [operand]

@@ -45,9 +45,7 @@ class StepwiseFilter:
     A hit that does not pass the whole filter of its question is marked `relaxed`.
     """
 
-    def __init__(
-        self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.5
-    ) -> None:
+    def __init__(self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.5) -> None:
         if not 0 <= target <= 1:
             raise InputError(f"target is {target}, expected a probability from 0 to 1")
         self._retriever, self._store, self._extractor = retriever, store, extractor

@@ -12,7 +12,6 @@ __all__ = [
     "FIRST_HIT",
     "SEED",
     "TABLE_1",
-    "TABLE_10",
     "TABLE_2",
     "TABLE_3",
     "TABLE_4",
@@ -21,6 +20,7 @@ __all__ = [
     "TABLE_7",
     "TABLE_8",
     "TABLE_9",
+    "TABLE_10",
 ]
 
 SEED = 2024
