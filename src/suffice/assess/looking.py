@@ -16,13 +16,14 @@ from suffice.assess.model import GateModel
 from suffice.assess.reading import Asked, Reading, ask, read
 from suffice.assess.words import Words
 from suffice.ports import Encoder
-from suffice.types import Evidence
+from suffice.types import Document, Evidence
 
 __all__ = ["Looked", "look", "similarities"]
 
 Floats = npt.NDArray[np.floating[Any]]
 NEAREST = 4  # cosines that the gate sees one by one
 MAX_CHARS = 4_000  # of a text, as for reading
+MONTHS = "January February March April May June July August September October November December".split()  # in any locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,14 @@ def _looked(taken: Sequence[Taken], words: Words, encoder: Encoder | None) -> Lo
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
     found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
     scores = [hit.score for hit in evidence.hits]
-    return read(asked, [one.title for one in found], [one.text for one in found], scores, words)
+    return read(asked, [one.title for one in found], [_bylined(one) for one in found], scores, words)
+
+
+def _bylined(document: Document) -> str:
+    """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
+    day = document.published_at
+    when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
+    return ". ".join(filter(None, (document.source, when, document.text)))
 
 
 def similarities(evidence: Sequence[Evidence], encoder: Encoder) -> tuple[Floats, list[Floats]]:
