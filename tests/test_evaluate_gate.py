@@ -205,7 +205,7 @@ def test_a_fitted_gate_is_judged_on_questions_it_has_not_seen() -> None:
 def test_a_misspelt_policy_or_gate_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no policy is named 'rsik'"):
         Choice("rsik")
-    with pytest.raises(NotReadyError, match="not a gate"):
+    with pytest.raises(InputError, match="not a gate"):
         evaluate_gate(controlled(documents=200), "bm25", 6, str(tmp_path / "nowhere"), limit=3)
 
 

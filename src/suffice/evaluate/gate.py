@@ -40,6 +40,7 @@ __all__ = [
     "Judged",
     "Kept",
     "check_extra",
+    "costs_of",
     "evaluate_gate",
     "fitting",
     "grouped_folds",
@@ -88,6 +89,15 @@ class Choice:
         """As `Gate.fit` takes them."""
         promise = {"alpha": self.alpha, "delta": self.delta} if self.by == "risk" else {}
         return {"policy": self.by, "costs": self.costs, **promise}
+
+
+def costs_of(text: str) -> Costs:
+    """The costs of a wrong answer, an expansion and an abstention from three numbers with commas."""
+    try:
+        wrong, expand, abstain = map(float, text.split(","))
+    except ValueError:
+        raise InputError(f"costs are {text!r}, expected three numbers", hint="for example --costs 1,0.05,0.3") from None
+    return Costs(wrong, expand, abstain)
 
 
 def check_extra() -> None:
@@ -202,6 +212,10 @@ def open_gate(gate: str, grade: str = FAST) -> Gate:
     """The shipped gate of that grade for "default", else the one saved at that path."""
     from suffice.assess.gate import Gate
 
+    if gate != DEFAULT and not Path(gate).exists():
+        raise InputError(
+            f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
+        )
     return Gate.load(None if gate == DEFAULT else Path(gate), grade, encoder=lens(grade))
 
 
