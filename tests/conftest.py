@@ -12,6 +12,9 @@ from hypothesis import settings
 from suffice.engines.embedded import EmbeddedStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 
+# Small fits gain nothing from threads, and two test processes on two cores lose minutes waiting for one another's.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run: a red build must be repeatable, and this machine is too noisy for deadlines.

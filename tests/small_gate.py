@@ -31,17 +31,18 @@ def hash_of(text: str) -> str:
 
 @cache
 def labelled(k: int = K) -> list[Labelled]:
-    """Every question with what BM25 finds for it."""
+    """Every question with what BM25 finds for it; one more round is a list twice as long."""
     documents, examples = collection()
     corpus = Corpus(documents.values())
     scores = Bm25(corpus).scores([one.question.text for one in examples])
-    found = hits_of(top_k(scores, k), [one.doc_id for one in corpus.documents], {})
+    found = hits_of(top_k(scores, 2 * k), [one.doc_id for one in corpus.documents], {})
     titles = {name: one.title for name, one in documents.items()}
     return [
         Labelled(
             one.question.text,
-            hits,
+            hits[:k],
             one.gold.doc_ids,
+            hits_after=hits,
             titles={name: titles[name] for name in one.gold.doc_ids},
             kind=one.gold.kind,
             documents=documents,

@@ -52,7 +52,7 @@ def hits(tmp_path: Path) -> Path:
 def test_one_question_gets_a_verdict_in_words(gate: Path, hits: Path) -> None:
     result = suffice("check", QUESTION, "--hits", hits, "--gate", gate)
     assert result.exit_code == 0, result.output
-    assert "complete with probability 0." in result.stdout
+    assert "p_complete 0." in result.stdout
     assert result.stdout.split()[0] in ("ANSWER", "EXPAND", "ABSTAIN")
     assert "next: " in result.stderr
 
@@ -98,6 +98,8 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
     (tmp_path / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
     alone = as_json(suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json"))
     assert found == {"question_id": "q1", **alone}
+    beside = lines(suffice("check", *files, "--beside", tmp_path / "run.txt", "--gate", gate, "--json"))
+    assert beside == [found]  # a gate that was fitted without other runs does not look at them
     assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
 
 
@@ -111,6 +113,9 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["fit", "--out", "x"], "give either --examples or --dataset"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),
         (["fit", "--out", "x", "--dataset", "musique", "--policy", "luck"], "no policy is named 'luck'"),
+        (["fit", "--out", "x", "--dataset", "musique", "--alpha", "2"], "alpha is 2.0"),
+        (["fit", "--out", "x", "--dataset", "musique", "--costs", "1,2"], "expected three numbers"),
+        (["fit", "--out", "x", "--dataset", "musique", "--grade", "best"], "no grade is named 'best'"),
         (["evaluate", "gate"], "give either --collection or --dataset"),
         (["evaluate", "gate", "--collection", "controlled", "--retriever", "bm52"], "no retriever is named 'bm52'"),
         (["evaluate", "gate", "--collection", "controlled", "--limit", "3", "--gate", "nowhere"], "nowhere is not a gate"),
@@ -127,6 +132,13 @@ def test_a_mistake_is_told_with_a_hint(words: list[str], says: str, gate: Path, 
 
 def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path) -> None:
     good = json.dumps({"question": QUESTION, "hits": HITS})
+    odd = json.dumps({"question": QUESTION, "hits": [{"text": "x", "score": "high"}]})
+    (tmp_path / "odd.jsonl").write_text(f"{good}\n{odd}\n{good}\n", encoding="utf-8")
+    stopped = suffice("check", "--batch", tmp_path / "odd.jsonl", "--gate", gate, "--json")
+    assert stopped.exit_code == 2
+    assert "odd.jsonl:2: hit 1: its score is of type str" in stopped.stderr
+    kept = suffice("check", "--batch", tmp_path / "odd.jsonl", "--gate", gate, "--json", "--skip-bad")
+    assert len(lines(kept)) == 2
     (tmp_path / "batch.jsonl").write_text(f"{good}\n{{}}\nno json\n{good}\n", encoding="utf-8")
     stopped = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json")
     assert stopped.exit_code == 2
@@ -139,15 +151,25 @@ def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path
 # ------------------------------------------------------------------------------------------------------ fit
 
 
+def test_what_fitting_lacks_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from suffice.evaluate import gate as experiment
+
+    monkeypatch.setattr(experiment.util, "find_spec", lambda name: None)
+    for words in (["fit", "--dataset", "musique", "--out", tmp_path], ["evaluate", "gate", "--collection", "controlled"]):
+        result = suffice(*words, *(["--gate", "fitted"] if words[0] == "evaluate" else []))
+        assert result.exit_code == 2
+        assert "pip install 'suffice[fit]'" in result.stderr
+
+
 def test_a_gate_is_fitted_from_examples_and_then_judged(tmp_path: Path) -> None:
     records = [
-        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind} for one in labelled()[:200]
+        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind} for one in labelled()[:120]
     ]
     (tmp_path / "examples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
     made = suffice(
         "fit", "--examples", tmp_path / "examples.jsonl", "--out", tmp_path / "gate", "--k", 6, "--policy", "cost", "--json"
     )
-    assert as_json(made)["questions"] == 200
+    assert as_json(made)["questions"] == 120
     judged = suffice(
         "evaluate", "gate", "--collection", "controlled", "--limit", 60, "--k", 6, "--gate", tmp_path / "gate",
         "--no-baselines", "--json", "--out", tmp_path / "run.json",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.small_gate import collection, fresh, labelled, shown, small_gate
+from tests.small_gate import FITTED, collection, fresh, labelled, shown, small_gate
 
 import suffice
 from suffice.assess import gate as module
@@ -18,9 +19,9 @@ from suffice.assess.gate import Gate, Labelled
 from suffice.assess.incoming import take
 from suffice.assess.lessons import folds_by_group
 from suffice.assess.looking import similarities
-from suffice.assess.policy import Costs
+from suffice.assess.policy import Costs, by_cost
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.types import Action, Hit, Verdict
+from suffice.types import Action, Verdict
 
 
 def complete(example: Labelled) -> bool:
@@ -119,28 +120,54 @@ def test_the_first_needed_document_more_raises_the_mean() -> None:
 # ---------------------------------------------------------------------------------------------------------- fitting
 
 
-def test_fitting_is_repeatable() -> None:
-    few = labelled()[:150]
-    first, second = Gate.fit(few, seed=3), Gate.fit(few, seed=3)
+def test_fitting_is_repeatable_and_a_promise_can_be_refused() -> None:
+    few = labelled()[:120]
+    first, second = Gate.fit(few, seed=3, alpha=0.01), Gate.fit(few, seed=3, alpha=0.01)
     assert np.array_equal(p_of(first, fresh()[:40]), p_of(second, fresh()[:40]))
     assert first.policy == second.policy
+    assert first.policy.promise is not None
+    assert first.policy.answer_at is None  # two dozen questions cannot bear that out
+    assert first.card["questions"] == {"fit": 120 - first.policy.promise.questions, "promise": first.policy.promise.questions}
+    assert first.policy.promise.questions == pytest.approx(24, abs=2)
 
 
-def test_a_promise_can_be_asked_for_and_refused() -> None:
-    few = labelled()[:150]
-    policy = Gate.fit(few, alpha=0.01).policy
-    assert policy.promise is not None
-    assert policy.answer_at is None  # thirty questions cannot bear that out
-    assert Gate.fit(few, policy="cost", costs=Costs(wrong=1, abstain=0.2)).policy.answer_at == pytest.approx(0.8)
+def test_without_a_promise_every_question_is_learned_from() -> None:
+    assert small_gate().card["questions"] == {"fit": FITTED, "promise": 0}
+    assert len(small_gate().model.odds_at_fit) == FITTED
 
 
-def test_expansions_are_chosen_where_they_were_seen_to_help() -> None:
-    told = [replace(one, hits_after=[*(Hit(name) for name in sorted(one.needed)), *one.hits]) for one in labelled()[:200]]
-    gate = Gate.fit(told, costs=Costs(wrong=1, expand=0.01, abstain=0.5))
-    actions = {one.action for one in gate.check_batch(pairs(fresh()[:60]), documents=collection()[0])}
-    assert Action.EXPAND in actions
-    spent = {one.action for one in gate.check_batch(pairs(fresh()[:60]), documents=collection()[0], rounds_left=0)}
-    assert Action.EXPAND not in spent
+def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_not_seen() -> None:
+    gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
+    unseen, seen = gate.calibration.apply(gate.model.odds_at_fit), p_of(gate, labelled()[:FITTED])
+    assert unseen.mean() == pytest.approx(truth.mean(), abs=0.01)
+    assert log_loss(seen, truth) < log_loss(unseen, truth) - 0.02  # what it was fitted on looks easier than it is
+
+
+# ---------------------------------------------------------------------------------------------------------- expanding
+
+
+def acted(costs: Costs, rounds_left: int = 1) -> list[Action]:
+    """What the small gate does with the fresh questions at such costs."""
+    gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
+    policy = by_cost(gate.calibration.apply(gate.model.odds_at_fit), truth, costs=costs)
+    checked = replace(gate, policy=policy).check_batch(
+        pairs(fresh()), documents=collection()[0], explain=False, rounds_left=rounds_left
+    )
+    return [one.action for one in checked]
+
+
+def test_expansions_are_chosen_where_one_more_round_tends_to_help() -> None:
+    actions = np.array(acted(Costs(wrong=1, expand=0.02, abstain=0.4)))
+    helped = np.array([not complete(one) and complete(replace(one, hits=one.hits_after or ())) for one in fresh()])
+    expanded, abstained = actions == Action.EXPAND, actions == Action.ABSTAIN
+    assert (helped & expanded).any()
+    assert helped[expanded].mean() > helped[abstained].mean()
+
+
+def test_dearer_expansions_are_chosen_less_and_those_without_a_round_left_never() -> None:
+    counts = [acted(Costs(wrong=1, expand=cost, abstain=0.4)).count(Action.EXPAND) for cost in (0.02, 0.1, 0.4)]
+    assert counts[0] > counts[1] >= counts[2] == 0
+    assert acted(Costs(wrong=1, expand=0.02, abstain=0.4), rounds_left=0).count(Action.EXPAND) == 0
 
 
 @pytest.mark.parametrize(
@@ -254,8 +281,43 @@ def test_similarities_are_those_of_the_encoder() -> None:
     assert block.shape == (0, 3)
 
 
+@cache
+def lettered() -> Gate:
+    """Looks through an encoder, and at what another run found: here the same hits, the needed ones first."""
+    return Gate.fit([with_another_run(one) for one in labelled()[:120]], encoder=Letters())
+
+
+def with_another_run(example: Labelled) -> Labelled:
+    first = sorted(example.hits, key=lambda hit: hit.doc_id not in example.needed)
+    return replace(example, others=[first])
+
+
+def test_a_gate_that_learned_from_other_runs_looks_at_them() -> None:
+    some = fresh()[:150]
+    gate, truth = lettered(), np.array([complete(one) for one in some])
+    told = [with_another_run(one) for one in some]
+    alone = gate.probabilities(pairs(some), documents=collection()[0])
+    beside = gate.probabilities([(one.question, one.hits, one.others) for one in told], documents=collection()[0])
+    assert not np.array_equal(alone, beside)
+    assert auroc(beside, truth) > auroc(alone, truth)
+    one = gate.check(told[0].question, told[0].hits, others=told[0].others, documents=told[0].documents, explain=False)
+    assert one.p_complete == pytest.approx(beside[0], abs=1e-6)
+    assert {"shared", "only_there"} <= set(gate.profile.names)
+
+
+def test_a_gate_that_has_not_ignores_them() -> None:
+    one = with_another_run(fresh()[0])
+    alone, beside = (small_gate().check(one.question, shown(one), others=others) for others in ((), one.others))
+    assert alone == beside
+
+
+def test_what_is_no_pair_is_refused() -> None:
+    with pytest.raises(InputError, match="expected \\(question, hits\\)"):
+        small_gate().check_batch([("only a question",)])  # type: ignore[list-item]
+
+
 def test_a_gate_of_the_quality_grade_wants_its_encoder(tmp_path: Path) -> None:
-    gate = Gate.fit(labelled()[:150], encoder=Letters())
+    gate = lettered()
     assert gate.card["grade"] == "quality"
     gate.save(tmp_path / "gate")
     with pytest.raises(NotReadyError, match="looks through the encoder 'letters'"):

@@ -112,6 +112,12 @@ def _about_overlap(seen: Figures, usual: Figures) -> str:
     return f"{seen['distinct_titles']:.0%} of the hits have a title of their own"
 
 
+def _about_agreement(seen: Figures, usual: Figures) -> str:
+    if seen["shared"] < 0:
+        return "no other run was given to compare with"
+    return f"{seen['shared']:.0%} of the hits stand in the other runs too (usually {max(usual['shared'], 0.0):.0%})"
+
+
 _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "path": _about_path,
     "coverage": _about_coverage,
@@ -121,6 +127,7 @@ _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "hops": _about_hops,
     "query": _about_query,
     "overlap": _about_overlap,
+    "agreement": _about_agreement,
     "more": lambda seen, usual: "how near the hits are to the question in meaning",
 }
 

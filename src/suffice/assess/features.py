@@ -2,7 +2,7 @@
 
 Three small models look at the parts before the gate looks at the whole: which hits are evidence (level "hit"), which absent
 names are missing evidence ("absent"), and what the question asks for ("question"). Their outputs and the figures of the whole
-set ("whole") are what the gate looks at ("gate"); `describe` puts these together.
+set ("whole") are what the gate looks at ("gate"); `describe` puts these together. Hits may have columns "beside" these.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FEATURES", "Feature", "describe", "logit", "table"]
+__all__ = ["AGREEMENT", "FEATURES", "Feature", "describe", "logit", "table"]
 
 Floats = npt.NDArray[np.floating[Any]]
 TOP = 5  # hits, likeliest first, whose odds the gate sees one by one
@@ -150,6 +150,18 @@ _ABSENT = {
     "absent3": "The third.",
     "absent": "Expected missing evidence among absent names.",
 }
+# Only where a gate was fitted on examples with other runs beside their hits: see assess.agreement.
+_AGREEMENT_HIT = {
+    "runs": ("agreement", "Share of the other runs that hold it; -1 without another run."),
+    "run_place": ("agreement", "Best reciprocal place in another run, 0 where none holds it; -1 without another run."),
+}
+_AGREEMENT = {
+    "shared": ("agreement", "Share of the hits that another run holds, on average over runs; -1 without another run."),
+    "shared_by_all": ("agreement", "Share of the hits that every other run holds; -1 without another run."),
+    "same_first": ("agreement", "Share of the other runs that begin with the same hit; -1 without another run."),
+    "same_order": ("agreement", "Share of pairs of shared hits in the same order; -1 without another run."),
+    "only_there": ("agreement", "How many documents another run alone holds, per hit, on average; -1 without another run."),
+}
 
 
 def _level(level: str, described: Mapping[str, tuple[str, str]]) -> tuple[Feature, ...]:
@@ -167,12 +179,15 @@ def table(targets: Sequence[str]) -> tuple[Feature, ...]:
     )
 
 
+AGREEMENT = _level("gate", _AGREEMENT)
 FEATURES: tuple[Feature, ...] = (
     *_level("hit", _HIT),
+    *_level("beside", _AGREEMENT_HIT),
     *_level("absent", _ABSENT_NAME),
     *_level("whole", _WHOLE),
     *(Feature("query", name, f"Log of 1 + how many: {what}.", "question") for name, what in _QUESTION.items()),
     *table(("hops", "held", "complete")),
+    *AGREEMENT,
 )
 
 

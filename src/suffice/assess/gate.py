@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from suffice.assess import explain
 from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
+from suffice.assess.agreement import runs_beside
 from suffice.assess.calibration import Platt, VennAbers, estimated_share, interval_of
 from suffice.assess.drift import Drift, Profile
-from suffice.assess.features import FEATURES
+from suffice.assess.features import AGREEMENT, FEATURES
 from suffice.assess.incoming import Documents, take
 from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import Looked, look
@@ -45,7 +46,7 @@ __all__ = ["KIND", "VERSION", "Gate", "Labelled", "schema"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
-Pair = tuple[str, Iterable[Any]]
+Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
 KIND, VERSION = "gate", 1
 GRADES = ("fast", "quality")
 SHIPPED = Path(__file__).parent.parent / "models"
@@ -81,12 +82,17 @@ class Gate:
         question: str,
         hits: Iterable[Any],
         *,
+        others: Iterable[Iterable[Any]] = (),
         documents: Documents | None = None,
         explain: bool = True,
         rounds_left: int = 1,
     ) -> Verdict:
-        """The verdict on one question. `documents` holds the texts where hits are suffice's own Hit records."""
-        return self.check_batch([(question, hits)], documents=documents, explain=explain, rounds_left=rounds_left)[0]
+        """The verdict on one question. `documents` holds the texts where hits are suffice's own Hit records.
+
+        `others` are what other retrievers found for it: a gate that was fitted on such examples looks at how far they agree.
+        """
+        pair = (question, hits, others)
+        return self.check_batch([pair], documents=documents, explain=explain, rounds_left=rounds_left)[0]
 
     def check_batch(
         self,
@@ -96,7 +102,10 @@ class Gate:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> list[Verdict]:
-        """A verdict for each (question, hits). `explain=False` leaves out reasons, missing and next queries."""
+        """A verdict for each (question, hits) or (question, hits, others).
+
+        `explain=False` leaves out reasons, missing and next queries.
+        """
         seen, table = self._look(pairs, documents)
         if not seen.taken:
             return []
@@ -112,8 +121,12 @@ class Gate:
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
 
     def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
-        taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits in pairs]
-        seen = look(taken, self.words, self.encoder)
+        given = [_unpacked(pair) for pair in pairs]
+        taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits, _ in given]
+        runs = None
+        if self._others:
+            runs = [runs_beside(own, others, documents) for own, (_, _, others) in zip(taken, given, strict=True)]
+        seen = look(taken, self.words, self.encoder, runs)
         return seen, seen.described_by(self.model)
 
     def _odds(self, table: Floats) -> Floats:
@@ -195,11 +208,18 @@ class Gate:
         taught.expect_both("the part to fit on")
         seen = taught.seen
         model = GateModel(words, seed=seed).fit(
-            seen.asked, seen.readings, taught.lessons, more=seen.more, hit_more=seen.hit_more, groups=taught.groups
+            seen.asked,
+            seen.readings,
+            taught.lessons,
+            more=seen.more,
+            hit_more=seen.hit_more,
+            groups=taught.groups,
+            named=seen.named,
         )
         card: dict[str, Any] = {
             "grade": "fast" if encoder is None else "quality",
             "encoder": None if encoder is None else encoder.name,
+            "others": AGREEMENT[0] in seen.named,
             "k": k or max(1, *(len(one.evidence.hits) for one in every.seen.taken)),
             "seed": seed,
             "data": fingerprint(every.examples, every.seen.taken),
@@ -233,7 +253,7 @@ class Gate:
 
         The policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
         """
-        every = teach(examples, self.words, self.encoder, k=self.card["k"], fewest=FEWEST_TO_ADAPT)
+        every = teach(examples, self.words, self.encoder, k=self.card["k"], fewest=FEWEST_TO_ADAPT, others=self._others)
         rule = Rule.of(self.policy)
         aside = every.one_part_of(2, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
@@ -249,6 +269,11 @@ class Gate:
         judged = gate._judged(every.where(aside)) if rule.promises else (sigmoid(odds), taught.complete)
         note = f"adapted to {len(every.examples)} questions"
         return gate._settled(rule.choose(*judged), table, odds, taught.complete.mean(), note)
+
+    @property
+    def _others(self) -> bool:
+        """Was it fitted on examples with other runs beside their hits?"""
+        return bool(self.card.get("others"))
 
     @property
     def _transferable(self) -> tuple[str, ...]:
@@ -354,6 +379,15 @@ def schema() -> str:
     """A hash of every column the models look at: a gate fitted on others cannot be used."""
     columns = [HIT_COLUMNS, ABSENT_COLUMNS, WHOLE_COLUMNS, [(one.family, one.name) for one in FEATURES]]
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def _unpacked(pair: Any) -> tuple[Any, Any, Any]:
+    match pair:
+        case (question, hits):
+            return question, hits, ()
+        case (question, hits, others):
+            return question, hits, others
+    raise InputError(f"a pair is of type {type(pair).__name__}, expected (question, hits) or (question, hits, others)")
 
 
 def _figures(p: Floats, complete: Bools) -> dict[str, float]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.agreement import runs_beside
 from suffice.assess.incoming import Taken, take
 from suffice.assess.looking import Looked, look
 from suffice.assess.model import Lesson
@@ -38,8 +39,8 @@ class Labelled:
     """A question, the hits for it and the ids of the documents it needs; empty where nothing answers it.
 
     The rest is optional and makes a better gate: `titles` of needed documents by id (also those that were not found), the
-    question's `kind` or `labels`, the number of `hops` where it is not the number of needed documents, and the hits after one
-    more round (`hits_after`), from which the gate learns when expanding is worth it.
+    question's `kind` or `labels`, the number of `hops` where it is not the number of needed documents, the hits after one more
+    round (`hits_after`), from which the gate learns when expanding is worth it, and what other retrievers found (`others`).
     """
 
     question: str
@@ -51,6 +52,7 @@ class Labelled:
     labels: Collection[str] = ()
     hops: float | None = None
     documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
+    others: Sequence[Sequence[Any]] = ()
 
 
 def listed(examples: Iterable[Labelled], *, fewest: int) -> list[Labelled]:
@@ -105,12 +107,26 @@ class Taught:
         return np.array([is_complete(*one) for one in zip(self.examples, later, strict=True)], dtype=bool)
 
 
-def teach(examples: Iterable[Labelled], words: Words, encoder: Encoder | None, *, k: int | None, fewest: int) -> Taught:
-    """Look at the first `k` hits of each example; InputError where there are too few examples, or one is none."""
+def teach(
+    examples: Iterable[Labelled],
+    words: Words,
+    encoder: Encoder | None,
+    *,
+    k: int | None,
+    fewest: int,
+    others: bool | None = None,
+) -> Taught:
+    """Look at the first `k` hits of each example, and at the `others` where told, or where an example has some.
+
+    InputError where there are too few examples, or one is none.
+    """
     held = listed(examples, fewest=fewest)
     taken = [take(one.question, one.hits, documents=one.documents, k=k) for one in held]
     complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)], dtype=bool)
-    return Taught(held, look(taken, words, encoder), complete, [" ".join(tokens(one.question)) for one in held])
+    runs = None
+    if others or (others is None and any(one.others for one in held)):
+        runs = [runs_beside(own, one.others, one.documents) for one, own in zip(held, taken, strict=True)]
+    return Taught(held, look(taken, words, encoder, runs), complete, [" ".join(tokens(one.question)) for one in held])
 
 
 def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.agreement import agreement
+from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
 from suffice.assess.reading import Asked, Reading, ask, read
 from suffice.assess.words import Words
 from suffice.ports import Encoder
-from suffice.types import Evidence
+from suffice.types import Document, Evidence
 
 __all__ = ["Looked", "look", "similarities"]
 
 Floats = npt.NDArray[np.floating[Any]]
 NEAREST = 4  # cosines that the gate sees one by one
 MAX_CHARS = 4_000  # of a text, as for reading
+MONTHS = "January February March April May June July August September October November December".split()  # in any locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Looked:
     readings: Sequence[Reading]
     more: Floats | None = None
     hit_more: Sequence[Floats] | None = None
+    named: tuple[Feature, ...] = ()  # what the first columns of `more` are
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Looked:
         at = np.flatnonzero(mask).tolist()
@@ -41,14 +45,30 @@ class Looked:
             [self.readings[i] for i in at],
             None if self.more is None else self.more[mask],
             None if self.hit_more is None else [self.hit_more[i] for i in at],
+            self.named,
         )
+
+    def beside(self, named: tuple[Feature, ...], whole: Floats, hits: Sequence[Floats]) -> Looked:
+        """With more columns, named, in front of the extra ones."""
+        more = whole if self.more is None else np.column_stack([whole, self.more])
+        if self.hit_more is not None:
+            hits = [np.column_stack(pair) for pair in zip(hits, self.hit_more, strict=True)]
+        return replace(self, more=more, hit_more=hits, named=(*named, *self.named))
 
     def described_by(self, model: GateModel) -> Floats:
         """(questions, features)."""
         return model.describe(self.asked, self.readings, more=self.more, hit_more=self.hit_more)
 
 
-def look(taken: Sequence[Taken], words: Words, encoder: Encoder | None = None) -> Looked:
+def look(
+    taken: Sequence[Taken], words: Words, encoder: Encoder | None = None, others: Sequence[Sequence[Taken]] | None = None
+) -> Looked:
+    """`others` are the other runs for each question, where they are looked at too."""
+    seen = _looked(taken, words, encoder)
+    return seen if others is None else seen.beside(AGREEMENT, *agreement(taken, others))
+
+
+def _looked(taken: Sequence[Taken], words: Words, encoder: Encoder | None) -> Looked:
     asked = [ask(one.evidence.question.text, words) for one in taken]
     readings = [_reading(question, one.evidence, words) for question, one in zip(asked, taken, strict=True)]
     if encoder is None:
@@ -59,7 +79,14 @@ def look(taken: Sequence[Taken], words: Words, encoder: Encoder | None = None) -
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
     found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
     scores = [hit.score for hit in evidence.hits]
-    return read(asked, [one.title for one in found], [one.text for one in found], scores, words)
+    return read(asked, [one.title for one in found], [_bylined(one) for one in found], scores, words)
+
+
+def _bylined(document: Document) -> str:
+    """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
+    day = document.published_at
+    when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
+    return ". ".join(filter(None, (document.source, when, document.text)))
 
 
 def similarities(evidence: Sequence[Evidence], encoder: Encoder) -> tuple[Floats, list[Floats]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
-from suffice.cli.options import Json, SkipBad
+from suffice.cli.options import GateName, Grade, Json, SkipBad
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +25,19 @@ if TYPE_CHECKING:
     from suffice.files import BadRecords, Record
     from suffice.types import Verdict
 
-GateOption = Annotated[str, typer.Option("--gate", help="'default' for the one that ships, or a folder made by `suffice fit`.")]
 EXAMPLE = '{"question": "Who taught Ada?", "hits": [{"doc_id": "a1", "title": "Ada", "text": "...", "score": 7.5}]}'
 _AT_ONCE = 256
-_TRIPLE = tuple[str | None, str, list[Any]]  # question id, question, hits
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question of many: where it stands, and what the gate is to see."""
+
+    where: str
+    question_id: str | None
+    question: str
+    hits: list[Any]
+    others: list[Any]  # what other retrievers found, a list each
 
 
 def check(
@@ -35,10 +45,14 @@ def check(
     hits: Annotated[Path | None, typer.Option("--hits", help="Its hits: a JSON list of texts or objects; - for stdin.")] = None,
     batch: Annotated[Path | None, typer.Option("--batch", help="Many: JSON Lines of question and hits; - for stdin.")] = None,
     run: Annotated[Path | None, typer.Option("--run", help="A TREC run; with --queries and --corpus.")] = None,
+    beside: Annotated[
+        list[Path] | None, typer.Option("--beside", help="Another retriever's run for the same questions; may be repeated.")
+    ] = None,
     queries: Annotated[Path | None, typer.Option("--queries", help="The run's questions: id, tab, question.")] = None,
     corpus: Annotated[Path | None, typer.Option("--corpus", help="The run's documents: JSON Lines.")] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Judge the first so many hits.")] = None,
-    gate: GateOption = "default",
+    gate: GateName = "default",
+    grade: Grade = "fast",
     rounds_left: Annotated[int, typer.Option("--rounds-left", min=0, help="Expansions that may still follow.")] = 1,
     skip_bad: SkipBad = False,
     json: Json = False,
@@ -56,16 +70,23 @@ def check(
             raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
         if hits is None and question:
             raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
+        if run is not None and (queries is None or corpus is None):
+            raise InputError(
+                "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
+            )
         bad = BadRecords(skip=skip_bad)
-        from suffice.assess.gate import Gate  # late: a misspelt option should not wait for the models
+        from suffice.evaluate.gate import open_gate  # late: a misspelt option should not wait for the models
 
-        judge = Gate.load(None if gate == "default" else gate)
+        judge = open_gate(gate, grade)
         if question and hits is not None:
-            verdict = judge.check(question, _listed(hits)[:k], rounds_left=rounds_left)
-            _show_one(question, verdict, json=json)
+            asked = _Asked(str(hits), None, question, _listed(hits)[:k], [])
+            _show_one(question, _judged(judge, asked, rounds_left), json=json)
             return
-        found = _batch(batch, bad) if batch is not None else _trec(run, queries, corpus, bad)
-        _show_many(judge, found, k, rounds_left, json=json)
+        if run is not None and queries is not None and corpus is not None:
+            found = _trec([run, *(beside or [])], queries, corpus, bad)
+        else:
+            found = _batch(batch or Path("-"), bad)
+        _show_many(_verdicts(judge, found, k, rounds_left, bad), json=json)
         if bad.count:
             say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
 
@@ -97,7 +118,7 @@ def _text_of(path: Path) -> str:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
 
 
-def _batch(path: Path, bad: BadRecords) -> Iterator[_TRIPLE]:
+def _batch(path: Path, bad: BadRecords) -> Iterator[_Asked]:
     from suffice.files import read_json_records
 
     for record in _piped(bad) if str(path) == "-" else read_json_records(path, bad):
@@ -105,8 +126,11 @@ def _batch(path: Path, bad: BadRecords) -> Iterator[_TRIPLE]:
         if not isinstance(asked, str) or not isinstance(found, list):
             bad.report(InputError(f"{record.where}: expected a 'question' text and a list of 'hits'", hint=f"like {EXAMPLE}"))
             continue
-        named = record.value.get("question_id")
-        yield (None if named is None else str(named)), asked, found
+        named, others = record.value.get("question_id"), record.value.get("others", [])
+        if not isinstance(others, list) or not all(isinstance(one, list) for one in others):
+            bad.report(InputError(f"{record.where}: 'others' is to be a list of lists of hits", hint="one list a retriever"))
+            continue
+        yield _Asked(record.where, None if named is None else str(named), asked, found, others)
 
 
 def _piped(bad: BadRecords) -> Iterator[Record]:
@@ -127,18 +151,17 @@ def _piped(bad: BadRecords) -> Iterator[Record]:
                 bad.report(InputError(f"{where}: expected a JSON object", hint=f"like {EXAMPLE}"))
 
 
-def _trec(run: Path | None, queries: Path | None, corpus: Path | None, bad: BadRecords) -> Iterator[_TRIPLE]:
+def _trec(runs: list[Path], queries: Path, corpus: Path, bad: BadRecords) -> Iterator[_Asked]:
+    """The first run's questions in its order; the others are looked up."""
     from suffice.datasets.jsonl import read_documents
     from suffice.datasets.trec import ranked_hits, topics_of
     from suffice.files import readable_file
 
-    if run is None or queries is None or corpus is None:
-        raise InputError(
-            "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
-        )
+    run, *others = [readable_file(one) for one in runs]
     texts = topics_of(readable_file(queries), bad)
     documents = {document.doc_id: document for document in read_documents(readable_file(corpus), bad)}
-    for question_id, hits in ranked_hits(readable_file(run), bad):
+    known = [dict(ranked_hits(other, bad)) for other in others]
+    for question_id, hits in ranked_hits(run, bad):
         if question_id not in texts:
             bad.report(
                 InputError(f"{run}: question {question_id!r} is not in {queries}", hint="pass --skip-bad to leave it out")
@@ -148,23 +171,53 @@ def _trec(run: Path | None, queries: Path | None, corpus: Path | None, bad: BadR
             bad.report(
                 InputError(f"{run}: document {lost!r} is not in {corpus}", hint="pass --skip-bad to judge it without text")
             )
-        found = [
-            _as_hit(documents[hit.doc_id], hit.score) if hit.doc_id in documents else {"doc_id": hit.doc_id} for hit in hits
-        ]
-        yield question_id, texts[question_id], found
+        ranked = [[_as_hit(hit, documents) for hit in one] for one in (hits, *(other.get(question_id, ()) for other in known))]
+        yield _Asked(f"{run}: question {question_id!r}", question_id, texts[question_id], ranked[0], ranked[1:])
 
 
-def _as_hit(document: Any, score: float | None) -> dict[str, Any]:
+def _as_hit(hit: Any, documents: dict[str, Any]) -> dict[str, Any]:
+    document = documents.get(hit.doc_id)
+    if document is None:
+        return {"doc_id": hit.doc_id, "score": hit.score}
     return {
         "doc_id": document.doc_id,
         "title": document.title,
         "text": document.text,
-        "score": score,
+        "score": hit.score,
         "source": document.source,
         "category": document.category,
         "published_at": document.published_at,
         "entities": document.entities,
     }
+
+
+# ------------------------------------------------------------------------------------------------------ judging
+
+
+def _verdicts(
+    gate: Gate, found: Iterable[_Asked], k: int | None, rounds_left: int, bad: BadRecords
+) -> Iterator[tuple[_Asked, Verdict]]:
+    """Judged a part at a time; where one question cannot be, the others of its part are judged one by one."""
+    found = iter(found)
+    while part := list(islice(found, _AT_ONCE)):
+        part = [replace(one, hits=one.hits[:k]) for one in part]
+        try:
+            pairs = [(one.question, one.hits, one.others) for one in part]
+            yield from zip(part, gate.check_batch(pairs, rounds_left=rounds_left), strict=True)
+        except InputError:
+            for one in part:
+                try:
+                    yield one, _judged(gate, one, rounds_left)
+                except InputError as error:
+                    bad.report(error)
+
+
+def _judged(gate: Gate, asked: _Asked, rounds_left: int) -> Verdict:
+    """The verdict on one; the error says where it stands."""
+    try:
+        return gate.check(asked.question, asked.hits, others=asked.others, rounds_left=rounds_left)
+    except InputError as error:
+        raise InputError(f"{asked.where}: {error}", hint=error.hint or f"like {EXAMPLE}") from error
 
 
 # ------------------------------------------------------------------------------------------------------ showing
@@ -189,14 +242,7 @@ def _show_one(question: str, verdict: Verdict, *, json: bool) -> None:
     if json:
         print_json(verdict_record(question, verdict))
         return
-    print(_headline(verdict))
-    for title, lines in (
-        ("why", [one.words for one in verdict.reasons]),
-        ("missing", verdict.missing),
-        ("look for", verdict.next_queries),
-    ):
-        for at, line in enumerate(lines):
-            print(f"  {title if not at else '':<9} {_plain(line)}")
+    print(verdict)
     say("\nnext: " + _NEXT[str(verdict.action)])
 
 
@@ -207,24 +253,16 @@ _NEXT = {
 }
 
 
-def _headline(verdict: Verdict) -> str:
-    one = verdict.estimate
-    return f"{str(verdict.action).upper():<8} complete with probability {one.p_complete:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
-def _show_many(gate: Gate, found: Iterable[_TRIPLE], k: int | None, rounds_left: int, *, json: bool) -> None:
+def _show_many(judged: Iterable[tuple[_Asked, Verdict]], *, json: bool) -> None:
     counts: dict[str, int] = {}
-    found = iter(found)
-    while part := list(islice(found, _AT_ONCE)):
-        verdicts = gate.check_batch([(asked, hits[:k]) for _, asked, hits in part], rounds_left=rounds_left)
-        for (question_id, asked, _), verdict in zip(part, verdicts):
-            counts[str(verdict.action)] = counts.get(str(verdict.action), 0) + 1
-            if json:
-                record = verdict_record(asked, verdict, question_id)
-                print(json_module.dumps(record, ensure_ascii=False, allow_nan=False), flush=True)
-            else:
-                missing = f"  missing: {'; '.join(verdict.missing[:3])}" if verdict.missing else ""
-                print(f"{verdict.action!s:<8} {verdict.p_complete:.3f}  {_plain(asked)[:90]}{_plain(missing)}")
+    for asked, verdict in judged:
+        counts[str(verdict.action)] = counts.get(str(verdict.action), 0) + 1
+        if json:
+            record = verdict_record(asked.question, verdict, asked.question_id)
+            print(json_module.dumps(record, ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            missing = f"  missing: {'; '.join(verdict.missing[:3])}" if verdict.missing else ""
+            print(f"{verdict.action!s:<8} {verdict.p_complete:.3f}  {_plain(asked.question)[:90]}{_plain(missing)}")
     total = sum(counts.values())
     if not total:
         raise InputError("there is no question in the input", hint=f"one a line, like {EXAMPLE}")

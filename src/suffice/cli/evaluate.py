@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
-from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.cli.options import (
+    Alpha,
+    ChunkOverlap,
+    ChunkTokens,
+    CorpusFile,
+    CostList,
+    DatasetPath,
+    Delta,
+    EncoderName,
+    Grade,
+    Json,
+    PolicyName,
+    QuestionsFile,
+    SkipBad,
+)
 from suffice.cli.sources import open_data
 
 app = typer.Typer(help="Measure retrieval and gates on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
@@ -92,9 +106,11 @@ def gate(
     retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate sees.")] = 10,
     judge: Annotated[str, typer.Option("--gate", help="'default', a folder, or 'fitted': on the other folds.")] = "default",
-    policy: Annotated[str, typer.Option("--policy", help="Of a fitted gate: f1, cost or risk.")] = "f1",
-    alpha: Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")] = 0.1,
-    delta: Annotated[float, typer.Option("--delta", help="... except with this probability.")] = 0.1,
+    grade: Grade = "fast",
+    policy: PolicyName = "f1",
+    alpha: Alpha = 0.1,
+    delta: Delta = 0.1,
+    costs: CostList = "1,0.05,0.3",
     folds: Annotated[int, typer.Option("--folds", min=2, help="For --gate fitted, and for the baselines.")] = 5,
     baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Measure the baselines beside it.")] = True,
     cross_encoder: Annotated[bool, typer.Option("--cross-encoder", help="The cross-encoder ones too; slow.")] = False,
@@ -109,7 +125,6 @@ def gate(
     with friendly_errors(json=json):
         from suffice.evaluate import gate as experiment
         from suffice.evaluate import gate_runs
-        from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
         from suffice.ports import RERANKERS
         from suffice.retrieve.named import DEFAULT_RERANKER
 
@@ -128,9 +143,10 @@ def gate(
                 retriever,
                 k,
                 judge,
+                grade=grade,
                 folds=folds,
                 seed=seed,
-                choice=experiment.Choice(policy, alpha, delta),
+                choice=experiment.Choice(policy, alpha, delta, experiment.costs_of(costs)),
                 baselines=baselines,
                 reranker=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
                 encoder=encoder,

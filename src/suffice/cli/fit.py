@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
-from suffice.cli.options import CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.cli.options import (
+    Alpha,
+    CorpusFile,
+    CostList,
+    DatasetPath,
+    Delta,
+    EncoderName,
+    Grade,
+    Json,
+    PolicyName,
+    QuestionsFile,
+    SkipBad,
+)
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,9 +41,11 @@ def fit(
     retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
-    policy: Annotated[str, typer.Option("--policy", help="How to choose the threshold: f1, cost or risk.")] = "f1",
-    alpha: Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")] = 0.1,
-    delta: Annotated[float, typer.Option("--delta", help="... except with this probability.")] = 0.1,
+    grade: Grade = "fast",
+    policy: PolicyName = "f1",
+    alpha: Alpha = 0.1,
+    delta: Delta = 0.1,
+    costs: CostList = "1,0.05,0.3",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
     skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same gate.")] = 42,
@@ -39,12 +53,14 @@ def fit(
 ) -> None:
     """Fit a gate to labelled questions and what your retriever returned for them."""
     with friendly_errors(json=json):
-        from suffice.evaluate.gate import Choice, remembering
+        from suffice.evaluate.gate import Choice, check_extra, costs_of, lens, remembering
         from suffice.files import BadRecords
 
         if (examples is None) == (dataset is None):
             raise InputError("give either --examples or --dataset", hint=f"a line of --examples is {EXAMPLE}")
-        choice = Choice(policy, alpha, delta)
+        choice = Choice(policy, alpha, delta, costs_of(costs))
+        check_extra()
+        looking = lens(grade)
         bad = BadRecords(skip=skip_bad)
         with progress_bar(quiet=json) as progress:
             if examples is not None:
@@ -55,11 +71,12 @@ def fit(
                 say(f"fitting on {len(lessons):,} questions ...")
             from suffice.assess.gate import Gate
 
-            gate = Gate.fit(lessons, seed=seed, k=k, **choice.options)
+            gate = Gate.fit(lessons, seed=seed, k=k, encoder=looking, **choice.options)
             gate = remembering(gate, [one.question for one in lessons])
         gate.save(out)
         if json:
-            print_json({"path": str(out), "questions": len(lessons), "k": k, "seed": seed, "policy": gate.policy.as_json()})
+            about = {"path": str(out), "questions": len(lessons), "k": k, "seed": seed, "grade": grade}
+            print_json({**about, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")})
         else:
             print(f"gate for {len(lessons):,} questions with {k} hits at {out}")
             print(gate.policy.words)
@@ -83,7 +100,6 @@ def _searched(
 ) -> list[Labelled]:
     from suffice.datasets import read
     from suffice.evaluate.cases import collect, labelled
-    from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
 
     data = read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
     found = collect(data, [retriever], [k], encoder=encoder, limit=limit, progress=progress)
@@ -103,7 +119,7 @@ def _read(path: Path, k: int, bad: BadRecords) -> Iterator[Labelled]:
                 InputError(f"{record.where}: expected 'question', a list 'hits' and a list 'gold'", hint=f"like {EXAMPLE}")
             )
             continue
-        kind, hops, titles = value.get("kind"), value.get("hops"), value.get("titles")
+        kind, hops, titles, others = (value.get(name) for name in ("kind", "hops", "titles", "others"))
         yield Labelled(
             question,
             hits[:k],
@@ -111,4 +127,5 @@ def _read(path: Path, k: int, bad: BadRecords) -> Iterator[Labelled]:
             titles=titles if isinstance(titles, dict) else {},
             kind=kind if isinstance(kind, str) else None,
             hops=float(hops) if isinstance(hops, int | float) else None,
+            others=[one for one in others if isinstance(one, list)] if isinstance(others, list) else (),
         )

@@ -1,7 +1,6 @@
-"""The gate's experiments: fitted on other folds, as shipped, left out of the training, and whether the promise holds.
+"""How good a gate is on one data set, and whether its promise holds.
 
     evaluate_gate    one data set, one retriever, one k: the shipped gate, a saved one, or one fitted on the other folds
-    leave_one_out    the shipped recipe fitted on all data sets but one, and judged on that one
     promise_check    over many random halves: how often is more incomplete than promised among the answered?
 
 Folds never split a question: some data sets repeat one word for word, and a gate that has seen it knows the answer.
@@ -12,21 +11,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.policy import by_risk, risk_at
+from suffice.assess.lessons import Labelled
+from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
-from suffice.errors import InputError, nearest
+from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, draw_key, labelled
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
 from suffice.files import package_versions
-from suffice.ports import Reranker
+from suffice.ports import ENCODERS, Encoder, Reranker
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -38,13 +39,16 @@ __all__ = [
     "Choice",
     "Judged",
     "Kept",
-    "LeftOut",
+    "check_extra",
+    "costs_of",
     "evaluate_gate",
+    "fitting",
     "grouped_folds",
     "judge_cases",
     "judge_on_folds",
-    "leave_one_out",
+    "lens",
     "open_gate",
+    "pairs",
     "promise_check",
     "remembering",
     "seen_by",
@@ -54,8 +58,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Folds = list[tuple[Ints, Ints]]
 Progress = Callable[[str, int, int | None], None]
+Fit = Callable[[Sequence[Labelled]], "Gate"]
 
 DEFAULT, FITTED = "default", "fitted"
+FAST, QUALITY = "fast", "quality"
+LENS = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _AT_ONCE = 256
@@ -68,15 +75,42 @@ class Choice:
     by: str = "f1"
     alpha: float = 0.1
     delta: float = 0.1
+    costs: Costs = Costs()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         if self.by not in POLICIES:
             raise InputError(f"no policy is named {self.by!r}", hint=nearest(self.by, POLICIES))
+        for name, share in (("alpha", self.alpha), ("delta", self.delta)):
+            if not 0 < share < 1:
+                raise InputError(f"{name} is {share}, expected a share between 0 and 1", hint=f"for example --{name} 0.1")
 
     @property
     def options(self) -> dict[str, Any]:
         """As `Gate.fit` takes them."""
-        return {"policy": self.by, "alpha": self.alpha, "delta": self.delta} if self.by == "risk" else {"policy": self.by}
+        promise = {"alpha": self.alpha, "delta": self.delta} if self.by == "risk" else {}
+        return {"policy": self.by, "costs": self.costs, **promise}
+
+
+def costs_of(text: str) -> Costs:
+    """The costs of a wrong answer, an expansion and an abstention from three numbers with commas."""
+    try:
+        wrong, expand, abstain = map(float, text.split(","))
+    except ValueError:
+        raise InputError(f"costs are {text!r}, expected three numbers", hint="for example --costs 1,0.05,0.3") from None
+    return Costs(wrong, expand, abstain)
+
+
+def check_extra() -> None:
+    """MissingExtraError if no gate can be fitted here: to be said before the work, not after it."""
+    if not util.find_spec("onnx"):
+        raise MissingExtraError("fitting a gate", extra="fit")
+
+
+def lens(grade: str) -> Encoder | None:
+    """What a gate of this grade looks through besides words: nothing, or an encoder."""
+    if grade not in (FAST, QUALITY):
+        raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
+    return ENCODERS.get(LENS)() if grade == QUALITY else None
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -111,6 +145,7 @@ def evaluate_gate(
     k: int = 10,
     gate: str = DEFAULT,
     *,
+    grade: str = FAST,
     folds: int = 5,
     seed: int = 42,
     choice: Choice | None = None,
@@ -125,6 +160,9 @@ def evaluate_gate(
 
     With a `reranker` the cross-encoder baselines are measured, too, which takes about a second a question.
     """
+    if gate == FITTED:  # what is missing is said before the search
+        check_extra()
+    opened = None if gate == FITTED else open_gate(gate, grade)
     started = time.perf_counter()
     cases = collect(dataset, [retriever], [k], encoder=encoder, limit=limit, progress=progress).cases(retriever, k)
     searched = time.perf_counter()
@@ -132,12 +170,10 @@ def evaluate_gate(
     texts = [case.question.text for case in cases]
     enough = len(set(texts)) >= 2 * folds
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
-    seen = 0
-    if gate == FITTED:
-        said = judge_on_folds(cases, parts, choice or Choice(), seed=seed, progress=progress)
+    if opened is None:
+        said = judge_on_folds(cases, parts, fitting(choice or Choice(), grade, seed), progress=progress)
     else:
-        opened = open_gate(gate)
-        said, seen = judge_cases(opened, cases, progress=progress), seen_by(opened, texts)
+        said = judge_cases(opened, cases, progress=progress)
     judged = time.perf_counter()
     beside = baseline_predictions(cases, parts, reranker=reranker, seed=seed) if baselines and parts else {}
     return GateRun(
@@ -154,7 +190,13 @@ def evaluate_gate(
         policy=said.policy,
         baselines={name: tuple(map(float, values)) for name, values in beside.items()},
         seed=seed,
-        settings={"folds": folds, "encoder": encoder, "limit": limit, "seen": seen},
+        settings={
+            "grade": opened.card["grade"] if opened else grade,
+            "folds": folds,
+            "encoder": encoder,
+            "limit": limit,
+            "seen": seen_by(opened, texts) if opened else 0,
+        },
         data=dict(data or {}),
         packages=package_versions(),
         commit=source_commit(),
@@ -166,11 +208,15 @@ def evaluate_gate(
     )
 
 
-def open_gate(gate: str) -> Gate:
-    """The shipped gate for "default", else the one saved at that path."""
+def open_gate(gate: str, grade: str = FAST) -> Gate:
+    """The shipped gate of that grade for "default", else the one saved at that path."""
     from suffice.assess.gate import Gate
 
-    return Gate.load() if gate == DEFAULT else Gate.load(Path(gate))
+    if gate != DEFAULT and not Path(gate).exists():
+        raise InputError(
+            f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
+        )
+    return Gate.load(None if gate == DEFAULT else Path(gate), grade, encoder=lens(grade))
 
 
 def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
@@ -201,70 +247,42 @@ def judge_cases(gate: Gate, cases: Sequence[Case], *, progress: Progress | None 
     """Check every case; nobody reads the explanations, so none are made."""
     verdicts: list[Verdict] = []
     for start in range(0, len(cases), _AT_ONCE):
-        verdicts += gate.check_batch(_pairs(cases[start : start + _AT_ONCE]), explain=False)
+        verdicts += gate.check_batch(pairs(cases[start : start + _AT_ONCE]), explain=False)
         if progress is not None:
             progress("checking", len(verdicts), len(cases))
     p = np.array([one.p_complete for one in verdicts], dtype=np.float64)
     return Judged(p, tuple(str(one.action) for one in verdicts), gate.policy.words)
 
 
-def _pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
+def pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
+    """Question and hits of each case, as a gate takes them."""
     return [(case.question.text, case.evidence) for case in cases]
 
 
-def judge_on_folds(
-    cases: Sequence[Case], parts: Folds, choice: Choice, *, seed: int = 42, progress: Progress | None = None
-) -> Judged:
-    """Each fold judged by a gate fitted, calibrated and given its policy on the others: what a user of `Gate.fit` gets."""
+def fitting(choice: Choice, grade: str, seed: int) -> Fit:
+    """How a gate of this grade is fitted: `Gate.fit` with everything but the examples."""
     from suffice.assess.gate import Gate
 
+    encoder = lens(grade)
+    return lambda examples: Gate.fit(examples, seed=seed, encoder=encoder, **choice.options)
+
+
+def judge_on_folds(
+    cases: Sequence[Case],
+    parts: Folds,
+    fit: Fit,
+    *,
+    progress: Progress | None = None,
+) -> Judged:
+    """Each fold judged by a gate fitted, calibrated and given its policy on the others: what a user of `Gate.fit` gets."""
     p, actions = np.zeros(len(cases)), np.empty(len(cases), dtype=object)
     words = ""
     for at, (rest, held) in enumerate(parts, start=1):
-        gate = Gate.fit([labelled(cases[i]) for i in rest], seed=seed, **choice.options)
-        judged = judge_cases(gate, [cases[i] for i in held])
+        judged = judge_cases(fit([labelled(cases[i]) for i in rest]), [cases[i] for i in held])
         p[held], actions[held], words = judged.p, judged.actions, judged.policy
         if progress is not None:
             progress("fitting on the other folds", at, len(parts))
     return Judged(p, tuple(actions), f"Chosen anew for each fold; for the last one: {words}")
-
-
-# ------------------------------------------------------------------------------------------------------ leave one out
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The shipped recipe on a data set that it was not fitted on: as it is, and after the shift without labels."""
-
-    name: str
-    complete: npt.NDArray[np.bool_]
-    p: Floats
-    p_shifted: Floats
-
-
-def leave_one_out(
-    lessons: Mapping[str, Sequence[Case]],
-    judged: Mapping[str, Sequence[Case]],
-    *,
-    seed: int = 42,
-    progress: Progress | None = None,
-) -> list[LeftOut]:
-    """For each data set in `judged`: a gate fitted on the `lessons` of all others, judged on its cases.
-
-    Data sets share questions with nobody but themselves, so leaving out the name leaves out the questions.
-    """
-    from suffice.assess.gate import Gate
-
-    found = []
-    for at, (name, cases) in enumerate(judged.items(), start=1):
-        others = [labelled(case) for other, held in lessons.items() if other != name for case in held]
-        gate = Gate.fit(others, seed=seed)
-        moved = gate.shifted(_pairs(cases))
-        complete = np.array([case.complete for case in cases], dtype=bool)
-        found.append(LeftOut(name, complete, judge_cases(gate, cases).p, judge_cases(moved, cases).p))
-        if progress is not None:
-            progress("leaving one data set out", at, len(judged))
-    return found
 
 
 # ------------------------------------------------------------------------------------------------------ the promise

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluate.compare import Interval, interval, interval_of_mean
-from suffice.evaluate.metrics import Predictions, score
+from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import readable_file, write_atomically
 from suffice.types import Action
@@ -127,6 +127,7 @@ def summary(run: GateRun) -> dict[str, Any]:
         "n": len(run),
         "seen": int(run.settings.get("seen", 0)),
         **{name: one.value for name, one in whole.items()},
+        "ece_by_chance": ece_by_chance(run.p),
         "answered": int(run.answered.sum()),
         "actions": {str(action): run.actions.count(action) for action in Action},
         "policy": run.policy,
@@ -159,6 +160,7 @@ def _figures(run: GateRun, rows: npt.NDArray[np.bool_]) -> dict[str, Interval]:
 
 def _of(predictions: Predictions, seed: int) -> dict[str, Any]:
     plain = {name: score(predictions, metric) for name, metric in FIGURES.items()}
+    plain["ece_by_chance"] = ece_by_chance(predictions.probabilities)
     return {**plain, "auroc_interval": asdict(interval(predictions, "auroc", seed=seed))}
 
 
@@ -187,11 +189,12 @@ def tables(run: GateRun) -> list[Table]:
 def _against_baselines(run: GateRun) -> Table:
     def row(name: str, predictions: Predictions) -> tuple[Cell, ...]:
         rest = [score(predictions, metric) for metric in list(FIGURES.values())[1:]]
-        return (name, interval(predictions, "auroc", seed=run.seed), *rest)
+        return (name, interval(predictions, "auroc", seed=run.seed), *rest, ece_by_chance(predictions.probabilities))
 
     rows = [row(f"gate ({run.gate})", run.predictions()), *(row(name, run.predictions(name)) for name in run.baselines)]
     share = sum(run.complete) / max(len(run), 1)
     note = f"n = {len(run):,} questions, {share:.3f} of them complete. In brackets: 95 % bootstrap interval over questions."
+    note += " ece by chance: what such probabilities show on average if every one of them is true."
     if seen := run.settings.get("seen"):
         note += f" The gate was fitted on {seen:,} of these questions: its figures here are better than on new ones."
     if run.baselines:
@@ -199,7 +202,7 @@ def _against_baselines(run: GateRun) -> Table:
             " Baselines are fitted on the other folds of the same questions; (oracle): told what a gate in use does not know."
         )
     title = f"Is the evidence complete? {run.dataset}, {run.retriever}, k = {run.k}"
-    return Table(title, ("predictor", *FIGURES), tuple(rows), note)
+    return Table(title, ("predictor", *FIGURES, "ece by chance"), tuple(rows), note)
 
 
 def _decisions(run: GateRun) -> Table:

@@ -1,0 +1,77 @@
+"""Agreement between retrievers: which hits others found too, and what they alone found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suffice.assess.agreement import agreement, runs_beside
+from suffice.assess.features import AGREEMENT, FEATURES
+from suffice.assess.incoming import Taken, take
+from suffice.errors import InputError
+
+QUESTION = "Who taught the teacher of Ada?"
+
+
+def run(*names: str) -> list[tuple[str, str]]:
+    return [(name, f"text of {name}") for name in names]
+
+
+def compared(own: list[object], *others: list[object]) -> tuple[dict[str, float], np.ndarray]:
+    taken = take(QUESTION, own)
+    whole, (hits,) = agreement([taken], [runs_beside(taken, others)])
+    return dict(zip((one.name for one in AGREEMENT), whole[0].tolist(), strict=True)), hits
+
+
+def test_a_hit_is_known_by_who_else_found_it_and_how_high() -> None:
+    whole, hits = compared(run("a", "b", "c", "d"), run("b", "a", "x", "y"), run("b", "z", "d", "a"))
+    np.testing.assert_allclose(hits[:, 0], [1, 1, 0, 0.5])
+    np.testing.assert_allclose(hits[:, 1], [1 / 2, 1, 0, 1 / 3])
+    assert whole["shared"] == pytest.approx(5 / 8)
+    assert whole["shared_by_all"] == pytest.approx(2 / 4)
+    assert whole["same_first"] == 0
+    assert whole["same_order"] == pytest.approx((0 + 1 / 3) / 2)
+    assert whole["only_there"] == pytest.approx((2 + 1) / 2 / 4)
+
+
+def test_the_same_run_again_agrees_in_everything() -> None:
+    whole, hits = compared(run("a", "b", "c"), run("a", "b", "c"))
+    assert whole == {"shared": 1, "shared_by_all": 1, "same_first": 1, "same_order": 1, "only_there": 0}
+    np.testing.assert_allclose(hits, [[1, 1], [1, 1 / 2], [1, 1 / 3]])
+
+
+def test_without_another_run_nothing_is_known() -> None:
+    whole, hits = compared(run("a", "b"))
+    assert set(whole.values()) == {-1}
+    assert hits.tolist() == [[-1, -1], [-1, -1]]
+
+
+def test_no_hits_and_an_empty_run_are_ordinary() -> None:
+    assert compared([], run("a"))[1].shape == (0, 2)
+    whole, hits = compared(run("a"), [])
+    assert (whole["shared"], whole["only_there"]) == (0, 0)
+    assert hits.tolist() == [[0, 0]]
+
+
+def test_only_as_deep_as_the_list_that_is_judged() -> None:
+    assert compared(run("a", "b"), run("x", "y", "a", "b"))[0]["shared"] == 0
+
+
+def test_hits_without_ids_are_known_by_their_texts() -> None:
+    _, hits = compared(["text of a", "text of b"], ["another text", "text of a"])
+    np.testing.assert_allclose(hits, [[1, 1 / 2], [0, 0]])
+    _, hits = compared(["text of a", "text of b"], run("b", "a"))
+    np.testing.assert_allclose(hits, [[1, 1 / 2], [1, 1]])
+
+
+def test_what_is_no_list_of_runs_is_refused() -> None:
+    taken: Taken = take(QUESTION, run("a"))
+    with pytest.raises(InputError, match="expected a list of runs"):
+        runs_beside(taken, "a")
+    with pytest.raises(InputError, match="expected a list of hits"):
+        runs_beside(taken, [{"id": "a"}])
+
+
+def test_every_column_is_described() -> None:
+    assert len(AGREEMENT) == 5
+    assert sum(one.family == "agreement" and one.level == "beside" for one in FEATURES) == 2
