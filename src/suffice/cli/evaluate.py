@@ -1,4 +1,4 @@
-"""`suffice evaluate`: how good is a retriever, or a gate, on labelled questions, with intervals, beside others."""
+"""`suffice evaluate`: how good is a retriever, a gate, or an answer, on labelled questions, with intervals, beside others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from suffice.cli.answers import answers
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import (
     Alpha,
@@ -27,12 +28,17 @@ from suffice.cli.options import (
 )
 from suffice.cli.sources import open_data
 
-app = typer.Typer(help="Measure retrieval and gates on labelled questions.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Measure retrieval, gates and answers on labelled questions.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def evaluate() -> None:
-    """Measure retrieval and gates on labelled questions."""
+    """Measure retrieval, gates and answers on labelled questions."""
+
+
+app.command("answers")(answers)
 
 
 @app.command("retrieval")

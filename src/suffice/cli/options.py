@@ -21,3 +21,10 @@ Alpha = Annotated[float, typer.Option("--alpha", help="risk: at most this share 
 Delta = Annotated[float, typer.Option("--delta", help="... except with this probability.")]
 CostList = Annotated[str, typer.Option("--costs", help="Of a wrong answer, an expansion, an abstention.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of words for a person.")]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="A language model, as its server names it; the key: OPENAI_API_KEY.")
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", help="Its server, like http://127.0.0.1:8080/v1; else OPENAI_BASE_URL.")
+]
+ModelTimeout = Annotated[float, typer.Option("--timeout-s", min=0.1, help="How long one request may take, retries included.")]

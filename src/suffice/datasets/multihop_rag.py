@@ -1,9 +1,9 @@
 """MultiHop-RAG: news questions whose evidence lies in two to four articles, and the articles, in the official layout.
 
 Questions (MultiHopRAG.json): `query`, `answer`, `question_type` (inference_query, comparison_query, temporal_query or
-null_query), `evidence_list` of objects with `title`, `url` and the quoted `fact`. Articles (corpus.json): `title`, `body`, and `source`,
-`category`, `published_at`, `author`, `url`, each of which may be null. A document's id is its title, or its url where it
-has none. The file gives its questions no ids: they are numbered q0, q1, … in its order.
+null_query), `evidence_list` of objects with `title`, `url` and the quoted `fact`. Articles (corpus.json): `title`, `body`, and
+`source`, `category`, `published_at`, `author`, `url`, each of which may be null. A document's id is its title, or its
+url where it has none. The file gives its questions no ids: they are numbered q0, q1, … in its order.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from suffice.retrieve.corpus import searchable
 from suffice.retrieve.memory import MemoryStore
 from suffice.types import DocId, Document
 
-__all__ = ["Settings", "compare_retrievers", "published_for", "report", "summary", "tables"]
+__all__ = ["Settings", "compare_retrievers", "indexed", "published_for", "report", "summary", "tables"]
 
 Progress = Callable[[str, int, int | None], None]
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
@@ -68,7 +68,7 @@ def compare_retrievers(
     # Whoever takes an encoder searches vectors; nobody else should have to wait for them.
     encoder = ENCODERS.get(settings.encoder)() if any(map(_takes_encoder, factories.values())) else None
     if store is None:
-        store = _indexed(dataset, settings, encoder, progress) if factories else MemoryStore()
+        store = indexed(dataset, settings, encoder, progress) if factories else MemoryStore()
     retrievers = {
         name: factory(store, encoder=encoder) if _takes_encoder(factory) else factory(store)
         for name, factory in factories.items()
@@ -91,7 +91,8 @@ def _takes_encoder(factory: Callable[..., Any]) -> bool:
     return "encoder" in inspect.signature(factory).parameters
 
 
-def _indexed(dataset: Dataset, settings: Settings, encoder: Encoder | None, progress: Progress | None) -> MemoryStore:
+def indexed(dataset: Dataset, settings: Settings, encoder: Encoder | None, progress: Progress | None = None) -> MemoryStore:
+    """The data set's documents in memory: cut into chunks and with vectors, as the settings and the encoder say."""
     documents: Iterable[Document] = dataset.documents()
     if settings.chunk_tokens:
         documents = chunked(documents, tokens=settings.chunk_tokens, overlap=settings.chunk_overlap)

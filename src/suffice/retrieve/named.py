@@ -1,7 +1,8 @@
 """The retrievers by name: importing this module registers the thirteen that the papers and the product speak of.
 
 Each is a function from a store to a retriever. `bm25`, `dense`, `hybrid`, `filtered` and `filtered-rerank` search in the store
-and see what is written later. The others are the papers' and score whole collections: they read the documents once, when they are made.
+and see what is written later. The others are the papers' and score whole collections: they read the documents once, when they
+are made.
 """
 
 from __future__ import annotations

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.stand_in_server import fails, says, serving
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.datasets.gold import Example, Gold
+from suffice.errors import InputError
+from suffice.evaluate.answers import AnswerRun, answer_tables, exact_match, judge_answers, read_answers, word_f1, word_overlap
+from suffice.types import Question
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "em", "f1", "overlap"),
+    [
+        ("Sam Bankman-Fried", "Sam Bankman-Fried", 1, 1, 1),
+        ("the Sam Bankman-Fried.", "Sam Bankman-Fried", 1, 1, 1),
+        ("Sam", "Sam Bankman-Fried", 0, 2 / 3, 1),
+        ("Yes", "yes", 1, 1, 1),
+        ("Yes.", "Yes", 1, 1, 0),  # the papers' rule keeps the full stop
+        ("No", "Yes", 0, 0, 0),
+        ("the end", "the beginning", 0, 0, 1),  # ... and counts "the"
+        ("", "Yes", 0, 0, 0),
+        ('Well. The answer to the question is "Yes"', "Yes", 0, 2 / 7, 1),
+        ("one two", "two one", 0, 1, 1),
+    ],
+)
+def test_three_ways_to_be_right(answer: str, gold: str, em: float, f1: float, overlap: float) -> None:
+    assert exact_match(answer, gold) == em
+    assert word_f1(answer, gold) == pytest.approx(f1)
+    assert word_overlap(answer, gold) == overlap
+
+
+def test_two_answers_without_words_agree() -> None:
+    assert word_f1("the", "a!") == 1
+    assert exact_match("...", "") == 1
+
+
+def example(name: str, text: str, answer: str | None, kind: str) -> Example:
+    return Example(Question(name, text), Gold(name, frozenset(), answer=answer, kind=kind))
+
+
+EXAMPLES = [
+    example("q0", "Who?", "Sam", "inference"),
+    example("q1", "Is it so?", "Yes", "comparison"),
+    example("q2", "What else?", None, "inference"),
+]
+
+
+def test_answers_are_found_by_id_or_by_the_questions_words() -> None:
+    run = judge_answers("news", EXAMPLES, {"q0": "Sam", "Is it so?": "No"}, system="mine")
+    assert run.question_ids == ("q0", "q1")
+    assert run.figure("exact_match").value == 0.5
+    assert run.figure("exact_match", "inference").value == 1.0
+    (table,) = answer_tables(run)
+    assert [row[0] for row in table.rows] == ["all", "comparison", "inference"]
+    assert run.summary()["by_kind"]["comparison"]["f1"]["value"] == 0.0
+
+
+def test_no_answer_is_a_wrong_answer_and_is_counted() -> None:
+    run = judge_answers("news", EXAMPLES, {"q0": "Sam"}, system="mine")
+    assert run.figure("word_overlap").value == 0.5
+    assert "1 questions have no answer" in answer_tables(run)[0].note
+
+
+def test_answers_to_other_questions_and_questions_without_answers_are_refused() -> None:
+    with pytest.raises(InputError, match="none of the answers"):
+        judge_answers("news", EXAMPLES, {"q7": "Sam"}, system="mine")
+    with pytest.raises(InputError, match="gold answer"):
+        judge_answers("news", EXAMPLES[2:], {"q2": "Sam"}, system="mine")
+    with pytest.raises(InputError, match="metric"):
+        AnswerRun("news", "mine", (), (), (), ()).values("bleu")
+
+
+def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"question_id": "q0", "answer": "Sam"}\n')
+    (tmp_path / "b.json").write_text('[{"query": "Who?", "model_answer": "Sam", "answer": "gold"}]')
+    assert read_answers(tmp_path / "a.jsonl") == {"q0": "Sam"}
+    assert read_answers(tmp_path / "b.json") == {"Who?": "Sam"}
+    (tmp_path / "c.jsonl").write_text('{"question_id": "q0", "answer": 7}\n')
+    with pytest.raises(InputError, match=r"c\.jsonl:1"):
+        read_answers(tmp_path / "c.jsonl")
+
+
+# ---------------------------------------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def newsroom(tmp_path: Path) -> Path:
+    folder = tmp_path / "news"
+    folder.mkdir()
+    article = {"title": "The trial", "body": "Sam Smith went to trial.", "source": "The Verge", "published_at": "2023-10-04"}
+    (folder / "corpus.json").write_text(json.dumps([article, {"title": "Ski", "body": "Snow fell.", "source": "Wired"}]))
+    evidence = [{"title": "The trial", "fact": "Sam Smith went to trial."}]
+    query = {"query": "Who went to trial, says The Verge?", "answer": "Sam Smith", "question_type": "inference_query"}
+    (folder / "MultiHopRAG.json").write_text(json.dumps([{**query, "evidence_list": evidence}]))
+    return folder
+
+
+def command(newsroom: Path, *more: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["evaluate", "answers", "--dataset", "multihop_rag", "--path", str(newsroom), *more])
+    return result.exit_code, result.output
+
+
+def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"question_id": "q0", "answer": "Sam Jones"}\n')
+    code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--json")
+    assert code == 0
+    figures = json.loads(output)["figures"]
+    assert (figures["exact_match"]["value"], figures["f1"]["value"], figures["word_overlap"]["value"]) == (0, 0.5, 1)
+
+
+def test_a_model_reads_what_the_retriever_finds(newsroom: Path, tmp_path: Path) -> None:
+    with serving(says("Sam Smith")) as (url, seen):
+        more = ["--model", "stand-in", "--base-url", url, "--out", str(tmp_path / "run.json")]
+        code, output = command(newsroom, *more, "--cache", str(tmp_path / "answers.db"))
+        assert code == 0, output
+        assert command(newsroom, *more, "--cache", str(tmp_path / "answers.db"))[0] == 0
+    assert len(seen) == 1  # the second time it was remembered
+    assert "Sam Smith went to trial." in seen[0]["messages"][0]["content"]
+    assert json.loads((tmp_path / "run.json").read_text())["answers"] == ["Sam Smith"]
+
+
+def test_a_model_that_never_answers_is_an_error_with_a_hint(newsroom: Path) -> None:
+    with serving(fails(404)) as (url, _):
+        code, output = command(newsroom, "--model", "stand-in", "--base-url", url)
+    assert code == 1
+    assert "hint: check the server" in output
+    assert command(newsroom)[0] == 2
