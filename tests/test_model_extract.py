@@ -157,6 +157,14 @@ def test_the_model_is_asked_with_examples_and_the_sources_it_may_name() -> None:
     assert "{" in model.prompts[0]
 
 
+def test_what_the_question_has_no_word_of_is_dropped_and_reported() -> None:
+    copied = '{"source": {"$in": ["Fortune", "The Verge"]}, "published_at": {"$gte": "2023-10-01", "$lte": "2023-10-30"}}'
+    (found,) = ModelExtractor(Model(copied), VOCABULARY).extract(["What did Fortune say?"])
+    assert [one.values for one in found.filter.conditions] == [("Fortune",)]
+    assert found.notes[0] == "dropped 'The Verge': the question does not name it"
+    assert len(found.notes) == 3
+
+
 def test_a_question_is_asked_about_once() -> None:
     model = Model("{}")
     extractor = ModelExtractor(model, VOCABULARY)

