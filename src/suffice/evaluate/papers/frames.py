@@ -12,7 +12,6 @@ __all__ = [
     "FIRST_HIT",
     "SEED",
     "TABLE_1",
-    "TABLE_10",
     "TABLE_2",
     "TABLE_3",
     "TABLE_4",
@@ -21,6 +20,7 @@ __all__ = [
     "TABLE_7",
     "TABLE_8",
     "TABLE_9",
+    "TABLE_10",
 ]
 
 SEED = 2024
@@ -114,8 +114,8 @@ TABLE_5 = Published(
 FIRST_HIT = Published(
     _PAPER,
     "Retrieval coverage, in the text",
-    "The first relevant title stands near the top (the paper says: above 0.82); the list holds few that are needed.",
-    {"hybrid-title": {"mrr@25": 0.82, "precision@10": 0.159}, "bm25": {"mrr@25": 0.82}},
+    "The first relevant title stands near the top (of its mean reciprocal rank the paper says only: above 0.82).",
+    {"hybrid-title": {"precision@10": 0.159}},
     _PRINTED,
 )
 
