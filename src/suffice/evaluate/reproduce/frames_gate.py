@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from suffice.assess.reading import ask
 from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, REASONING
 from suffice.assess.words import Words
 from suffice.evaluate.cases import Case, Progress, labelled
+from suffice.evaluate.gate import LENS
 from suffice.evaluate.metrics import Predictions
 from suffice.evaluate.reproduce.frames_prediction import MODELS, Folds, Predicted, complete_of, folds_of, out_of_fold, told
 from suffice.evaluate.reproduce.frames_retrieval import HYBRID, NAMES, K, Searched
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from suffice.types import Verdict
 
 __all__ = [
-    "ENCODER",
     "Expanded",
     "Guesses",
     "Judged",
@@ -44,8 +45,6 @@ __all__ = [
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
-
-ENCODER = "bge-small-en-v1.5"  # of the quality grade
 
 
 # ------------------------------------------------------------------------------------------------------ guesses
@@ -146,7 +145,7 @@ GATE = "our gate"
 def quality_on_folds(searched: Searched, folds: Folds, *, progress: Progress | None = None) -> Judged:
     """The same through an encoder, which reads every title and question once."""
     with TemporaryDirectory() as folder:
-        encoder = Remembering(ENCODERS.get(ENCODER)(), folder, progress=progress)  # type: ignore[arg-type]
+        encoder = Remembering(ENCODERS.get(LENS)(), Path(folder), progress=progress)
         return gate_on_folds(searched, folds, encoder=encoder, progress=progress)
 
 

@@ -267,8 +267,8 @@ def expansion(searched: Searched, found: Found) -> Section:
         rows.append((one.name, one.titles, share, gain))
     heads = ("expansion", "titles read", "complete", "gain")
     note = (
-        "Next titles: of the same list. Other retrievers: the ten titles of each of the paper's other three. Gate's queries: at "
-        "most ten titles found by the queries that the gate proposes. Gain: paired, over the same questions."
+        "Next titles: of the same list. Other retrievers: the ten titles of each of the paper's other three. Gate's queries: "
+        "at most ten titles found by the queries that the gate proposes. Gain: paired, over the same questions."
     )
     kinds = Table("The value of one expansion", heads, tuple(rows), note)
     p = found.gates[0].row.predictions.probabilities
