@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+import numpy.typing as npt
+
 from suffice.assess import folding
 from suffice.assess.folding import QUIET
 from suffice.assess.words import Words
@@ -29,6 +32,7 @@ class Asked:
     names: list[bytes]  # folded, between two spaces
     numbers: list[bytes]  # between two spaces
     written: dict[bytes, str]  # the names as they stand in the question
+    meant: npt.NDArray[np.float32] | None = None  # its vector, where an encoder looks too
 
 
 def ask(question: str, words: Words) -> Asked:

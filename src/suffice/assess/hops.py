@@ -127,7 +127,7 @@ class QuestionModel:
         """Split the weights, with what each gram adds said beforehand."""
         grams = len(self._idf)
         self._weights, self._structure = weights, weights[grams : grams + len(QUESTION_COLUMNS)]
-        self._table = weights[:grams] * np.array(self._idf, dtype=np.float32)[:, None]
+        self._table = np.ascontiguousarray(weights[:grams] * np.array(self._idf, dtype=np.float32)[:, None])
         self._words = weights[grams + len(QUESTION_COLUMNS) :]
 
     def _said(self, questions: Sequence[Asked]) -> tuple[list[int], list[float], list[int]]:
@@ -143,7 +143,10 @@ class QuestionModel:
         return at, scales, starts
 
     def _meant(self, questions: Sequence[Asked]) -> Floats:
-        return self.words.vectors([asked.tokens for asked in questions])
+        """The mean of the words' vectors, and beside it the encoder's vector of a question that has one."""
+        vectors = self.words.vectors([asked.tokens for asked in questions])
+        meant = [asked.meant for asked in questions if asked.meant is not None]
+        return np.column_stack([vectors, np.stack(meant)]) if meant else vectors
 
     def save(self, folder: Path) -> None:
         """Write the model into an existing folder."""
@@ -152,6 +155,7 @@ class QuestionModel:
         words = [gram.decode("utf-8", "surrogateescape") for gram in self._at]
         plain = {"targets": self.targets, "grams": words, "idf": self._idf, "offset": self._offset.tolist()}
         settings = {"columns": QUESTION_COLUMNS, "strength": self.strength, "min_count": self.min_count}
+        settings["meant"] = len(self._words) - self.words.dimensions
         write_atomically(folder / RECORD, json.dumps({**plain, **settings}, sort_keys=True) + "\n")
         np.save(folder / WEIGHTS, self._weights)
 
@@ -165,7 +169,7 @@ class QuestionModel:
             model._know([gram.encode("utf-8", "surrogateescape") for gram in told["grams"]], idf[1:])
             model._offset = np.array(told["offset"], dtype=float)
             weights = np.load(folder / WEIGHTS, allow_pickle=False)
-            height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions
+            height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions + told.get("meant", 0)
             shapes = (len(idf), model._offset.shape, weights.shape, tuple(told["columns"]))
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
             raise DataError(f"the question model in {folder} cannot be read: {error!r}", hint=REFIT) from error
