@@ -16,9 +16,7 @@ import suffice
 from suffice.assess import gate as module
 from suffice.assess.adapting import Correction, log_odds
 from suffice.assess.gate import Gate, Labelled
-from suffice.assess.incoming import take
 from suffice.assess.lessons import folds_by_group
-from suffice.assess.looking import similarities
 from suffice.assess.policy import Costs, by_cost
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.types import Action, Verdict
@@ -268,17 +266,6 @@ class Letters:
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
         counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], dtype=np.float32)
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
-
-
-def test_similarities_are_those_of_the_encoder() -> None:
-    evidence = take("abc", [("a", "abc", 1), ("b", "zzz", 1), ("c", "ab", 1)]).evidence
-    whole, (hits,) = similarities([evidence], Letters())
-    np.testing.assert_allclose(hits[:, 0], [1, 0, np.sqrt(2 / 3)], atol=1e-6)
-    np.testing.assert_allclose(hits[:, 2], [0, 1, 0.5])
-    np.testing.assert_allclose(whole[0, 3:], [1, np.sqrt(2 / 3), 0, 0], atol=1e-6)
-    none, (block,) = similarities([take("abc", []).evidence], Letters())
-    assert not none.any()
-    assert block.shape == (0, 3)
 
 
 @cache

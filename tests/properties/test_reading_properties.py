@@ -79,10 +79,11 @@ def test_shares_and_closeness_stay_between_nothing_and_all(question: str, hits: 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80) | TEXT)
-def test_folded_text_is_in_step_with_the_text_and_names_stand_where_they_are_said_to(text: str) -> None:
-    raw, flat = folding.both(text)
-    assert len(raw) == len(flat)
-    assert flat[:1] == flat[-1:] == b" "
-    for name in folding.names(flat, folding.name_spans(raw, folding.name_runs(raw))):
-        assert flat[name.start : name.end].split()[: len(name.key.split())] == name.key.split()
-        assert folding.written(raw, name)
+def test_what_is_looked_for_is_what_folding_leaves_and_a_name_is_written_as_it_stands(text: str) -> None:
+    raw = folding.plain(text)
+    assert folding.fold(raw).split() == folding.key(text).split()
+    assert folding.key(folding.key(text).decode()) == folding.key(text)
+    for name, run in folding.names(folding.name_runs(raw)).items():
+        assert run in raw
+        assert folding.written(run)
+        assert name == folding.key(folding.written(run))

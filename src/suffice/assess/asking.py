@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ from suffice.assess.words import Words
 
 __all__ = ["Asked", "ask"]
 
-Floats = npt.NDArray[np.floating[Any]]
 # Bounds on the time that a hostile question can take; a longer one repeats itself.
 MAX_CHARS = 4_000
 MAX_WORDS = 24  # content words that are looked for
@@ -26,29 +24,30 @@ MAX_NAMES = 24
 class Asked:
     """A question, read: its folded text, content words with their stems and rarity, and the names and numbers in it."""
 
-    flat: bytes
+    flat: bytes  # folded, with one space between words
     tokens: list[bytes]
     content: list[bytes]
     stems: list[bytes]
-    rarity: Floats  # (content,)
+    rarity: list[float]  # of the content words
     names: list[bytes]  # folded, between two spaces
     numbers: list[bytes]  # between two spaces
     written: dict[bytes, str]  # the names as they stand in the question
+    meant: npt.NDArray[np.float32] | None = None  # its vector, where an encoder looks too
 
 
 def ask(question: str, words: Words) -> Asked:
     """Read a question once, for any number of hits."""
-    raw, flat = folding.both(question[:MAX_CHARS])
-    tokens = flat.split()
-    content = list(dict.fromkeys([word for word in tokens if word not in QUIET and len(word) > 1]))[:MAX_WORDS]
-    names = list(islice(folding.names(flat, folding.name_spans(raw, folding.name_runs(raw))), MAX_NAMES))
+    raw = folding.plain(question[:MAX_CHARS])
+    tokens = folding.fold(raw).split()
+    content = [word for word in dict.fromkeys(tokens) if word not in QUIET and len(word) > 1][:MAX_WORDS]
+    names = dict(islice(folding.names(folding.name_runs(raw)).items(), MAX_NAMES))
     return Asked(
-        flat,
+        b" %b " % b" ".join(tokens),
         tokens,
         content,
-        [folding.stem(word) for word in content],
-        np.array([words.rarity(word) for word in content], dtype=np.float32),
-        [name.key for name in names],
+        list(map(folding.stem, content)),
+        words.rarities(content),
+        list(names),
         [b" " + word + b" " for word in content if word.isdigit()],
-        {name.key: folding.written(raw, name) for name in names},
+        {name: folding.written(run) for name, run in names.items()},
     )

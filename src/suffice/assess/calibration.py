@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -163,9 +164,12 @@ class VennAbers(_Kept):
 
     def apply(self, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
         """The lower and the upper probability of each score. The fewer like cases were seen, the further apart."""
-        found = _scores(scores)
-        low = np.asarray(self.low)[np.searchsorted(self.scores, found, "right")]
-        return low, np.asarray(self.high)[np.searchsorted(self.scores, found, "left")]
+        found, (known, low, high) = _scores(scores), self._tables
+        return low[known.searchsorted(found, "right")], high[known.searchsorted(found, "left")]
+
+    @cached_property
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
+        return np.array(self.scores), np.array(self.low), np.array(self.high)
 
     def merged(self, scores: npt.ArrayLike) -> Floats:
         """One probability between the two: the one that loses least, in log loss, whichever of them is right."""

@@ -118,6 +118,22 @@ def _about_agreement(seen: Figures, usual: Figures) -> str:
     return f"{seen['shared']:.0%} of the hits stand in the other runs too (usually {max(usual['shared'], 0.0):.0%})"
 
 
+def _about_similarity(seen: Figures, usual: Figures) -> str:
+    said = f"in meaning the nearest hit is like the question by {seen['cosine1']:.2f} (usually {usual['cosine1']:.2f})"
+    if seen["clauses"] > 1:
+        return (
+            f"{said}, and the part of it that they fit least {seen['clause_least']:.2f} (usually {usual['clause_least']:.2f})"
+        )
+    return said
+
+
+def _about_relevance(seen: Figures, usual: Figures) -> str:
+    return (
+        f"the cross-encoder gives the best hit {seen['relevance1']:.1f} and the second {seen['relevance2']:.1f} "
+        f"(usually {usual['relevance1']:.1f} and {usual['relevance2']:.1f})"
+    )
+
+
 _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "path": _about_path,
     "coverage": _about_coverage,
@@ -128,6 +144,8 @@ _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "query": _about_query,
     "overlap": _about_overlap,
     "agreement": _about_agreement,
+    "similarity": _about_similarity,
+    "relevance": _about_relevance,
     "more": lambda seen, usual: "how near the hits are to the question in meaning",
 }
 

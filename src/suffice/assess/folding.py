@@ -1,21 +1,20 @@
 """Text as the gate reads it: folded to bytes, with the names, stems and roles in it. English words, any script's letters.
 
-Folded text is lower-case UTF-8 with punctuation as spaces and a space at both ends, so that b" word " finds whole words by one
-search, and a place in the folded text is a place in the text as it stands.
+Folded text is lower-case UTF-8 with a space at both ends. What joins words (hyphens, apostrophes, dashes) is a space there, and
+what merely follows or surrounds them (full stops, commas, quotes, brackets) is gone, so that b" george w bush " finds whole
+words by one search, whatever stands between them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
 
 __all__ = [
-    "KINSHIP", "OPENERS", "QUIET", "SAID", "Name", "both", "folded", "is_agent", "name_runs", "name_spans", "names", "stem",
-    "title_key", "written",
+    "KINSHIP", "OPENERS", "QUIET", "SAID", "fold", "is_agent", "key", "name_runs", "names", "plain", "stem", "title_key",
+    "written",
 ]  # fmt: skip
-
-Span = tuple[int, int]
 
 
 def _words(text: str) -> frozenset[bytes]:
@@ -64,6 +63,7 @@ SAID: dict[bytes, tuple[bytes, ...]] = {
 }
 
 
+@lru_cache(maxsize=4096)  # the same words are asked about again and again
 def is_agent(word: bytes) -> bool:
     """Does the word name someone by what they do or are to something: "director", "novelist", "mother"."""
     if word in KINSHIP or word in SAID:
@@ -72,105 +72,89 @@ def is_agent(word: bytes) -> bool:
 
 
 def stem(word: bytes) -> bytes:
-    """How a word that is looked for begins: seven tenths, at least four letters, so that "director" finds "directed"."""
-    return b" " + word[: max(4, (len(word) * 7 + 9) // 10)]
+    """How a word that is looked for begins: seven tenths, at least four letters, so that "director" finds "directed".
+
+    A word of two letters has to stand there as it is: too much begins with "us".
+    """
+    return b" " + word[: max(4, (len(word) * 7 + 9) // 10)] if len(word) > 2 else b" " + word + b" "
 
 
 # --------------------------------------------------------------------------------------------------- folding
 
 _FOLD = bytes(
-    ord(chr(byte).lower()) if byte < 0x80 and chr(byte).isalnum() else byte if byte >= 0x80 else 0x20 for byte in range(256)
+    ord(chr(byte).lower()) if byte < 0x80 and chr(byte).isalnum() else byte if byte >= 0x80 or byte == ord("&") else 0x20
+    for byte in range(256)
 )
-_PUNCTUATION = re.compile(rb"\xe2\x80.", re.DOTALL)  # dashes and curly quotes: three bytes each, so spaces keep the places
-_WIDE = re.compile(rb"[\x80-\xff]++")
+_GONE = b'.,;:!?"()[]{}'
+_CURLY = re.compile(rb"\xe2\x80.", re.DOTALL)  # dashes and curly quotes
 
 
-def folded(text: str) -> bytes:
-    """Lower-case UTF-8 with punctuation as spaces and a space at both ends, so that b" word " finds whole words."""
-    return both(text)[1]
-
-
-def both(text: str) -> tuple[bytes, bytes]:
-    """The text as it stands and folded, byte for byte in step. What is no character (a lone surrogate) falls away."""
-    if text.isascii():  # most texts: one table does it all
-        raw = f" {text} ".encode()
-        return raw, raw.translate(_FOLD)
+def plain(text: str) -> bytes:
+    """UTF-8 with a space at both ends, and quotes as on a typewriter. What is no character (a lone surrogate) falls away."""
+    if text.isascii():
+        return f" {text} ".encode()
     raw = f" {text} ".encode("utf-8", "ignore")
-    if b"\xe2\x80" in raw:
-        raw = _PUNCTUATION.sub(b"   ", raw)
-    return raw, _WIDE.sub(_lower_in_step, raw.translate(_FOLD))
+    return _CURLY.sub(b'" ', raw.replace("’".encode(), b"'")) if b"\xe2\x80" in raw else raw
 
 
-def _lower_in_step(letters: re.Match[bytes]) -> bytes:
-    """A few capitals, like the Turkish dotted one, take more or fewer bytes when lowered; a run with one of them stays."""
-    run = letters[0]
-    low = run.decode().lower().encode()
-    return low if len(low) == len(run) else run
+def fold(raw: bytes) -> bytes:
+    """Plain text in lower case, joining punctuation as spaces, other punctuation gone.
+
+    Several spaces stay several: to join them would take longer than all the rest, and names have one.
+    """
+    low = raw if raw.isascii() else raw.decode().lower().encode()
+    return low.translate(_FOLD, _GONE)
+
+
+def key(text: str) -> bytes:
+    """A few words as they are looked for in folded text: one space between and around them; none give b""."""
+    words = fold(plain(text)).split()
+    return b" %b " % b" ".join(words) if words else b""
 
 
 def title_key(title: str) -> bytes:
-    """A title as it stands in running text: folded, without its closing parenthesis; "" gives b""."""
+    """A title as it stands in running text: without its closing parenthesis; "" gives b""."""
     bare = title[: title.rfind(" (")] if title.endswith(")") and " (" in title else title
-    words = folded(bare or title).split()
-    return b" %b " % b" ".join(words) if words else b""
+    return key(bare or title)
 
 
 # ----------------------------------------------------------------------------------------------------- names
 
-# Capitalised runs, joined by the small words that names contain; an initial keeps its point, a sentence's end does not.
-# One plain class opens it, because the scan for a first letter is only fast then; possessive, so that it never goes back; and
-# at most ten words, since a text all in capitals is not a name.
-_WORD = rb"[A-Z\xc3-\xc5][A-Za-z0-9\x80-\xff'&-]*+(?:\.(?:(?<=[ (][A-Z]\.)|(?<= [A-Z][a-z]\.)))?+"
-_SMALL = rb"(?:(?:of|the|and|d(?:e|a|i|er|u)|v[oa]n|l[ae]|al|bin|&) ){0,2}+"
-_NAME = re.compile(_WORD + rb"(?: (?=[A-Z\xc3-\xc50-9oatdvlb&])" + _SMALL + rb"(?:" + _WORD + rb"|\d[\w-]*+)){0,9}+")
-
-
-class Name(NamedTuple):
-    """A name in a text: folded, between two spaces, and where it stands."""
-
-    key: bytes
-    start: int
-    end: int
+# Capitalised runs, joined by the small words that names contain; an initial keeps its point, a sentence's end does not. "And"
+# stands between two names more often than in one. One plain class opens it, because the scan for a first letter is only fast
+# then; what is no ASCII letter opens it only where no letter stands before; possessive, so that it never goes back; and at most
+# ten words, since a text all in capitals is not a name.
+_WORD = (
+    rb"[A-Z\xc3-\xc5](?<![A-Za-z\x80-\xff][\x80-\xff])[A-Za-z0-9\x80-\xff'&-]*+(?:\.(?:(?<=[ (][A-Z]\.)|(?<= [A-Z][a-z]\.)))?+"
+)
+_SMALL = rb"(?:(?:of|the|d(?:e|a|i|er|u)|v[oa]n|l[ae]|al|bin|&) ){0,2}+"
+_NAME = re.compile(_WORD + rb"(?: (?=[A-Z\xc3-\xc50-9otdvlab&])" + _SMALL + rb"(?:" + _WORD + rb"|\d[\w-]*+)){0,9}+")
 
 
 def name_runs(raw: bytes) -> list[bytes]:
-    """Capitalised runs of a text as it stands, sentence openers and repetitions among them."""
+    """Capitalised runs of a plain text, sentence openers and repetitions among them."""
     return _NAME.findall(raw)
 
 
-def name_spans(raw: bytes, runs: Iterable[bytes]) -> Iterator[Span]:
-    """Where the runs stand: to find them again costs less than to ask every text for places that few need."""
-    end = 0
-    for run in runs:
-        start = raw.find(run, end)
-        end = start + len(run)
-        yield start, end
+def names(runs: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Each name once, in order: as it is looked for, and as it stands, without the words that merely open a sentence."""
+    found: dict[bytes, bytes] = {}
+    for run in dict.fromkeys(runs):
+        first, _, rest = run.partition(b" ")
+        while rest and first.lower() in OPENERS:
+            run = rest
+            first, _, rest = run.partition(b" ")
+        name = b" %b " % b" ".join(fold(_bare(run)).split())
+        if len(name) > 3 and (rest or first.lower() not in OPENERS):
+            found.setdefault(name, run)
+    return found
 
 
-def names(flat: bytes, spans: Iterable[Span]) -> Iterator[Name]:
-    """Each name once, where it first stands, without the words that merely open a sentence and the possessive's s."""
-    found: set[bytes] = set()
-    for start, end in spans:
-        words = flat[start:end]
-        if words in found or words in OPENERS:
-            continue
-        if b" " in words:
-            start, words = _trimmed(flat, start, words.split())
-        if len(words) > 1 and words not in found:
-            found.add(words)
-            yield Name(b" " + words + b" ", start, end)
+def written(run: bytes) -> str:
+    """The name for people."""
+    return _bare(run).decode("utf-8", "ignore")
 
 
-def _trimmed(flat: bytes, start: int, words: list[bytes]) -> tuple[int, bytes]:
-    while words and words[0] in OPENERS:
-        opener = words.pop(0)
-        start = flat.index(opener, start) + len(opener) + 1
-    if words and words[-1] == b"s":
-        words.pop()
-    return start, b" ".join(words)
-
-
-def written(raw: bytes, name: Name) -> str:
-    """The name for people, as it stands in the text: without the possessive's ending and what punctuation is at its ends."""
-    text = raw[name.start : name.end].decode("utf-8", "ignore").strip(" .'-&")
-    return text.removesuffix("'s")
+def _bare(run: bytes) -> bytes:
+    """Without the possessive's ending and what punctuation is at its ends."""
+    return run.strip(b" .'-&").removesuffix(b"'s")

@@ -32,14 +32,14 @@ from suffice.assess.drift import Drift, Profile
 from suffice.assess.features import AGREEMENT, FEATURES
 from suffice.assess.incoming import Documents, take
 from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
-from suffice.assess.looking import Looked, look
+from suffice.assess.looking import NO_LENSES, Lenses, Looked, look
 from suffice.assess.model import GateModel
 from suffice.assess.policy import Costs, Policy, decide
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
 from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
-from suffice.ports import Encoder
+from suffice.ports import Encoder, Reranker
 from suffice.types import Action, Estimate, Verdict
 
 __all__ = ["KIND", "VERSION", "Gate", "Labelled", "schema"]
@@ -73,7 +73,7 @@ class Gate:
     correction: Correction = NO_CORRECTION
     shift: float = 0.0  # of the log-odds, where another share of sets is complete
     after: Correction | None = None  # from the odds now to those after one more round
-    encoder: Encoder | None = None  # of the quality grade
+    lenses: Lenses = NO_LENSES  # of the quality grade
 
     # -------------------------------------------------------------------------------------------- checking
 
@@ -126,7 +126,7 @@ class Gate:
         runs = None
         if self._others:
             runs = [runs_beside(own, others, documents) for own, (_, _, others) in zip(taken, given, strict=True)]
-        seen = look(taken, self.words, self.encoder, runs)
+        seen = look(taken, self.words, self.lenses, runs)
         return seen, seen.described_by(self.model)
 
     def _odds(self, table: Floats) -> Floats:
@@ -187,6 +187,7 @@ class Gate:
         k: int | None = None,
         words: Words | None = None,
         encoder: Encoder | None = None,
+        reranker: Reranker | None = None,
     ) -> Gate:
         """A gate for these questions and hits.
 
@@ -198,11 +199,11 @@ class Gate:
         part of it has seen: only then is a fifth of the questions set aside, and the threshold chosen on that.
 
         `k` is how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality
-        grade.
+        grade, and a `reranker` makes that better and ten times as slow.
         """
         rule = Rule("risk" if alpha is not None else policy, alpha, delta, costs)
-        words = words or Words.load()
-        every = teach(examples, words, encoder, k=k, fewest=FEWEST_TO_FIT)
+        words, lenses = words or Words.load(), Lenses(encoder, reranker)
+        every = teach(examples, words, lenses, k=k, fewest=FEWEST_TO_FIT)
         aside = every.one_part_of(PARTS, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
         taught.expect_both("the part to fit on")
@@ -217,8 +218,8 @@ class Gate:
             named=seen.named,
         )
         card: dict[str, Any] = {
-            "grade": "fast" if encoder is None else "quality",
-            "encoder": None if encoder is None else encoder.name,
+            "grade": GRADES[lenses != NO_LENSES],
+            **lenses.names,
             "others": AGREEMENT[0] in seen.named,
             "k": k or max(1, *(len(one.evidence.hits) for one in every.seen.taken)),
             "seed": seed,
@@ -229,7 +230,7 @@ class Gate:
         calibration = Platt.fit(model.odds_at_fit, complete)
         odds = calibration.odds(model.odds_at_fit)
         profile = Profile.of([one.name for one in model.features], table, float(complete.mean()), {})
-        draft = cls(words, model, calibration, interval_of(odds, complete), rule.none, profile, card, encoder=encoder)
+        draft = cls(words, model, calibration, interval_of(odds, complete), rule.none, profile, card, lenses=lenses)
         gate = replace(draft, after=draft._learn_after(taught, table, odds, seed))
         chosen = rule.choose(sigmoid(odds), complete) if not rule.promises else rule.choose(*gate._judged(every.where(aside)))
         card["metrics"] = _figures(sigmoid(odds), complete)
@@ -253,7 +254,7 @@ class Gate:
 
         The policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
         """
-        every = teach(examples, self.words, self.encoder, k=self.card["k"], fewest=FEWEST_TO_ADAPT, others=self._others)
+        every = teach(examples, self.words, self.lenses, k=self.card["k"], fewest=FEWEST_TO_ADAPT, others=self._others)
         rule = Rule.of(self.policy)
         aside = every.one_part_of(2, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
@@ -341,10 +342,17 @@ class Gate:
                 write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod
-    def load(cls, path: Path | str | None = None, grade: str = "fast", *, encoder: Encoder | None = None) -> Gate:
+    def load(
+        cls,
+        path: Path | str | None = None,
+        grade: str = "fast",
+        *,
+        encoder: Encoder | None = None,
+        reranker: Reranker | None = None,
+    ) -> Gate:
         """The gate in a folder; without a path the one of that grade that ships with the package.
 
-        A gate of the quality grade wants the encoder that it was fitted with.
+        A gate of the quality grade looks through the encoder that it was fitted with: by name, or the one that is given.
         """
         if grade not in GRADES:
             raise InputError(f"grade is {grade!r}, expected one of {', '.join(GRADES)}")
@@ -355,8 +363,7 @@ class Gate:
         if settings.pop("schema", None) != schema():
             raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
         settings.pop("model", None)
-        if (wanted := settings.get("encoder")) != (given := encoder.name if encoder else None) and wanted:
-            raise NotReadyError(f"{folder} looks through the encoder {wanted!r}, given {given!r}", hint="pass it as encoder=…")
+        lenses = Lenses(encoder, reranker).named(settings.get("encoder"), settings.get("reranker"), where=str(folder))
         parts = {name: _record(folder / f"{name}.json") for name in ("calibration", "policy", "profile", "correction")}
         words = Words.load()
         after = parts["correction"]["after"]
@@ -371,7 +378,7 @@ class Gate:
             Correction.from_json(parts["correction"]["now"]) if parts["correction"]["now"] else NO_CORRECTION,
             float(parts["correction"]["shift"]),
             None if after is None else Correction.from_json(after),
-            encoder if wanted else None,
+            lenses,
         )
 
 

@@ -2,7 +2,7 @@
 
 The papers take hops, types and reasoning labels as given; a deployed gate has to guess them. One linear model with several
 outputs does: counts of structure words, masked word pairs ("the director of NAME"), and the mean of the words' static vectors.
-Being linear it is a table of weights, so it costs microseconds and needs no runtime.
+Being linear it is a table of what each word and pair adds, so it costs microseconds and needs no runtime.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.floating[Any]]
 STRUCTURE = 0.2  # a structure column's weight beside the words: about that of one word
 RECORD, WEIGHTS = "question.json", "question.npy"
 REFIT = "fit and save the gate again"
+_DIGITS = re.compile(rb"\d+")
 
 _COMPARING = frozenset(
     b"older younger first later earlier more longer higher larger greater taller shorter bigger smaller less fewer same both "
@@ -55,23 +56,25 @@ def question_rows(questions: Sequence[Asked]) -> Floats:
 
 def _counts(asked: Asked) -> list[float]:
     tokens = asked.tokens
-    told = b"".join(asked.names)
-    plain = [token for token in tokens if b" " + token + b" " not in told]
-    agents = sum([is_agent(token) for token in plain])
-    possessive = tokens.count(b"s")
-    relative = sum([token in _RELATIVE for token in tokens[1:]])
-    comparing = sum([token in _COMPARING for token in plain])
-    of = tokens.count(b"of")
+    told = set(b"".join(asked.names).split())
+    plain = [token for token in tokens if token not in told]
+    agents = sum(map(is_agent, plain))
+    possessive, of = tokens.count(b"s"), tokens.count(b"of")
+    relative = _how_many(_RELATIVE, tokens[1:])
+    comparing = _how_many(_COMPARING, plain)
     # "Which film has the director who died first, A or B": every branch has to be walked, as deep as the relations go.
     branches = 2 if comparing and len(asked.names) > 1 and (b"or" in tokens or b"and" in tokens) else 1
     return [
         len(tokens), len(plain), relative, agents + possessive + relative + of,
         branches * (1 + min(agents + (possessive > 0), 3)), agents, of, tokens.count(b"the"),
-        len({token for token in plain if token not in QUIET}), sum([token in _PLACES for token in plain]), possessive,
-        len(asked.names), sum([token in _AUXILIARIES for token in plain]),
-        sum([token in _PREPOSITIONS for token in plain]), comparing, sum([token in KINSHIP for token in plain]),
-        tokens.count(b"or"), tokens.count(b"and"), len(asked.numbers),
+        len(set(plain) - QUIET), _how_many(_PLACES, plain), possessive, len(asked.names), _how_many(_AUXILIARIES, plain),
+        _how_many(_PREPOSITIONS, plain), comparing, _how_many(KINSHIP, plain), tokens.count(b"or"), tokens.count(b"and"),
+        len(asked.numbers),
     ]  # fmt: skip
+
+
+def _how_many(kind: frozenset[bytes], words: Sequence[bytes]) -> int:
+    return sum(map(kind.__contains__, words))
 
 
 class QuestionModel:
@@ -86,21 +89,21 @@ class QuestionModel:
         from sklearn.linear_model import Ridge
 
         wanted = _columns(targets, len(questions))
-        seen = Counter(gram for asked in questions for gram in set(_grams(asked)))
+        seen = Counter(gram for asked in questions for gram in _grams(asked))
         kept = sorted(gram for gram, count in seen.items() if count >= self.min_count)
-        self._at = {gram: at for at, gram in enumerate(kept, start=1)}  # row 0 is every other one: nothing
-        self._idf = [0.0, *(math.log((1 + len(questions)) / (1 + seen[gram])) + 1 for gram in kept)]
-        at, values, starts = self._said(questions)
-        grams = csr_matrix((values, at, [*starts, len(at)]), shape=(len(questions), len(self._idf)))
+        self._know(kept, [math.log((1 + len(questions)) / (1 + seen[gram])) + 1 for gram in kept])
+        at, scales, starts = self._said(questions)
+        values = np.repeat(scales, np.diff([*starts, len(at)])) * np.array(self._idf)[at]
+        said = csr_matrix((values, at, [*starts, len(at)]), shape=(len(questions), len(self._idf)))
         rows = question_rows(questions)
         scale = STRUCTURE / (rows.std(0) + 1e-6)
-        matrix = hstack([grams, (rows - rows.mean(0)) * scale, self._meant(questions)], format="csr")
+        matrix = hstack([said, (rows - rows.mean(0)) * scale, self._meant(questions)], format="csr")
         model = Ridge(self.strength, solver="sparse_cg", tol=1e-8).fit(matrix, wanted)
         weights = np.asarray(model.coef_, dtype=float).reshape(len(targets), -1).T
         structure = slice(len(self._idf), len(self._idf) + len(QUESTION_COLUMNS))
         weights[structure] *= scale[:, None]  # from here on they meet counts as they are
         self._offset = np.asarray(model.intercept_, dtype=float).reshape(len(targets)) - rows.mean(0) @ weights[structure]
-        self._weights = weights.astype(np.float32)
+        self._weigh(weights.astype(np.float32))
         self.targets = tuple(targets)
         return self
 
@@ -111,11 +114,39 @@ class QuestionModel:
         if not questions:
             return np.zeros((0, len(self.targets)))
         rows = question_rows(questions) if rows is None else rows
-        at, values, starts = self._said(questions)
-        said = np.add.reduceat(self._weights[at] * np.array(values, dtype=np.float32)[:, None], starts, axis=0)
-        structure, words = len(self._idf), len(self._idf) + len(QUESTION_COLUMNS)
-        meant = self._meant(questions) @ self._weights[words:]
-        return np.asarray(said + rows @ self._weights[structure:words] + meant + self._offset)
+        at, scales, starts = self._said(questions)
+        said = np.add.reduceat(self._table.take(at, axis=0), starts, axis=0) * np.array(scales, dtype=np.float32)[:, None]
+        return np.asarray(said + rows @ self._structure + self._meant(questions) @ self._words + self._offset)
+
+    def _know(self, grams: Sequence[bytes], idf: Sequence[float]) -> None:
+        self._at = {gram: at for at, gram in enumerate(grams, start=1)}  # row 0 is every other one: nothing
+        self._idf = [0.0, *idf]
+        self._squares = [one * one for one in self._idf]
+
+    def _weigh(self, weights: Floats) -> None:
+        """Split the weights, with what each gram adds said beforehand."""
+        grams = len(self._idf)
+        self._weights, self._structure = weights, weights[grams : grams + len(QUESTION_COLUMNS)]
+        self._table = np.ascontiguousarray(weights[:grams] * np.array(self._idf, dtype=np.float32)[:, None])
+        self._words = weights[grams + len(QUESTION_COLUMNS) :]
+
+    def _said(self, questions: Sequence[Asked]) -> tuple[list[int], list[float], list[int]]:
+        """The grams of all questions, what makes those of each a vector of length one, and where they begin."""
+        at: list[int] = []
+        scales, starts = [], []
+        square, place = self._squares.__getitem__, self._at.get
+        for asked in questions:
+            known = list(filter(None, map(place, _grams(asked))))
+            starts.append(len(at))
+            scales.append(1 / math.sqrt(sum(map(square, known)) or 1.0))
+            at += known or [0]
+        return at, scales, starts
+
+    def _meant(self, questions: Sequence[Asked]) -> Floats:
+        """The mean of the words' vectors, and beside it the encoder's vector of a question that has one."""
+        vectors = self.words.vectors([asked.tokens for asked in questions])
+        meant = [asked.meant for asked in questions if asked.meant is not None]
+        return np.column_stack([vectors, np.stack(meant)]) if meant else vectors
 
     def save(self, folder: Path) -> None:
         """Write the model into an existing folder."""
@@ -124,6 +155,7 @@ class QuestionModel:
         words = [gram.decode("utf-8", "surrogateescape") for gram in self._at]
         plain = {"targets": self.targets, "grams": words, "idf": self._idf, "offset": self._offset.tolist()}
         settings = {"columns": QUESTION_COLUMNS, "strength": self.strength, "min_count": self.min_count}
+        settings["meant"] = len(self._words) - self.words.dimensions
         write_atomically(folder / RECORD, json.dumps({**plain, **settings}, sort_keys=True) + "\n")
         np.save(folder / WEIGHTS, self._weights)
 
@@ -133,40 +165,19 @@ class QuestionModel:
         try:
             told = {entry.key: entry.value for entry in read_json_object(folder / RECORD)}
             model = cls(words, strength=told["strength"], min_count=told["min_count"])
-            model._at = {gram.encode("utf-8", "surrogateescape"): at for at, gram in enumerate(told["grams"], start=1)}
-            model._idf, model.targets = [float(one) for one in told["idf"]], tuple(told["targets"])
+            idf, model.targets = [float(one) for one in told["idf"]], tuple(told["targets"])
+            model._know([gram.encode("utf-8", "surrogateescape") for gram in told["grams"]], idf[1:])
             model._offset = np.array(told["offset"], dtype=float)
-            model._weights = np.load(folder / WEIGHTS, allow_pickle=False)
-            height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions
-            shapes = (len(model._idf), model._offset.shape, model._weights.shape, tuple(told["columns"]))
+            weights = np.load(folder / WEIGHTS, allow_pickle=False)
+            height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions + told.get("meant", 0)
+            shapes = (len(idf), model._offset.shape, weights.shape, tuple(told["columns"]))
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
             raise DataError(f"the question model in {folder} cannot be read: {error!r}", hint=REFIT) from error
         targets = len(model.targets)
         if shapes != (len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS):
             raise DataError(f"the question model in {folder} has other columns than this suffice", hint=REFIT)
+        model._weigh(weights)
         return model
-
-    def _said(self, questions: Sequence[Asked]) -> tuple[list[int], list[float], list[int]]:
-        """The grams of all questions: their places, their weights, and where each question begins."""
-        at: list[int] = []
-        values: list[float] = []
-        starts = []
-        for asked in questions:
-            starts.append(len(at))
-            terms = self._terms(asked)
-            at += terms[0]
-            values += terms[1]
-        return at, values, starts
-
-    def _meant(self, questions: Sequence[Asked]) -> Floats:
-        return self.words.vectors([asked.tokens for asked in questions])
-
-    def _terms(self, asked: Asked) -> tuple[list[int], list[float]]:
-        """The places and weights of the question's grams, as a vector of length one; at least one place."""
-        found = [(at, count) for gram, count in Counter(_grams(asked)).items() if (at := self._at.get(gram))]
-        values = [(1 + math.log(count)) * self._idf[at] for at, count in found]
-        norm = math.sqrt(sum([value * value for value in values])) or 1.0
-        return [at for at, _ in found] or [0], [value / norm for value in values] or [0.0]
 
 
 def _columns(targets: Mapping[str, npt.ArrayLike], questions: int) -> Floats:
@@ -179,10 +190,10 @@ def _columns(targets: Mapping[str, npt.ArrayLike], questions: int) -> Floats:
     return np.column_stack(columns)
 
 
-def _grams(asked: Asked) -> list[bytes]:
-    """Words and word pairs with the names and numbers masked: the form of the question, not its subject."""
+def _grams(asked: Asked) -> dict[bytes, None]:
+    """Words and word pairs with the names and numbers masked, each once: the form of the question, not its subject."""
     flat = asked.flat
     for name in sorted(asked.names, key=len, reverse=True):
         flat = flat.replace(name, b" NAME ")
-    words = re.sub(rb"\d+", b"NUMBER", flat).split()
-    return words + [first + b" " + second for first, second in pairwise(words)]
+    words = _DIGITS.sub(b"NUMBER", flat).split()
+    return dict.fromkeys([*words, *map(b" ".join, pairwise(words))])

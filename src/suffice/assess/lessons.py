@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from suffice.assess.agreement import runs_beside
 from suffice.assess.incoming import Taken, take
-from suffice.assess.looking import Looked, look
+from suffice.assess.looking import Lenses, Looked, look
 from suffice.assess.model import Lesson
 from suffice.assess.reading import Reading, title_key
 from suffice.assess.words import Words
 from suffice.errors import InputError
-from suffice.ports import Encoder
 from suffice.text import tokens
 from suffice.types import DocId, Document
 
@@ -110,7 +109,7 @@ class Taught:
 def teach(
     examples: Iterable[Labelled],
     words: Words,
-    encoder: Encoder | None,
+    lenses: Lenses,
     *,
     k: int | None,
     fewest: int,
@@ -126,7 +125,7 @@ def teach(
     runs = None
     if others or (others is None and any(one.others for one in held)):
         runs = [runs_beside(own, one.others, one.documents) for one, own in zip(held, taken, strict=True)]
-    return Taught(held, look(taken, words, encoder, runs), complete, [" ".join(tokens(one.question)) for one in held])
+    return Taught(held, look(taken, words, lenses, runs), complete, [" ".join(tokens(one.question)) for one in held])
 
 
 def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:

@@ -1,10 +1,10 @@
-"""Questions and hits as the model sees them: read once, and for the `quality` grade compared by an encoder's vectors."""
+"""Questions and hits as the model sees them: read once, and where told compared in meaning and with other runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +14,60 @@ from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
 from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
-from suffice.ports import Encoder
+from suffice.errors import InputError, NotReadyError
+from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
 from suffice.types import Document, Evidence
 
-__all__ = ["Looked", "look", "similarities"]
+__all__ = ["NO_LENSES", "Lenses", "Looked", "look"]
 
 Floats = npt.NDArray[np.floating[Any]]
-NEAREST = 4  # cosines that the gate sees one by one
-MAX_CHARS = 4_000  # of a text, as for reading
+T = TypeVar("T")
 MONTHS = "January February March April May June July August September October November December".split()  # in any locale
 
 
 @dataclass(frozen=True, slots=True)
+class Lenses:
+    """What is looked through besides words: an encoder's vectors, a cross-encoder's scores, both, or nothing."""
+
+    encoder: Encoder | None = None
+    reranker: Reranker | None = None
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        return {"encoder": _name(self.encoder), "reranker": _name(self.reranker)}
+
+    def named(self, encoder: str | None, reranker: str | None, *, where: str) -> Lenses:
+        """Those of these names: the ones at hand, if they are called so, or else the ones that are known by the names.
+
+        NotReadyError where there is none, or the one at hand is another.
+        """
+        return Lenses(_found(ENCODERS, encoder, self.encoder, where), _found(RERANKERS, reranker, self.reranker, where))
+
+
+NO_LENSES = Lenses()
+
+
+def _name(model: Any) -> str | None:
+    return None if model is None else str(getattr(model, "name", type(model).__name__))
+
+
+def _found(known: Registry[T], wanted: str | None, given: T | None, where: str) -> T | None:
+    if wanted is None or _name(given) == wanted:
+        return None if wanted is None else given
+    hint = f"pass it as {known.kind}=…"
+    if given is not None:
+        raise NotReadyError(f"{where} looks through the {known.kind} {wanted!r}, given {_name(given)!r}", hint=hint)
+    try:
+        return known.get(wanted)()
+    except InputError as error:
+        raise NotReadyError(f"{where} looks through the {known.kind} {wanted!r}, which is not known", hint=hint) from error
+
+
+@dataclass(frozen=True, slots=True)
 class Looked:
-    """One entry a question everywhere; `more` and `hit_more` only where an encoder looked too."""
+    """One entry a question everywhere; `more` and `hit_more` only where more than reading was done."""
 
     taken: Sequence[Taken]
     asked: Sequence[Asked]
@@ -61,19 +100,22 @@ class Looked:
 
 
 def look(
-    taken: Sequence[Taken], words: Words, encoder: Encoder | None = None, others: Sequence[Sequence[Taken]] | None = None
+    taken: Sequence[Taken],
+    words: Words,
+    lenses: Lenses = NO_LENSES,
+    others: Sequence[Sequence[Taken]] | None = None,
 ) -> Looked:
     """`others` are the other runs for each question, where they are looked at too."""
-    seen = _looked(taken, words, encoder)
-    return seen if others is None else seen.beside(AGREEMENT, *agreement(taken, others))
-
-
-def _looked(taken: Sequence[Taken], words: Words, encoder: Encoder | None) -> Looked:
     asked = [ask(one.evidence.question.text, words) for one in taken]
-    readings = [_reading(question, one.evidence, words) for question, one in zip(asked, taken, strict=True)]
-    if encoder is None:
-        return Looked(taken, asked, readings)
-    return Looked(taken, asked, readings, *similarities([one.evidence for one in taken], encoder))
+    evidence = [one.evidence for one in taken]
+    seen = Looked(taken, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
+    if lenses.reranker is not None:
+        seen = seen.beside(RELEVANCE, *relevance(evidence, lenses.reranker))
+    if lenses.encoder is not None:
+        whole, hits, vectors = similarities(evidence, lenses.encoder)
+        meant = [replace(one, meant=vector) for one, vector in zip(asked, vectors, strict=True)]
+        seen = replace(seen.beside(SIMILARITY, whole, hits), asked=meant)
+    return seen if others is None else seen.beside(AGREEMENT, *agreement(taken, others))
 
 
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
@@ -87,30 +129,3 @@ def _bylined(document: Document) -> str:
     day = document.published_at
     when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
     return ". ".join(filter(None, (document.source, when, document.text)))
-
-
-def similarities(evidence: Sequence[Evidence], encoder: Encoder) -> tuple[Floats, list[Floats]]:
-    """Cosines of question and hits. For each question mean, largest, smallest and the nearest four: (questions, 7).
-
-    For each hit its own, how far it is behind the nearest hit's, and its place by them from 0 to 1: (hits, 3) a question.
-    """
-    texts = [_texts(one) for one in evidence]
-    every = list(dict.fromkeys(text for one in texts for text in one))
-    at = {text: place for place, text in enumerate(every)}
-    vectors = encoder.encode(every) if every else np.zeros((0, encoder.dimension), np.float32)
-    asked = encoder.encode([one.question.text[:MAX_CHARS] for one in evidence], query=True) if evidence else vectors
-    whole, parts = np.zeros((len(evidence), 3 + NEAREST), np.float32), []
-    for row, one in enumerate(texts):
-        cosines = vectors[[at[text] for text in one]] @ asked[row] if one else np.zeros(0, np.float32)
-        if one:
-            ordered = -np.sort(-cosines)
-            whole[row, :3] = cosines.mean(), ordered[0], ordered[-1]
-            whole[row, 3 : 3 + min(NEAREST, len(one))] = ordered[:NEAREST]
-        places = np.argsort(np.argsort(-cosines, kind="stable"), kind="stable") / max(len(one) - 1, 1)
-        parts.append(np.column_stack([cosines, cosines - cosines.max(initial=-1.0), places]).astype(np.float32))
-    return whole, parts
-
-
-def _texts(evidence: Evidence) -> list[str]:
-    found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
-    return [f"{one.title}\n{one.text[:MAX_CHARS]}".strip() for one in found]

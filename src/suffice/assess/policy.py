@@ -286,14 +286,12 @@ def decide(
     Without `p_after` nothing says that an expansion would help, so none is chosen; nor where it promises no more than now.
     """
     now = _probabilities(p_now, "p_now")
-    codes = 2 * _reaches(now, policy.answer_at).astype(np.int64)
+    rounds, worth = _rounds(rounds_left, len(now)), np.zeros(len(now), bool)
     if p_after is not None and policy.expand_at is not None:
         after = _probabilities(p_after, "p_after")
         _same_length(after, now, "p_after", "p_now")
-        worth = (after > policy.expand_at) & (after > now) & (_rounds(rounds_left, len(now)) > 0)
-        codes = np.maximum(codes, worth)
-    else:
-        _rounds(rounds_left, len(now))
+        worth = (after > policy.expand_at) & (after > now) & (rounds > 0)
+    codes = np.where(_reaches(now, policy.answer_at), 2, worth)
     return [ACTIONS[code] for code in codes.tolist()]
 
 
@@ -338,8 +336,10 @@ def _calibration(p: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, Boo
 
 def _probabilities(values: npt.ArrayLike, name: str) -> Floats:
     array = _array(values, name)
-    if len(bad := array[~((array >= 0) & (array <= 1))]):  # NaN fails both
-        raise InputError(f"{name} must lie between 0 and 1, found {bad[0]}", hint="pass calibrated probabilities, not scores")
+    within = (array >= 0) & (array <= 1)  # NaN fails both
+    if not within.all():
+        bad = array[~within][0]
+        raise InputError(f"{name} must lie between 0 and 1, found {bad}", hint="pass calibrated probabilities, not scores")
     return array
 
 
@@ -365,7 +365,7 @@ def _rounds(rounds_left: int | npt.ArrayLike, questions: int) -> Ints:
         raise InputError(f"rounds_left must be counts: {error}") from error
     if rounds.dtype.kind not in "iu" or (rounds < 0).any() or rounds.shape not in ((), (questions,)):
         raise InputError(f"rounds_left is {rounds_left!r}, expected a count of 0 or more, or one for each question")
-    return np.broadcast_to(rounds.astype(np.int64), (questions,))
+    return rounds
 
 
 def _expect_fields(record: object, of: type, where: str) -> None:

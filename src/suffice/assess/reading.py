@@ -9,9 +9,9 @@ column means.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, compress
 from math import isfinite
@@ -19,15 +19,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from suffice.assess import folding
 from suffice.assess.asking import Asked, ask
-from suffice.assess.folding import KINSHIP, OPENERS, QUIET, SAID, folded, is_agent, title_key
-from suffice.assess.words import Words
+from suffice.assess.folding import KINSHIP, OPENERS, QUIET, SAID, is_agent, title_key
+from suffice.assess.words import ORDINARY, Words
 from suffice.errors import InputError
 
 __all__ = [
-    "ABSENT_COLUMNS", "HIT_COLUMNS", "KINSHIP", "MAX_CHARS", "QUIET", "WHOLE_COLUMNS", "Asked", "Reading", "ask", "folded",
+    "ABSENT_COLUMNS", "HIT_COLUMNS", "KINSHIP", "MAX_CHARS", "QUIET", "WHOLE_COLUMNS", "Asked", "Reading", "ask",
     "is_agent", "read", "title_key",
 ]  # fmt: skip
 
@@ -41,7 +42,6 @@ MAX_NAMES = 12  # absent names from one source
 REACH = 60  # bytes between a name and the word that relates it
 FAR = 999
 SHORT = 4  # a title key of a letter or two, between its spaces: found everywhere by chance
-ORDINARY = 0.05  # rarity of a quiet word
 
 HIT_COLUMNS = (
     "rank", "score", "named", "title_share", "title_words", "title_rare", "covered", "only_here", "gain", "residual",
@@ -67,8 +67,13 @@ class Reading:
 
     hits: Floats  # (hits, HIT_COLUMNS)
     absent: Floats  # (names, ABSENT_COLUMNS)
-    absent_names: tuple[str, ...]  # as they stand in the text
+    absent_runs: tuple[bytes, ...]  # the names as they stand in the text
     whole: Floats  # (WHOLE_COLUMNS,)
+
+    @property
+    def absent_names(self) -> tuple[str, ...]:
+        """The absent names, for people."""
+        return tuple(map(folding.written, self.absent_runs))
 
 
 def read(
@@ -87,171 +92,184 @@ def read(
 
 
 class _Pass:
-    """The state of one pass; each method fills in what the next ones need. Lists, since arrays this small cost more."""
+    """The state of one pass; each method fills in what the next ones need.
+
+    Words of the question are told by their place in it. Plain lists and sets, since arrays this small cost more.
+    """
 
     def __init__(
         self, asked: Asked, titles: Sequence[str], texts: Sequence[str], scores: Sequence[float | None] | None, words: Words
     ) -> None:
         self.asked, self.words, self.k = asked, words, len(titles)
-        titles = [title[:MAX_TITLE] for title in titles]
-        self.raws, self.flats = zip(*[folding.both(_shown(title, text[:MAX_CHARS])) for title, text in zip(titles, texts)])
-        self.keys = [title_key(title) for title in titles]
+        raws = [folding.plain(_shown(title[:MAX_TITLE], text[:MAX_CHARS])) for title, text in zip(titles, texts)]
+        self.flats = list(map(folding.fold, raws))
+        self.keys = [title_key(title[:MAX_TITLE]) for title in titles]
         titled = Counter(self.keys)
         self.same_title = [titled[key] - 1 for key in self.keys]
-        self.has_text = [bool(text) for text in texts]
+        self.has_text = list(map(bool, texts))
         self.scores = _shares(scores, self.k)
         self.ranks = [at / max(self.k - 1, 1) for at in range(self.k)]
-        self._cover()
-        self._sources()
-        self._loose()
-        self._links()
-        self._shared_names()
+        self.total = sum(asked.rarity) or 1.0
+        self._name_titles()
+        self._loosen()
+        self._find()
+        self._link()
+        self._share_names(list(map(folding.name_runs, raws)))
 
-    def _cover(self) -> None:
-        """Which hit holds which of the question's words, names and numbers."""
-        asked, titles = self.asked, self.keys
-        self.joined = b"|".join(self.flats)
-        self.starts = list(accumulate([len(flat) + 1 for flat in self.flats], initial=0))
-        by_word = [self._holders(stem) for stem in asked.stems]
-        self.holds = list(zip(*by_word)) or [()] * self.k
-        self.holders = list(map(sum, by_word))
-        self.mentions = [self._holders(name) for name in asked.names]
-        self.counted = [self._holders(number) for number in asked.numbers]
-        self.carries = [[name in key or (len(key) > SHORT and key in name) for key in titles] for name in asked.names]
-        self.rarity = asked.rarity.tolist()
-        self.total = sum(self.rarity) or 1.0
-        self.cover = np.array(self.holds, dtype=np.float32)
-        self.covered = (self.cover @ asked.rarity / self.total).tolist()
-
-    def _holders(self, part: bytes) -> list[bool]:
-        """Which hits hold it: one search through all texts, from one that does on to the next."""
-        found, starts, find = [False] * self.k, self.starts, self.joined.find
-        place = find(part)
-        while place >= 0:
-            at = bisect_right(starts, place)
-            found[at - 1] = True
-            place = find(part, starts[at])
-        return found
-
-    def _sources(self) -> None:
+    def _name_titles(self) -> None:
         """Which titles the question names, and how much of each stands in it."""
-        flat, rarity_of, asked_words = self.asked.flat, self.words.rarity, set(self.asked.tokens)
+        flat, is_asked, rarities = self.asked.flat, set(self.asked.tokens).__contains__, self.words.rarities
         self.title_words = [key.split() for key in self.keys]
         self.title_share, self.title_rare, named = [], [], []
-        for key, title in zip(self.keys, self.title_words):
-            whole = inside = rarest = 0.0
-            for word in title:
-                rare = ORDINARY if word in QUIET else rarity_of(word)
-                whole += rare
-                if word in asked_words:
-                    inside += rare
-                if rare > rarest:
-                    rarest = rare
-            named.append(inside == whole and rarest > ORDINARY and key in flat)
+        for at, words in enumerate(self.title_words):
+            rare = rarities(words)
+            whole, inside, rarest = sum(rare), sum(compress(rare, map(is_asked, words))), max(rare, default=0.0)
             self.title_share.append(inside / whole if whole else 0.0)
             self.title_rare.append(rarest)
+            if inside == whole and rarest > ORDINARY and self.keys[at] in flat:
+                named.append(at)
         # A title inside a longer named title names nothing of its own: "Smith" in "Joseph Smith".
-        longer = set(compress(self.keys, named))
-        self.named = [
-            is_named and not any(key in other and key != other and flat.count(key) <= flat.count(other) for other in longer)
-            for is_named, key in zip(named, self.keys)
-        ]
-        self.anchors = list(compress(range(self.k), self.named))
-        self.sources = self.anchors or [self.covered.index(max(self.covered))]
+        longer = {self.keys[at] for at in named}
+        self.anchors = [at for at in named if not _inside(self.keys[at], longer, flat)]
+        self.named = [at in self.anchors for at in range(self.k)]
 
-    def _loose(self) -> None:
+    def _loosen(self) -> None:
         """Which words stand in a named title, and which relate: neither there nor in a name."""
-        content, stems = self.asked.content, self.asked.stems
+        content = self.asked.content
         in_titles = {word for at in self.anchors for word in self.title_words[at]}
         in_names = set(b"".join(self.asked.names).split())
-        self.held = [word in in_titles for word in content]
-        self.is_loose = [word not in in_titles and word not in in_names for word in content]
-        self.agents = [word for word in compress(content, self.is_loose) if is_agent(word)]
-        said = [phrase for word in self.agents for phrase in SAID.get(word, ())]
-        self.agent_stems = [folding.stem(word) for word in self.agents] + said
-        self.relation_stems = [*compress(stems, self.is_loose), *said]
+        self.in_named = {at for at, word in enumerate(content) if word in in_titles}
+        self.loose = {at for at, word in enumerate(content) if word not in in_titles and word not in in_names}
+        self.agents = {at for at in self.loose if is_agent(content[at])}
 
-    def _links(self) -> None:
-        """Which hit mentions whose title: one search per title through all texts at once."""
+    def _find(self) -> None:
+        """Where all that is looked for stands: one automaton for words, phrases, names, numbers and titles."""
+        asked, keys = self.asked, self.keys
+        said = [phrase for at in sorted(self.agents) for phrase in SAID.get(asked.content[at], ())]
+        self.to = [at for at, key in enumerate(keys[:MAX_LINKED]) if len(key) > SHORT]
+        groups = (asked.stems, said, asked.names, asked.numbers, [keys[at] for at in self.to])
+        patterns = list(chain.from_iterable(groups))
+        finder = BytesAhoCorasick(patterns, implementation=Implementation.NoncontiguousNFA)  # the quickest to make
+        self.matches = [finder.find_matches_as_indexes(flat, overlapping=True) for flat in self.flats]
+        holders: list[list[int]] = [[] for _ in patterns]
+        for at, matches in enumerate(self.matches):
+            for which in {match[0] for match in matches}:
+                holders[which].append(at)
+        ends = list(accumulate(map(len, groups)))
+        self.holders, _, self.mentions, self.counted, self.pointers = (
+            holders[start:end] for start, end in zip([0, *ends], ends)
+        )
+        self.first_title = ends[3]
+        phrases = set(range(ends[0], ends[1]))
+        self.relating, self.leading = self.loose | phrases, self.agents | phrases
+        self.covered = self._held(range(len(self.holders)), self.total)
+        self.sources = self.anchors or [self.covered.index(max(self.covered))]
+        titles, within = b"|".join(keys), [at for at, key in enumerate(keys) if len(key) > SHORT and key in asked.flat]
+        self.carriers = [
+            [at for at, key in enumerate(keys) if name in key or (at in within and key in name)]
+            if name in titles
+            else [at for at in within if keys[at] in name]
+            for name in asked.names
+        ]
+
+    def _held(self, words: Iterable[int], whole: float) -> list[float]:
+        """How much of the whole each hit holds of these words, by rarity."""
+        sums, rarity = [0.0] * self.k, self.asked.rarity
+        for word in words:
+            for at in self.holders[word]:
+                sums[at] += rarity[word]
+        return [one / whole for one in sums]
+
+    def _weight(self, words: Iterable[int]) -> float:
+        """The share that some of the question's words have in all, by rarity."""
+        return sum(map(self.asked.rarity.__getitem__, words)) / self.total
+
+    def _words_of(self, hits: Collection[int]) -> set[int]:
+        """The words that some of these hits hold."""
+        return {word for word, holders in enumerate(self.holders) if any(at in hits for at in holders)}
+
+    def _link(self) -> None:
+        """Which hit mentions whose title."""
         k, keys = self.k, self.keys
-        self.relations = {at: _places(self.relation_stems, self.flats[at]) for at in self.sources}
-        self.agent_places = {at: _places(self.agent_stems, self.flats[at]) for at in self.sources}
+        self.relations = {at: self._places(self.relating, at) for at in self.sources}
+        self.leads = {at: self._places(self.leading, at) for at in self.sources}
         self.by_named, self.near, self.near_agent, self.resolved = [False] * k, [False] * k, [False] * k, [False] * k
         self.closeness, self.by_any, self.links_out = [0.0] * k, [0] * k, [0] * k
-        joined, starts = self.joined, self.starts
-        for to, key in enumerate(keys[:MAX_LINKED]):
-            place = joined.find(key) if len(key) > SHORT else -1
-            while place >= 0:
-                by = bisect_right(starts, place) - 1
-                if by != to and key not in keys[by]:
+        for which, (to, pointers) in enumerate(zip(self.to, self.pointers), start=self.first_title):
+            for by in pointers:
+                if by != to and keys[to] not in keys[by]:
                     self.links_out[by] += 1
                     self.by_any[to] += 1
                     if by in self.relations:
-                        self._link_from_source(by, to, place - starts[by])
-                place = joined.find(key, starts[by + 1])
+                        self._link_from_source(by, to, self._places({which}, by)[0])
+
+    def _places(self, wanted: Collection[int], at: int) -> list[int]:
+        """Where one of the wanted stands in this hit, in order."""
+        return sorted([place for which, place, _ in self.matches[at] if which in wanted])
 
     def _link_from_source(self, by: int, to: int, place: int) -> None:
-        distance, to_agent = _distance(place, self.relations[by]), _distance(place, self.agent_places[by])
+        distance, to_agent = _distances(place, self.relations[by])[1], _distances(place, self.leads[by])[1]
         self.by_named[to] |= self.named[by]
         self.closeness[to] = max(self.closeness[to], REACH / (REACH + distance))
         self.near[to] |= distance < REACH
         self.near_agent[to] |= to_agent < REACH
         self.resolved[by] |= not self.named[to] and (to_agent if self.agents else distance) < REACH
 
-    def _shared_names(self) -> None:
+    def _share_names(self, runs: list[list[bytes]]) -> None:
         """Names that several hits mention and the question does not."""
-        flat = self.asked.flat
-        self.runs = list(map(folding.name_runs, self.raws))
-        names = list(map(set, self.runs))
-        self.seen = Counter(chain.from_iterable(names))
-        several = [(name, name.lower()) for name, count in self.seen.items() if count > 1 and len(name) > 2]
-        common = {name for name, low in several if low not in OPENERS and low not in flat}
-        shared = [common.intersection(own) for own in names]
-        anchored: set[bytes] = set().union(*[shared[at] for at in self.anchors])
-        self.shares_any = [min(len(own), 6) for own in shared]
-        self.shares_named = [0 if named else min(len(own & anchored), 4) for named, own in zip(self.named, shared)]
+        flat, self.runs, self.mentioned = self.asked.flat, runs, list(map(set, runs))
+        once: set[bytes] = set()
+        self.several: set[bytes] = set()
+        for own in self.mentioned:
+            self.several |= once & own
+            once |= own
+        outside = [(name, name.lower()) for name in self.several if len(name) > 2]
+        common = {name for name, low in outside if low not in OPENERS and low not in flat}
+        anchored = common.intersection(chain.from_iterable([self.runs[at] for at in self.anchors]))
+        self.shares_any = [min(len(common & own), 6) for own in self.mentioned]
+        self.shares_named = [min(len(anchored & own), 4) for own in self.mentioned] if anchored else [0] * self.k
+        for at in self.anchors:
+            self.shares_named[at] = 0
 
     def reading(self) -> Reading:
         """The columns, from what was found."""
-        by_sources = _any([self.holds[at] for at in self.sources])
-        lack = [loose and not held for loose, held in zip(self.is_loose, by_sources)]  # these must come from elsewhere
+        by_sources = self._words_of(self.sources)
+        lack = self.loose - by_sources  # these must come from elsewhere
         lacks = self._weight(lack)
         gains, order = self._greedy()
-        names, absent, dangling = self._absent(lacks)
+        runs, absent, dangling = self._absent(lacks)
         whole = self._whole(order, by_sources, lacks, dangling)
-        return Reading(self._hits(gains, lack), _rows(absent, ABSENT_COLUMNS), names, _rows([whole], WHOLE_COLUMNS)[0])
-
-    def _weight(self, chosen: Sequence[bool]) -> float:
-        """The share that some of the question's words have in all, by rarity."""
-        return float(sum(compress(self.rarity, chosen)) / self.total)
+        return Reading(self._hits(gains, lack), _rows(absent, ABSENT_COLUMNS), runs, _rows([whole], WHOLE_COLUMNS)[0])
 
     def _greedy(self) -> tuple[list[float], list[float]]:
         """What each of the four hits that cover most together adds, by hit and in order."""
-        gains, order = [0.0] * self.k, [0.0] * 4
-        left, gaps = self.asked.rarity, 1 - self.cover
-        for at in range(4):
-            added = self.cover @ left
-            best = int(added.argmax())
-            gain = float(added[best]) / self.total
-            if gain <= 0:
+        gains, order, rarity = [0.0] * self.k, [0.0] * 4, self.asked.rarity
+        adds, left = self.covered.copy(), set(range(len(self.holders)))
+        for place in range(4):
+            gain = max(adds)
+            if gain <= 1e-9:
                 break
-            gains[best] = order[at] = gain
-            left = left * gaps[best]
+            best = adds.index(gain)
+            gains[best] = order[place] = gain
+            for word in [word for word in left if best in self.holders[word]]:
+                left.remove(word)
+                for at in self.holders[word]:
+                    adds[at] -= rarity[word] / self.total
         return gains, order
 
-    def _hits(self, gains: list[float], lack: list[bool]) -> Floats:
-        alone = [count == 1 for count in self.holders]
-        groups = np.array([alone, [not held for held in self.held], self.is_loose, lack], dtype=np.float32) * self.asked.rarity
-        weights = np.maximum(groups.sum(1), 1e-6)
-        weights[0] = self.total
-        only_here, residual, relation, fills = ((groups @ self.cover.T) / weights[:, None]).tolist()
+    def _hits(self, gains: list[float], lack: set[int]) -> Floats:
+        alone = [word for word, holders in enumerate(self.holders) if len(holders) == 1]
+        outside = [word for word in range(len(self.holders)) if word not in self.in_named]
+        residual, relation, fills = (
+            self._held(group, self._weight(group) * self.total or 1.0) for group in (outside, self.loose, lack)
+        )
         n = len(self.asked.numbers)
-        numbers = [count / n if n else -1.0 for count in _counts(self.counted, self.k)]
         return _rows(
             zip(
                 self.ranks, self.scores, self.named, self.title_share, [min(len(title), 8) for title in self.title_words],
-                self.title_rare, self.covered, only_here, gains, residual, relation, fills if any(lack) else [-1.0] * self.k,
-                _counts(self.mentions, self.k), _counts(self.carries, self.k), numbers,
+                self.title_rare, self.covered, self._held(alone, self.total), gains, residual, relation,
+                fills if lack else [-1.0] * self.k, _tally(self.mentions, self.k), _tally(self.carriers, self.k),
+                [count / n for count in _tally(self.counted, self.k)] if n else [-1.0] * self.k,
                 self.by_named, [min(count, 5) for count in self.by_any], [min(count, 5) for count in self.links_out],
                 self.near, self.near_agent, self.closeness, self.shares_named, self.shares_any,
                 self.same_title, self.has_text,
@@ -259,71 +277,73 @@ class _Pass:
             HIT_COLUMNS,
         )  # fmt: skip
 
-    def _absent(self, lacks: float) -> tuple[tuple[str, ...], list[list[float]], int]:
+    def _absent(self, lacks: float) -> tuple[tuple[bytes, ...], list[list[float]], int]:
         """Names that no title carries, with a row each, and how many sources point to one of them instead of to a hit."""
         rows: dict[bytes, list[float]] = {}
-        written: list[str] = []
+        runs: dict[bytes, bytes] = {}
         dangling = 0
         for at in self.sources[:MAX_SOURCES]:
-            points_on = self._absent_from(at, lacks, rows, written)
+            points_on = self._absent_from(at, lacks, rows, runs)
             dangling += points_on and not self.resolved[at]
         for row in rows.values():
             row[13] = len(rows)
         agents = len(self.agents)
-        for (name, text), carriers, holders in zip(self.asked.written.items(), self.carries, self.mentions):
-            if not any(carriers):
+        for (name, text), carriers, holders in zip(self.asked.written.items(), self.carriers, self.mentions):
+            if not carriers:
                 parts = name.split()
-                rare = max(map(self.words.rarity, parts))
-                if name in rows:  # a source names it too, as "St. Alban's": the question's row takes its place
-                    written.pop(list(rows).index(name))
-                    del rows[name]
-                rows[name] = [0, 0, 0, 0, sum(holders), min(len(parts), 6), rare, 0, 0, 1, 0, 0, lacks, len(rows), 0, agents]
-                written.append(text)
-        return tuple(written), list(rows.values()), dangling
+                rare = max(self.words.rarities(parts))
+                rows.pop(name, None)  # a source names it too, as "St. Alban's": the question's row takes its place
+                runs.pop(name, None)
+                rows[name] = [
+                    0, 0, 0, 0, len(holders), min(len(parts), 6), rare, 0, 0, 1, 0, 0, lacks, len(rows), 0, agents,
+                ]  # fmt: skip
+                runs[name] = text.encode()
+        return tuple(runs.values()), list(rows.values()), dangling
 
-    def _absent_from(self, at: int, lacks: float, rows: dict[bytes, list[float]], written: list[str]) -> bool:
+    def _absent_from(self, at: int, lacks: float, rows: dict[bytes, list[float]], runs: dict[bytes, bytes]) -> bool:
         """Add the absent names of one source; does a word like "director" stand right before one of them?"""
-        raw, titles, question, rarity_of = self.raws[at], b"|".join(self.keys), self.asked.flat, self.words.rarity
-        relations, agent_places = self.relations[at], self.agent_places[at]
+        titles, question, flat = b"|".join(self.keys), self.asked.flat, self.flats[at]
+        relations, leads = self.relations[at], self.leads[at]
+        agents, source = len(self.agents), (self.covered[at], 0, self.ranks[at], self.resolved[at], lacks, 0)
         fresh, points_on = 0, False
-        for name in folding.names(self.flats[at], folding.name_spans(raw, self.runs[at])):
-            key, start, end = name
-            if key in titles or key in question or key in rows:
+        for name, run in folding.names(self.runs[at]).items():
+            if name in titles or name in question or name in rows:
                 continue
             if fresh == MAX_NAMES:
                 break
             fresh += 1
-            parts = key.split()
-            to_agent, after = _distance(start, agent_places), _follows(start, agent_places)
+            parts, start = name.split(), max(flat.find(name), 0)
+            (_, to_relation), (behind, to_agent) = _distances(start, relations), _distances(start, leads)
+            after = behind < REACH // 2
             points_on |= after
-            rows[key] = [
-                1, REACH / (REACH + _distance(start, relations)), REACH / (REACH + to_agent), after,
-                self.seen.get(raw[start:end], 1), min(len(parts), 6),
-                max(map(rarity_of, parts)), min(start / 400, 3.0), self.covered[at], 0, self.ranks[at], self.resolved[at],
-                lacks, 0, any(map(bytes.isdigit, parts)), len(self.agents),
+            rows[name] = [
+                1, REACH / (REACH + to_relation), REACH / (REACH + to_agent), after,
+                sum([run in own for own in self.mentioned]) if run in self.several else 1, min(len(parts), 6),
+                max(self.words.rarities(parts)), min(start / 400, 3.0), *source, any(map(bytes.isdigit, parts)), agents,
             ]  # fmt: skip
-            written.append(folding.written(raw, name))
+            runs[name] = run
         return points_on
 
-    def _whole(self, order: list[float], by_sources: list[bool], lacks: float, dangling: int) -> list[float]:
+    def _whole(self, order: list[float], by_sources: set[int], lacks: float, dangling: int) -> list[float]:
         asked, n = self.asked, max(len(self.asked.names), 1)
         width = max(len(asked.content), 1)
         bridged = [at for at in range(self.k) if self.by_named[at] and not self.named[at]]
-        by_chain = _any([by_sources, *[self.holds[at] for at in bridged]])
-        in_titles = {word for title in self.title_words for word in title}
-        missing = [not count for count in self.holders]
+        by_chain = by_sources | self._words_of(bridged)
+        titles = set(chain.from_iterable(self.title_words))
+        in_titles = [at for at, word in enumerate(asked.content) if word in titles]
+        counts = list(map(len, self.holders))
+        missing = [at for at, count in enumerate(counts) if not count]
         resolved = sum([self.resolved[at] for at in self.sources])
         return [
             self.k, len(asked.content), len(asked.names), len(asked.numbers), self.total / width, len(self.anchors),
-            _without(self.carries) / n, _without(self.mentions) / n,
-            1 - self._weight(missing) if self.rarity else 0.0, self._weight([word in in_titles for word in asked.content]),
-            self._weight(by_sources), self._weight(by_chain), self._weight(self.held), *order,
-            max(compress(self.rarity, missing), default=0.0), sum(missing) / width, self.holders.count(1) / width,
+            self.carriers.count([]) / n, self.mentions.count([]) / n,
+            1 - self._weight(missing) if asked.content else 0.0, self._weight(in_titles),
+            self._weight(by_sources), self._weight(by_chain), self._weight(self.in_named), *order,
+            max([asked.rarity[at] for at in missing], default=0.0), len(missing) / width, counts.count(1) / width,
             min(sum([min(count, 5) for count in self.by_any]), 20), len(bridged), sum([self.near[at] for at in bridged]),
-            sum([self.near_agent[at] for at in bridged]), sum(self.is_loose), len(self.agents), *_ladder(self.scores),
+            sum([self.near_agent[at] for at in bridged]), len(self.loose), len(self.agents), *_ladder(self.scores),
             len(set(self.keys)) / self.k, resolved, dangling, len(self.sources) - resolved - dangling, lacks,
-            self._weight([loose and not held for loose, held in zip(self.is_loose, by_chain)]),
-            _without(self.counted) if asked.numbers else -1.0,
+            self._weight(self.loose - by_chain), self.counted.count([]) if asked.numbers else -1.0,
         ]  # fmt: skip
 
 
@@ -335,19 +355,12 @@ def _rows(rows: Iterable[Iterable[float]], columns: tuple[str, ...]) -> Floats:
     return np.fromiter(chain.from_iterable(rows), dtype=np.float32).reshape(-1, len(columns))
 
 
-def _counts(rows: Sequence[Sequence[bool]], width: int) -> list[int]:
-    """Column by column: of how many rows it is true."""
-    return list(map(sum, zip(*rows))) if rows else [0] * width
-
-
-def _without(rows: Sequence[Sequence[bool]]) -> int:
-    """How many rows have nothing true."""
-    return sum([not any(row) for row in rows])
-
-
-def _any(rows: Sequence[Sequence[bool]]) -> list[bool]:
-    """Column by column: is it true of some row?"""
-    return list(map(any, zip(*rows))) if len(rows) > 1 else list(rows[0])
+def _tally(groups: Iterable[Iterable[int]], k: int) -> list[int]:
+    """In how many of the groups each hit is."""
+    counts = [0] * k
+    for at in chain.from_iterable(groups):
+        counts[at] += 1
+    return counts
 
 
 def _shares(scores: Sequence[float | None] | None, k: int) -> list[float]:
@@ -369,29 +382,15 @@ def _ladder(shares: Sequence[float]) -> list[float]:
     return [*[known[at] if at < len(known) else 0.0 for at in (1, 2, 3, 4, 9)], mean, spread]
 
 
-def _places(stems: Sequence[bytes], flat: bytes) -> list[int]:
-    """Where any of the stems stands first and second, in order; more of the same says no more."""
-    found = []
-    for stem in stems:
-        at = flat.find(stem)
-        if at >= 0:
-            found.append(at + 1)
-            at = flat.find(stem, at + 1)
-            if at >= 0:
-                found.append(at + 1)
-    return sorted(found)
-
-
-def _distance(at: int, places: Sequence[int]) -> int:
-    """To the nearest of the places, which are sorted; without any, FAR."""
+def _distances(at: int, places: Sequence[int]) -> tuple[int, int]:
+    """How far behind the last of the sorted places it stands, and how far from the nearest; without any, FAR."""
     if not places:
-        return FAR
+        return FAR, FAR
     right = bisect_left(places, at)
-    after = places[right] - at if right < len(places) else FAR
-    return min(after, at - places[right - 1]) if right else after
+    behind = at - places[right - 1] if right else FAR
+    return behind, min(behind, places[right] - at) if right < len(places) else behind
 
 
-def _follows(at: int, places: Sequence[int]) -> bool:
-    """Does one of the sorted places stand closely before?"""
-    right = bisect_left(places, at)
-    return right > 0 and at - places[right - 1] < REACH // 2
+def _inside(key: bytes, others: Collection[bytes], flat: bytes) -> bool:
+    """Does the key stand in the text only as a part of one of the others?"""
+    return any(key in other and key != other and flat.count(key) <= flat.count(other) for other in others)

@@ -6,30 +6,40 @@ no vector and is as rare as can be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.folding import QUIET
 from suffice.files import open_artefact
 
-__all__ = ["KIND", "SHIPPED", "VERSION", "Words"]
+__all__ = ["KIND", "ORDINARY", "SHIPPED", "VERSION", "Words"]
 
 Floats = npt.NDArray[np.floating[Any]]
 KIND, VERSION = "table of words", 1
+ORDINARY = 0.05  # rarity of every quiet word
+_UNKNOWN = repeat(1.0)
 SHIPPED = Path(__file__).parent.parent / "models" / "words"
 
 
 class Words:
-    """A vocabulary with a vector and a rarity per word. Words are folded: lower-case UTF-8 bytes."""
+    """A vocabulary with a vector and a rarity per word. Words are folded: lower-case UTF-8 bytes.
+
+    A rarity is from 0 (everywhere) to 1 (unknown). A plural is as rare as its singular, and words that no question is about
+    ("the", "which") are all ORDINARY.
+    """
 
     def __init__(self, words: Sequence[bytes], rarity: npt.ArrayLike, vectors: npt.ArrayLike) -> None:
-        self._rarity = dict(zip(words, np.asarray(rarity, dtype=float).tolist(), strict=True))
-        self._row = dict(zip(words, range(1, len(words) + 1), strict=True))  # row 0 is every unknown word: nothing
-        table = np.asarray(vectors, dtype=np.float32)
-        self._vectors = np.vstack([np.zeros((1, table.shape[1]), dtype=np.float32), table])
+        known = dict(zip(words, np.asarray(rarity, dtype=float).tolist(), strict=True))
+        plurals = {word + b"s": rare for word, rare in known.items()}
+        self._rarity = {**plurals, **known, **dict.fromkeys(QUIET, ORDINARY)}
+        self._row = dict(zip(words, range(1, len(words) + 1), strict=True))
+        given = np.asarray(vectors, dtype=np.float32)
+        self._vectors = np.concatenate([np.zeros((1, given.shape[1]), dtype=np.float32), given])  # row 0 is nothing
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Words:
@@ -44,24 +54,19 @@ class Words:
     def dimensions(self) -> int:
         return int(self._vectors.shape[1])
 
-    def rarity(self, word: bytes) -> float:
-        """From 0 (everywhere) to 1 (unknown). A plural is as rare as its singular."""
-        known = self._rarity.get(word)
-        if known is None and word.endswith(b"s"):
-            known = self._rarity.get(word[:-1])
-        return 1.0 if known is None else known
+    def rarities(self, words: Iterable[bytes]) -> list[float]:
+        return list(map(self._rarity.get, words, _UNKNOWN))
 
     def vectors(self, bags: Sequence[Sequence[bytes]]) -> Floats:
         """A unit vector per bag of words: (bags, dimensions), float32; without a known word, zero."""
         if not bags:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        row_of = self._row.get
         rows: list[int] = []
         starts = []
         for bag in bags:
             starts.append(len(rows))
             rows.append(0)  # reduceat needs something in every bag
-            rows += filter(None, map(row_of, bag))
+            rows += filter(None, map(self._row.get, bag))
         sums = np.add.reduceat(self._vectors.take(rows, axis=0), starts, axis=0)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         norms[norms == 0] = 1.0

@@ -19,9 +19,14 @@ STUDIES = {
 
 def reproduce(
     paper: Annotated[str, typer.Argument(help="magaf or frames.")],
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of real data sets: frames/, multihop_rag/.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The folder of real data sets (frames/, multihop_rag/), or FRAMES' test.tsv.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for study.json and report.html.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For collection, splits, models and bootstrap.")] = 42,
+    quality: Annotated[bool, typer.Option("--quality", help="frames: the gate's slow grade, too; minutes more.")] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Every table and figure of a paper, its figures beside what is measured here; and what the gate adds."""
@@ -31,10 +36,14 @@ def reproduce(
 
         if paper not in STUDIES:
             raise InputError(f"no paper is named {paper!r} here", hint=nearest(paper, STUDIES))
+        if quality and paper != "frames":
+            raise InputError(f"the study of {paper} has no quality grade", hint="leave --quality out")
         if out:
             check_extra()
+        options = {"seed": seed, "quality": quality or None}
+        chosen = {name: value for name, value in options.items() if value is not None}
         with progress_bar(quiet=json) as progress:
-            study = import_module(STUDIES[paper]).study(seed=seed, data=data, progress=progress)
+            study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)
         if json:
             from json import loads
 
@@ -45,6 +54,7 @@ def reproduce(
             for line in study.summary:
                 say(line)
         if out:
-            command = f"suffice reproduce {paper}{' --data DATA' if data else ''} --out {out.name} --seed {seed}"
+            told = (" --data DATA" if data else "") + (" --quality" if quality else "")
+            command = f"suffice reproduce {paper}{told} --out {out.name} --seed {study.seed}"
             say(f"wrote {study.save(out / 'study.json')}")
             say(f"wrote {study_report(study, out / 'report.html', command=command)}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import util
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, draw_key, labelled
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
+from suffice.evaluate.vectors import Remembering
 from suffice.files import package_versions
 from suffice.ports import ENCODERS, Encoder, Reranker
 
@@ -106,11 +108,14 @@ def check_extra() -> None:
         raise MissingExtraError("fitting a gate", extra="fit")
 
 
-def lens(grade: str) -> Encoder | None:
-    """What a gate of this grade looks through besides words: nothing, or an encoder."""
+def lens(grade: str, folder: Path | None = None) -> Encoder | None:
+    """What a gate of this grade looks through besides words: nothing, or an encoder, which remembers in the folder if told."""
     if grade not in (FAST, QUALITY):
         raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
-    return ENCODERS.get(LENS)() if grade == QUALITY else None
+    if grade == FAST:
+        return None
+    encoder = ENCODERS.get(LENS)()
+    return encoder if folder is None else Remembering(encoder, folder)
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -171,7 +176,9 @@ def evaluate_gate(
     enough = len(set(texts)) >= 2 * folds
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
     if opened is None:
-        said = judge_on_folds(cases, parts, fitting(choice or Choice(), grade, seed), progress=progress)
+        with TemporaryDirectory() as kept:  # a text stands in several folds, and an encoder is slow
+            fit = fitting(choice or Choice(), lens(grade, Path(kept)), seed)
+            said = judge_on_folds(cases, parts, fit, progress=progress)
     else:
         said = judge_cases(opened, cases, progress=progress)
     judged = time.perf_counter()
@@ -259,11 +266,10 @@ def pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
     return [(case.question.text, case.evidence) for case in cases]
 
 
-def fitting(choice: Choice, grade: str, seed: int) -> Fit:
-    """How a gate of this grade is fitted: `Gate.fit` with everything but the examples."""
+def fitting(choice: Choice, encoder: Encoder | None, seed: int) -> Fit:
+    """`Gate.fit` with everything but the examples."""
     from suffice.assess.gate import Gate
 
-    encoder = lens(grade)
     return lambda examples: Gate.fit(examples, seed=seed, encoder=encoder, **choice.options)
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from suffice.assess.gate import SHIPPED, Gate
 from suffice.datasets import read
@@ -135,6 +136,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--study", type=Path, help="measure everything, and write the study here (minutes more)")
     parser.add_argument("--study-only", action="store_true", help="measure, and leave the gate as it is")
     parser.add_argument("--cross-encoder", action="store_true", help="measure the cross-encoder baselines, too (slow)")
+    parser.add_argument("--vectors", type=Path, help="quality: where vectors are kept, so that a second run is quick")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="to learn from, of a data set at most")
     parser.add_argument("--judged", type=int, default=JUDGED, help="to measure on, of a data set at most")
@@ -145,7 +147,9 @@ def _options() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options().parse_args(arguments)
     try:
-        _make(asked, _Told())
+        with TemporaryDirectory() as kept:
+            asked.vectors = asked.vectors or Path(kept)
+            _make(asked, _Told())
     except SufficeError as error:
         print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
@@ -154,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make(asked: argparse.Namespace, say: _Told) -> None:
     check_extra()
-    encoder = lens(asked.grade)
+    encoder = lens(asked.grade, asked.vectors)
     wanted = [one for one in SOURCES if not asked.only or one.name in asked.only.split(",")]
     if not wanted:
         raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(one.name for one in SOURCES)}")
@@ -178,7 +182,7 @@ def _make(asked: argparse.Namespace, say: _Told) -> None:
             lessons=lessons,
             judged={one.name: collected[one.name].cases(one.judged_by, max(KS)) for one in wanted},
             recipe=recipe,
-            fit=fitting(Choice(), asked.grade, asked.seed),
+            fit=fitting(Choice(), encoder, asked.seed),
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
             seed=asked.seed,
             data={file: sha256_of(asked.data / file) for one in wanted for file in one.files.values()},

@@ -180,8 +180,17 @@ class OnnxEncoder:
 class OnnxReranker:
     """A cross-encoder: reads question and text together; the score is its first logit, higher is better."""
 
-    def __init__(self, folder: str | Path, *, threads: int = 0, batch: int = 1, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        name: str | None = None,
+        threads: int = 0,
+        batch: int = 1,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
         self._model = _Model(folder, threads=threads, batch=batch, max_tokens=max_tokens)
+        self.name = name or Path(folder).name
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
         """(texts,)"""
@@ -220,7 +229,8 @@ def bge_small(**options: Any) -> Encoder:
 
 def minilm(**options: Any) -> Reranker:
     """A small cross-encoder."""
-    return OnnxReranker(packaged_model("ms-marco-MiniLM-L-12-v2"), **options)
+    name = "ms-marco-MiniLM-L-12-v2"
+    return OnnxReranker(packaged_model(name), name=name, **options)
 
 
 ENCODERS.add("bge-small-en-v1.5", bge_small)

@@ -114,8 +114,8 @@ TABLE_5 = Published(
 FIRST_HIT = Published(
     _PAPER,
     "Retrieval coverage, in the text",
-    "The first relevant title stands near the top (the paper says: above 0.82); the list holds few that are needed.",
-    {"hybrid-title": {"mrr@25": 0.82, "precision@10": 0.159}, "bm25": {"mrr@25": 0.82}},
+    "The first relevant title stands near the top (of its mean reciprocal rank the paper says only: above 0.82).",
+    {"hybrid-title": {"precision@10": 0.159}},
     _PRINTED,
 )
 

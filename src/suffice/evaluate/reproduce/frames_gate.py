@@ -1,0 +1,195 @@
+"""FRAMES, beyond the paper: labels and hop count guessed instead of told, our gate on the same folds, the value of expansion.
+
+The paper's predictor is told each question's reasoning labels and, in its second setting, how many articles it needs. A gate in
+use is told neither. Here both are guessed from the question's words, by a model that is fitted on the other folds; the rows it
+is judged by are never those it has learned from, and what it says of the rows that a predictor is fitted on comes from folds
+within those. The gate sees questions and hits only; labels and hops of the other folds are among its lessons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.hops import QuestionModel
+from suffice.assess.reading import ask
+from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, REASONING
+from suffice.assess.words import Words
+from suffice.evaluate.cases import Case, Progress, labelled
+from suffice.evaluate.gate import LENS
+from suffice.evaluate.metrics import Predictions
+from suffice.evaluate.reproduce.frames_prediction import MODELS, Folds, Predicted, complete_of, folds_of, out_of_fold, told
+from suffice.evaluate.reproduce.frames_retrieval import HYBRID, NAMES, K, Searched
+from suffice.evaluate.vectors import Remembering
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder
+
+if TYPE_CHECKING:
+    from suffice.types import Verdict
+
+__all__ = [
+    "Expanded",
+    "Guesses",
+    "Judged",
+    "expansions",
+    "gate_on_folds",
+    "guess",
+    "guessed_rows",
+    "quality_on_folds",
+]
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+
+# ------------------------------------------------------------------------------------------------------ guesses
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What a question seems to ask for. `columns`: REASONING and the hop count, out of fold: (questions, 6).
+
+    `tables` are the paper's 19 features with guesses in the place of what the paper is told, one table for each fold.
+    """
+
+    columns: Floats
+    tables: Sequence[Floats]
+
+
+def guess(searched: Searched, folds: Folds) -> Guesses:
+    """Guess labels and hops of every question from its words, with nothing of its own fold."""
+    cases, complete = searched.cases(), complete_of(searched.cases())
+    words = Words.load()
+    asked = [ask(case.question.text, words) for case in cases]
+    labels = [{label.casefold() for label in case.gold.labels} for case in cases]
+    wanted = {label: np.array([label in one for one in labels], dtype=float) for label in REASONING}
+    # A few questions need twenty articles: in logarithms they do not drown the rest.
+    wanted["hops"] = np.log([max(case.gold.hops, 1) for case in cases])
+
+    def learned(rest: Sequence[int], held: Sequence[int]) -> Floats:
+        model = QuestionModel(words).fit([asked[at] for at in rest], {name: column[rest] for name, column in wanted.items()})
+        said = model.predict([asked[at] for at in held])
+        return np.column_stack([np.clip(said[:, :-1], 0, 1), np.exp(said[:, -1])])
+
+    whole, tables, given = np.zeros((len(cases), len(wanted))), [], told(cases)
+    for rest, held in folds:
+        columns = np.zeros_like(whole)
+        columns[held] = whole[held] = learned(rest.tolist(), held.tolist())
+        inner = folds_of([cases[at].question.text for at in rest], complete[rest], searched.seed)
+        for fit_on, left in inner:
+            columns[rest[left]] = learned(rest[fit_on].tolist(), rest[left].tolist())
+        tables.append(_replaced(given, columns))
+    return Guesses(whole, tables)
+
+
+def _replaced(table: Floats, columns: Floats) -> Floats:
+    """The features with guessed labels, their sum for the number of labels, and the guessed hop count."""
+    names = [one.name for one in FRAMES_WITH_HOPS]
+    first = names.index(f"is_{REASONING[0].replace(' ', '_')}")
+    out = table.copy()
+    out[:, first : first + len(REASONING)] = columns[:, :-1]
+    out[:, names.index("reasoning_labels")] = columns[:, :-1].sum(axis=1)
+    out[:, names.index("gold_hops")] = columns[:, -1]
+    return out
+
+
+def guessed_rows(searched: Searched, folds: Folds, guesses: Guesses) -> list[Predicted]:
+    """The paper's models on what a gate in use could know: labels guessed, and the hop count guessed too."""
+    complete = complete_of(searched.cases())
+    settings = {"labels guessed": len(FRAMES), "labels and hops guessed": len(FRAMES_WITH_HOPS)}
+    found = []
+    for setting, width in settings.items():
+        tables = [table[:, :width] for table in guesses.tables]
+        found += [Predicted(setting, model, out_of_fold(tables, complete, folds, model, searched.seed)) for model in MODELS]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ the gate
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A gate's row, and its verdicts in the order of the questions."""
+
+    row: Predicted
+    verdicts: Sequence[Verdict]
+
+
+def gate_on_folds(
+    searched: Searched, folds: Folds, *, encoder: Encoder | None = None, progress: Progress | None = None
+) -> Judged:
+    """Each fold judged by a gate that was fitted on the others, as a user of `Gate.fit` gets it."""
+    from suffice.assess.gate import Gate
+
+    cases, grade = searched.cases(), "fast" if encoder is None else "quality"
+    verdicts: dict[int, Verdict] = {}
+    for done, (rest, held) in enumerate(folds, start=1):
+        gate = Gate.fit([labelled(cases[at]) for at in rest], seed=searched.seed, policy="cost", encoder=encoder)
+        said = gate.check_batch([(cases[at].question.text, cases[at].evidence) for at in held])
+        verdicts |= dict(zip(held.tolist(), said, strict=True))
+        if progress is not None:
+            progress(f"fitting the gate, {grade}", done, len(folds))
+    ordered = [verdicts[at] for at in range(len(cases))]
+    p = [one.p_complete for one in ordered]
+    return Judged(Predicted(GATE, grade, Predictions(complete_of(cases).astype(float), p)), ordered)
+
+
+GATE = "our gate"
+
+
+def quality_on_folds(searched: Searched, folds: Folds, *, progress: Progress | None = None) -> Judged:
+    """The same through an encoder, which reads every title and question once."""
+    with TemporaryDirectory() as folder:
+        encoder = Remembering(ENCODERS.get(LENS)(), Path(folder), progress=progress)
+        return gate_on_folds(searched, folds, encoder=encoder, progress=progress)
+
+
+# ------------------------------------------------------------------------------------------------------ one expansion
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """One way to look again: which questions are complete after it, and how many titles were read on average."""
+
+    name: str
+    complete: Bools
+    titles: float
+
+
+def expansions(searched: Searched, verdicts: Sequence[Verdict]) -> list[Expanded]:
+    """Ten titles, and what one more look would add: further down, elsewhere, or for what the gate says is missing."""
+    cases = searched.cases()
+    first = [{hit.doc_id for hit in case.evidence.hits} for case in cases]
+    deeper = [{hit.doc_id for hit in case.deeper} for case in cases]
+    others = [{hit.doc_id for name in NAMES for hit in searched.cases(name)[at].evidence.hits} for at in range(len(cases))]
+    asked = [held | set(new) for held, new in zip(first, _asked_again(searched, verdicts, first), strict=True)]
+    ways = {
+        f"none: {K} titles": first,
+        f"next {K} titles": deeper,
+        "other retrievers": others,
+        "gate's queries": asked,
+    }
+    return [Expanded(name, _complete(cases, held), float(np.mean([len(one) for one in held]))) for name, held in ways.items()]
+
+
+def _complete(cases: Sequence[Case], held: Sequence[set[str]]) -> Bools:
+    return np.array([bool(case.gold.doc_ids) and case.gold.doc_ids <= one for case, one in zip(cases, held, strict=True)])
+
+
+def _asked_again(searched: Searched, verdicts: Sequence[Verdict], held: Sequence[set[str]]) -> list[list[str]]:
+    """What the gate's next queries find that is not held yet, the best of each query first; at most K of each question."""
+    store = searched.collected.store
+    retriever = RETRIEVERS.get(HYBRID)(store)
+    queries = [query for one in verdicts for query in one.next_queries]
+    found = iter(retriever.search(queries, k=2 * K) if queries else [])
+    new = []
+    for verdict, known in zip(verdicts, held, strict=True):
+        lists = [next(found) for _ in verdict.next_queries]
+        ranked = sorted((rank, at, hit.doc_id) for at, hits in enumerate(lists) for rank, hit in enumerate(hits))
+        new.append([doc_id for doc_id in dict.fromkeys(doc_id for _, _, doc_id in ranked) if doc_id not in known][:K])
+    return new
