@@ -185,7 +185,7 @@ class Library:
         matched: bool = True,
         extractor: Extractor | None = None,
         gate: Gate | None = None,
-        target: float = 0.5,
+        target: float = 0.7,
         today: date | None = None,
         **options: Any,
     ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:

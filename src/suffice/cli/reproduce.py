@@ -14,11 +14,12 @@ from suffice.cli.options import Json
 STUDIES = {
     "magaf": "suffice.evaluate.reproduce.magaf",
     "frames": "suffice.evaluate.reproduce.frames",
+    "multi-meta-rag": "suffice.evaluate.reproduce.multi_meta_rag",
 }
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="magaf or frames.")],
+    paper: Annotated[str, typer.Argument(help="magaf, frames or multi-meta-rag.")],
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder of real data sets (frames/, multihop_rag/), or FRAMES' test.tsv.")
     ] = None,

@@ -1,8 +1,4 @@
-"""How good answers are: exact match and F1 of words as SQuAD counts them, and the rule of MultiHop-RAG and Multi-Meta-RAG.
-
-That rule calls an answer right when it shares one word with the gold answer, split at spaces, in lower case and otherwise as it
-stands. It is lenient: "the" is a word, and an answer of many words is seldom wrong. We report it because the papers do, and
-exact match and F1 beside it.
+"""Whether answers are right: exact match, F1 and the MultiHop-RAG papers' word overlap, by kind of question.
 
 Answers come from a file, or from a language model that reads the hits of a retriever.
 """
@@ -11,8 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -26,6 +20,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Example
 from suffice.errors import InputError, ModelError
 from suffice.evaluate.compare import Interval, interval_of_mean
+from suffice.evaluate.metrics import ANSWERS
 from suffice.evaluate.retrieval import Settings, indexed
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import BadRecords, package_versions, read_json_records, write_atomically
@@ -34,23 +29,16 @@ from suffice.retrieve.corpus import searchable
 from suffice.types import Question
 
 __all__ = [
-    "ANSWER_METRICS",
     "AnswerRun",
     "answer_tables",
     "answers_by_model",
-    "exact_match",
     "judge_answers",
     "read_answers",
-    "word_f1",
-    "word_overlap",
 ]
 
 Progress = Callable[[str, int, int | None], None]
 VERSION = 1
 MOST_CHARACTERS = 1500  # of one hit in the prompt
-_QUOTED = re.compile(r'The answer to the question is "(.*?)"')
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_MARKS = re.compile(r"[^\w\s]")
 
 PROMPT = """\
 Answer the question from the context alone, with a word, a name, yes or no. If the context does not hold the answer, say \
@@ -61,41 +49,6 @@ Context:
 
 Question: {question}
 Answer:"""
-
-
-# ----------------------------------------------------------------------------------------------------- the measures
-
-
-def _plain(text: str) -> list[str]:
-    return _ARTICLES.sub(" ", _MARKS.sub("", text.casefold())).split()
-
-
-def exact_match(answer: str, gold: str) -> float:
-    """1 when both are the same words once case, marks and articles are gone, else 0."""
-    return float(_plain(answer) == _plain(gold))
-
-
-def word_f1(answer: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of words. Two answers without words agree."""
-    said, wanted = _plain(answer), _plain(gold)
-    if not said or not wanted:
-        return float(said == wanted)
-    shared = (Counter(said) & Counter(wanted)).total()
-    return 2 * shared / (len(said) + len(wanted))
-
-
-def word_overlap(answer: str, gold: str) -> float:
-    """MultiHop-RAG's rule: 1 when one word is shared. Behind "The answer to the question is", what stands quoted counts."""
-    quoted = _QUOTED.search(answer)
-    said = quoted[1] if quoted else answer
-    return float(not set(said.lower().split()).isdisjoint(gold.lower().split()))
-
-
-ANSWER_METRICS: Mapping[str, Callable[[str, str], float]] = {
-    "exact_match": exact_match,
-    "f1": word_f1,
-    "word_overlap": word_overlap,
-}
 
 
 # -------------------------------------------------------------------------------------------------------- the record
@@ -118,10 +71,10 @@ class AnswerRun:
 
     def values(self, metric: str) -> npt.NDArray[np.float64]:
         """One value a question; no answer is a wrong one."""
-        if metric not in ANSWER_METRICS:
-            raise InputError(f"no answer metric is named {metric!r}", hint=f"known: {', '.join(ANSWER_METRICS)}")
-        measure = ANSWER_METRICS[metric]
-        return np.array([0.0 if said is None else measure(said, gold) for said, gold in zip(self.answers, self.gold)])
+        if metric not in ANSWERS:
+            raise InputError(f"no answer metric is named {metric!r}", hint=f"known: {', '.join(ANSWERS)}")
+        values = ANSWERS[metric]([one or "" for one in self.answers], [[one] for one in self.gold])
+        return np.where([one is None for one in self.answers], 0.0, values)
 
     def figure(self, metric: str, kind: str | None = None) -> Interval:
         """The mean with its bootstrap interval, over all questions or one kind."""
@@ -143,8 +96,8 @@ class AnswerRun:
             "n": len(self.gold),
             "unanswered": sum(one is None for one in self.answers),
             "settings": dict(self.settings),
-            "figures": {name: asdict(self.figure(name)) for name in ANSWER_METRICS},
-            "by_kind": {kind: {name: asdict(self.figure(name, kind)) for name in ANSWER_METRICS} for kind in kinds},
+            "figures": {name: asdict(self.figure(name)) for name in ANSWERS},
+            "by_kind": {kind: {name: asdict(self.figure(name, kind)) for name in ANSWERS} for kind in kinds},
             "errors": dict(self.errors),
         }
 
@@ -192,10 +145,10 @@ def read_answers(path: Path) -> dict[str, str]:
 def answer_tables(run: AnswerRun) -> list[Table]:
     """The figures, for all questions and by kind."""
     kinds = sorted({kind for kind in run.kinds if kind})
-    rows: list[tuple[Cell, ...]] = [("all", len(run.gold), *(run.figure(name) for name in ANSWER_METRICS))]
+    rows: list[tuple[Cell, ...]] = [("all", len(run.gold), *(run.figure(name) for name in ANSWERS))]
     for kind in kinds if len(kinds) > 1 else ():
         count = sum(one == kind for one in run.kinds)
-        rows.append((kind, count, *(run.figure(name, kind) for name in ANSWER_METRICS)))
+        rows.append((kind, count, *(run.figure(name, kind) for name in ANSWERS)))
     silent = sum(one is None for one in run.answers)
     note = (
         "In brackets: 95 % bootstrap interval. Word overlap is the rule of the MultiHop-RAG papers: one shared word is right."

@@ -1,14 +1,15 @@
 """Soft filtering with a judge: relax the filter step by step while the evidence looks incomplete.
 
 The whole filter is tried first; while the judge's probability stays below the target, the dates are given up, then categories
-and entities, then the sources. If no step reaches the target, the most promising one is kept, the stricter of equals. The
-judge is a function, so that no room to the left needs to know the gate: `suffice.library` puts the two together.
+and entities, then the sources. If no step reaches the target, the whole filter is kept: it gives way only to evidence that looks
+complete, not to the least bad. The judge is a function, so that this room need not know the gate: `suffice.library` puts the two
+together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from suffice.errors import InputError, ModelError
 from suffice.ports import Extractor, Retriever, Store
@@ -33,19 +34,13 @@ def steps(filter: Filter) -> list[Filter]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Try:
-    p: float
-    hits: tuple[Hit, ...]
-
-
 class StepwiseFilter:
     """A retriever whose filter gives way. `retriever` must not be emptied by a filter itself: a SoftFilter around a plain one.
 
     A hit that does not pass the whole filter of its question is marked `relaxed`.
     """
 
-    def __init__(self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.5) -> None:
+    def __init__(self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.7) -> None:
         if not 0 <= target <= 1:
             raise InputError(f"target is {target}, expected a probability from 0 to 1")
         self._retriever, self._store, self._extractor = retriever, store, extractor
@@ -57,24 +52,24 @@ class StepwiseFilter:
         k = checked(questions, k, filters)
         whole = [one.filter for one in self._extractor.extract(questions)] if filters is None else list(filters)
         ladders = [steps(one or Filter()) for one in whole]
-        best: dict[int, _Try] = {}
+        kept: dict[int, tuple[Hit, ...]] = {}
         open_ = list(range(len(questions)))
         for step in range(max(map(len, ladders), default=0)):
             open_ = [at for at in open_ if step < len(ladders[at])]
-            for at, tried in zip(open_, self._tried([questions[at] for at in open_], k, [ladders[at][step] for at in open_])):
-                if at not in best or tried.p > best[at].p:
-                    best[at] = tried
-            open_ = [at for at in open_ if best[at].p < self._target]
-        return [self._marked(best[at].hits, ladders[at][0]) for at in range(len(questions))]
+            asked = [questions[at] for at in open_]
+            found = self._retriever.search(asked, k=k, filters=[ladders[at][step] for at in open_])
+            enough = self._enough(asked, found)
+            for at, hits, one in zip(open_, found, enough):
+                if step == 0 or one:
+                    kept[at] = hits
+            open_ = [at for at, one in zip(open_, enough) if not one]
+        return [self._marked(kept[at], ladders[at][0]) for at in range(len(questions))]
 
-    def _tried(self, questions: Sequence[str], k: int, filters: Sequence[Filter]) -> list[_Try]:
-        if not questions:
-            return []
-        found = self._retriever.search(questions, k=k, filters=filters)
-        p = list(self._judge(questions, found))
+    def _enough(self, questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> list[bool]:
+        p = list(self._judge(questions, found)) if questions else []
         if len(p) != len(questions) or not all(0 <= one <= 1 for one in p):
             raise ModelError(f"the judge gave {len(p)} values for {len(questions)} questions, or some outside 0 to 1")
-        return [_Try(float(one), hits) for one, hits in zip(p, found)]
+        return [one >= self._target for one in p]
 
     def _marked(self, hits: tuple[Hit, ...], filter: Filter) -> tuple[Hit, ...]:
         documents = {one.doc_id: one for one in self._store.get([hit.doc_id for hit in hits]) if one is not None}

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, nearest
-from suffice.evaluate.metrics.answers import ANSWERS, exact_match, normalised_answer, token_f1
+from suffice.evaluate.metrics.answers import ANSWERS, exact_match, normalised_answer, token_f1, word_overlap
 from suffice.evaluate.metrics.probability import (
     PROBABILITY,
     Predictions,
@@ -52,6 +52,7 @@ __all__ = [
     "risk_coverage",
     "score",
     "token_f1",
+    "word_overlap",
 ]
 
 Floats = npt.NDArray[np.float64]

@@ -1,4 +1,8 @@
-"""How close a given answer is to the gold answer, after SQuAD's normalisation: lower case, no punctuation, no articles."""
+"""How close a given answer is to the gold answer, after SQuAD's normalisation: lower case, no punctuation, no articles.
+
+Word overlap is the rule of MultiHop-RAG and Multi-Meta-RAG: right when one word is shared, split at blanks and otherwise as it
+stands. It is lenient: "the" is a word, and an answer of many words is seldom wrong. It stands here because the papers use it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,11 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 
-__all__ = ["ANSWERS", "exact_match", "normalised_answer", "token_f1"]
+__all__ = ["ANSWERS", "exact_match", "normalised_answer", "token_f1", "word_overlap"]
 
 Floats = npt.NDArray[np.float64]
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_QUOTED = re.compile(r'The answer to the question is "(.*?)"')
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -36,6 +41,11 @@ def _f1(given: str, gold: str) -> float:
     return 2 * shared / (len(ours) + len(theirs))
 
 
+def _overlap(given: str, gold: str) -> float:
+    quoted = _QUOTED.search(given)  # the sentence that MultiHop-RAG's prompt asks for
+    return float(not set((quoted[1] if quoted else given).lower().split()).isdisjoint(gold.lower().split()))
+
+
 def exact_match(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
     """1 where an answer equals one of its gold answers: (questions,). NaN where there is no gold answer."""
     return _best(_exact, given, gold)
@@ -44,6 +54,11 @@ def exact_match(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
 def token_f1(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
     """Overlap of words with the closest gold answer: (questions,). NaN where there is no gold answer."""
     return _best(_f1, given, gold)
+
+
+def word_overlap(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
+    """MultiHop-RAG's rule: 1 where an answer shares a word with a gold answer: (questions,). NaN where there is none."""
+    return _best(_overlap, given, gold)
 
 
 def _best(score: Callable[[str, str], float], given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
@@ -55,4 +70,8 @@ def _best(score: Callable[[str, str], float], given: Sequence[str], gold: Sequen
     return np.fromiter(best, np.float64, len(given))
 
 
-ANSWERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Floats]] = {"em": exact_match, "token_f1": token_f1}
+ANSWERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Floats]] = {
+    "em": exact_match,
+    "token_f1": token_f1,
+    "word_overlap": word_overlap,
+}

@@ -1,0 +1,157 @@
+"""The systems of the Multi-Meta-RAG study: chunks searched without a filter, with the published filters, and with ours.
+
+Chunks of 256 words and marks with an overlap of 32, as the paper has them. The filter goes down into the store's own search.
+Question vectors and the cross-encoder's scores are made once and shared, so that systems differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.assess.gate import Gate
+from suffice.datasets.gold import Example
+from suffice.evaluate.facts import Facts
+from suffice.evaluate.metrics import Judged, judge
+from suffice.ports import Encoder, Reranker, Retriever
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.dense import VectorSearch
+from suffice.retrieve.extract import VocabularyExtractor
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.quota import SourceQuota
+from suffice.retrieve.relax import StepwiseFilter
+from suffice.retrieve.rerank import Reranked
+from suffice.retrieve.soft import SoftFilter
+from suffice.types import DocId, Document, Filter, Hit
+
+__all__ = ["DEPTH", "Bench", "K", "Once", "Outcome"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Progress = Callable[[str, int, int | None], None]
+DEPTH, K = 20, 10  # the paper's: 20 chunks from the store, 10 after reranking
+_AT_ONCE = 64
+
+
+class _Known:
+    """An encoder's vectors of the questions, made once."""
+
+    def __init__(self, encoder: Encoder, questions: Sequence[str], progress: Progress | None) -> None:
+        self.name, self.dimension = encoder.name, encoder.dimension
+        self._vectors: dict[str, Floats] = {}
+        texts = list(dict.fromkeys(questions))
+        for start in range(0, len(texts), _AT_ONCE):
+            block = texts[start : start + _AT_ONCE]
+            self._vectors.update(zip(block, encoder.encode(block, query=True)))
+            if progress is not None:
+                progress(f"questions by {encoder.name}", min(start + _AT_ONCE, len(texts)), len(texts))
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        return np.stack([self._vectors[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
+
+
+class Once:
+    """A reranker that reads each question with each text once."""
+
+    def __init__(self, reranker: Reranker, *, expected: int = 0, progress: Progress | None = None) -> None:
+        self._reranker, self._expected, self._progress = reranker, expected, progress
+        self._scores: dict[tuple[str, str], float] = {}
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        fresh = [text for text in dict.fromkeys(texts) if (question, text) not in self._scores]
+        for text, score in zip(fresh, self._reranker.score(question, fresh) if fresh else ()):
+            self._scores[question, text] = float(score)
+        if self._progress is not None and fresh:
+            self._progress("reranking", len(self._scores), max(self._expected, len(self._scores)))
+        return np.array([self._scores[question, text] for text in texts])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one system found: its rankings judged by the quoted facts, and by whole articles."""
+
+    facts: Judged
+    articles: Judged
+    relaxed: float  # share of questions with a hit that does not pass the filter
+
+    def rows(self, which: npt.NDArray[Any]) -> Outcome:
+        return Outcome(self.facts.rows(which), self.articles.rows(which), self.relaxed)
+
+
+class Bench:
+    """One encoder over the chunks of the corpus, and the questions that are asked of it."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        chunks: Sequence[Document],
+        examples: Sequence[Example],
+        facts: Facts,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        self.examples, self.facts = tuple(examples), facts
+        self.questions = [example.question.text for example in examples]
+        vectors = [np.zeros((0, encoder.dimension), np.float32)]
+        for start in range(0, len(chunks), _AT_ONCE):
+            vectors.append(encoder.encode([searchable(one) for one in chunks[start : start + _AT_ONCE]]))
+            if progress is not None:
+                progress(f"chunks by {encoder.name}", min(start + _AT_ONCE, len(chunks)), len(chunks))
+        self.store = MemoryStore(chunks, np.concatenate(vectors))
+        self.parents: dict[DocId, DocId] = {one.doc_id: one.parent or one.doc_id for one in chunks}
+        self.dense = VectorSearch(self.store, _Known(encoder, self.questions, progress))
+        self.vocabulary = Vocabulary.of_store(self.store)
+        self.extractor = VocabularyExtractor(self.vocabulary)
+
+    # --------------------------------------------------------------------------------------------------- systems
+
+    def soft(self, *, strict: bool = False) -> Retriever:
+        return SoftFilter(self.dense, self.store, self.vocabulary, strict=strict, extractor=self.extractor)
+
+    def quota(self, retriever: Retriever) -> Retriever:
+        return SourceQuota(retriever, self.store, self.vocabulary, per_source=1, depth=DEPTH)
+
+    def reranked(self, retriever: Retriever, reranker: Reranker, share: float = 1.0) -> Retriever:
+        return Reranked(retriever, reranker, self.store, depth=DEPTH, share=share)
+
+    def relaxed_by(self, gate: Gate) -> Retriever:
+        documents = {one.doc_id: one for one in self.store.documents()}
+
+        def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> list[float]:
+            p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
+            return p
+
+        return StepwiseFilter(self.soft(), self.store, self.extractor, p_complete)
+
+    # --------------------------------------------------------------------------------------------------- judging
+
+    def outcome(
+        self,
+        retriever: Retriever,
+        *,
+        filters: Sequence[Filter | None] | None = None,
+        which: Sequence[int] | None = None,
+    ) -> Outcome:
+        """Search all questions, or those at `which` (the others stay unanswered), and judge what was found."""
+        chosen = range(len(self.questions)) if which is None else which
+        found: list[tuple[Hit, ...]] = [()] * len(self.questions)
+        asked = [self.questions[at] for at in chosen]
+        passing = None if filters is None else [filters[at] for at in chosen]
+        for at, hits in zip(chosen, retriever.search(asked, k=K, filters=passing)):
+            found[at] = hits
+        articles = [[self.parents[hit.doc_id] for hit in hits] for hits in found]
+        relaxed = float(np.mean([any(hit.relaxed for hit in found[at]) for at in chosen]))
+        gold = [example.gold.doc_ids for example in self.examples]
+        return Outcome(self.facts.judge(found, depth=K), judge(articles, gold, depth=K), relaxed)
+
+    def plain(self, filters: Mapping[int, Filter]) -> list[Filter]:
+        """Filters by the question's place; nothing where there is none."""
+        return [filters.get(at, Filter()) for at in range(len(self.questions))]
+
+    def missing_fails(self) -> list[Filter]:
+        """Our filters, with documents that lack a field failing: what a plain data base does."""
+        return [replace(one.filter, lenient=False) for one in self.extractor.extract(self.questions)]
