@@ -1,9 +1,9 @@
 """Soft filtering with a judge: relax the filter step by step while the evidence looks incomplete.
 
 The whole filter is tried first; while the judge's probability stays below the target, the dates are given up, then categories
-and entities, then the sources. If no step reaches the target, the whole filter is kept: it gives way only to evidence that looks
-complete, not to the least bad. The judge is a function, so that this room need not know the gate: `suffice.library` puts the two
-together.
+and entities, then the sources. If no step reaches the target, the whole filter is kept: it gives way only to evidence that
+looks complete, not to the least bad. The judge is a function, so that this room need not know the gate: `suffice.library` puts
+the two together.
 """
 
 from __future__ import annotations

@@ -165,8 +165,9 @@ def _read(folder: Path) -> _Data:
     dataset = read("multihop_rag", folder)
     everything = list(dataset.examples())
     articles = list(dataset.documents())
-    published = {one.value.get("query"): one.value.get("filter") for one in read_json_records(folder / FILES[2], BadRecords())}
-    missing = [one.question.question_id for one in everything if not isinstance(published.get(one.question.text), dict)]
+    records = [one.value for one in read_json_records(folder / FILES[2], BadRecords())]
+    published = {one.get("query"): one["filter"] for one in records if isinstance(one.get("filter"), dict)}
+    missing = [one.question.question_id for one in everything if one.question.text not in published]
     if missing:
         raise InputError(
             f"{folder / FILES[2]} has no filter for question {missing[0]}", hint="take the file of the same version"

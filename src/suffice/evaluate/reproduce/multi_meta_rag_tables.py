@@ -53,13 +53,13 @@ def _above(one: Outcome, other: Outcome, measure: str, seed: int) -> Difference:
 
 
 def _systems(title: str, outcomes: dict[str, Outcome], seed: int, note: str = "") -> Table:
-    rows = [(name, *_figures(outcome, seed)) for name, outcome in outcomes.items()]
+    rows: list[tuple[Cell, ...]] = [(name, *_figures(outcome, seed)) for name, outcome in outcomes.items()]
     return Table(title, ("system", *MEASURES, ARTICLES), tuple(rows), note)
 
 
 def _differences(title: str, outcomes: dict[str, Outcome], seed: int) -> Table:
     columns = (*LIFTED, ARTICLES)
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (name, *(_above(outcome, outcomes[BASELINE], measure, seed) for measure in columns))
         for name, outcome in outcomes.items()
         if name != BASELINE
