@@ -39,7 +39,7 @@ __all__ = ["ENCODER_NAMES", "SEED", "study"]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-RERANKED = 100  # questions for the cross-encoder, which reads some eight pairs a second
+RERANKED = 80  # questions for the cross-encoder, which reads some eight pairs a second
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {"hotpotqa": "hotpotqa", "2wikimultihopqa": "2wikimultihopqa", "musique": "musique", "frames": "frames/test.tsv"}
 FILES = ("MultiHopRAG.json", "corpus.json", "query_metadata_filters.json")
