@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,29 @@ def test_a_closed_library_says_so(plain: Path) -> None:
     lib.close()
     with pytest.raises(EngineError, match="closed"):
         len(lib)
+
+
+def test_a_question_can_make_its_own_filter(built: Path) -> None:
+    with Library.open(built) as lib:
+        hits = lib.search("What did NHK say of the capital?", filter="auto", retriever="dense", k=6)
+        assert {hit.doc_id for hit in hits if not hit.relaxed} == {"tokyo", "river"}  # nobody knows the river's source
+        hits = lib.search("What was written yesterday?", filter="auto", today=date(2023, 11, 2), retriever="dense", k=2)
+        assert "babbage" in [one.doc_id for one in hits]
+        with pytest.raises(InputError, match="filter is 'autos'"):
+            lib.search("engine", filter="autos")  # type: ignore[call-overload]
+
+
+def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
+    class WantsByron:
+        """Content only with the poet among the hits."""
+
+        def probabilities(self, pairs, *, documents) -> np.ndarray:
+            assert all(documents)
+            return np.array([float(any(hit.doc_id == "byron" for hit in hits)) for _, hits in pairs])
+
+    question = "What did The Verge say on October 7, 2023?"
+    with Library.open(built) as lib:
+        options = {"filter": "auto", "retriever": "dense", "k": 2, "strict": True}
+        assert "byron" not in [hit.doc_id for hit in lib.search(question, **options)]
+        hits = lib.search(question, gate=WantsByron(), **options)
+        assert {hit.doc_id: hit.relaxed for hit in hits}["byron"]

@@ -1,0 +1,66 @@
+"""What must hold of filters on the real MultiHop-RAG, and on questions of other data sets, which name no sources."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.datasets import read
+from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
+from suffice.evaluate.reproduce import Study
+from suffice.evaluate.reproduce.multi_meta_rag import study
+from suffice.files import BadRecords, read_json_records
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.extract import VocabularyExtractor
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.metadata import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def news(data_folder: Path) -> Path:
+    folder = data_folder / "multihop_rag"
+    if not (folder / "query_metadata_filters.json").is_file():
+        pytest.skip("no published filters: query_metadata_filters.json is not there")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def extractor(news: Path) -> VocabularyExtractor:
+    return VocabularyExtractor(Vocabulary.of_store(MemoryStore(read("multihop_rag", news).documents())))
+
+
+def test_our_filters_beat_the_published_ones_and_empty_nothing(news: Path, extractor: VocabularyExtractor) -> None:
+    dataset = read("multihop_rag", news)
+    examples, articles = list(dataset.examples()), list(dataset.documents())
+    gold = gold_metadata(examples, articles)
+    started = time.process_time()
+    ours = [one.filter for one in extractor.extract([one.question.text for one in examples])]
+    assert (time.process_time() - started) / len(examples) < 0.001
+    records = read_json_records(news / "query_metadata_filters.json", BadRecords())
+    theirs = [as_published(one.value["filter"], extractor.vocabulary) for one in records]
+    mine, published = filter_quality(ours, gold), filter_quality(theirs, gold)
+    assert np.nanmean(mine.exact) > np.nanmean(published.exact)
+    assert (mine.date_precision or 0) > (published.date_precision or 1)
+    assert (mine.date_recall or 0) > (published.date_recall or 1)
+    assert not emptied(ours, Corpus(articles), lenient=True).any()
+
+
+@pytest.mark.parametrize("place", ["hotpotqa", "2wikimultihopqa", "musique", "frames/test.tsv"])
+def test_no_filter_is_invented(place: str, data_folder: Path, extractor: VocabularyExtractor) -> None:
+    questions = [one.question.text for one in read(place.partition("/")[0], data_folder / place).examples()]
+    invented = sum(bool(one.filter) for one in extractor.extract(questions))
+    assert invented / len(questions) <= 0.01
+
+
+@pytest.fixture(scope="module")
+def measured(news: Path) -> Study:
+    return study(data=news, encoders=("wordllama",), reranked=0)
+
+
+def test_filtering_helps_and_never_hurts(measured: Study) -> None:
+    wordllama = [line for line in measured.summary if "wordllama" in line]
+    assert len(wordllama) == 2
+    assert all(line.startswith("Holds") for line in measured.summary if "invented" not in line), measured.summary

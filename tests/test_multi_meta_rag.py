@@ -1,0 +1,77 @@
+"""The study on a small newsroom in MultiHop-RAG's layout; on the real data see tests/papers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suffice.errors import InputError
+from suffice.evaluate.reproduce import Study
+from suffice.evaluate.reproduce.multi_meta_rag import study
+
+SOURCES = ("The Verge", "Fortune", "Wired", None)
+TOPICS = ("trial", "merger", "launch", "strike")
+
+
+@pytest.fixture(scope="module")
+def newsroom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen articles of four outlets on four topics; each question compares two outlets on one topic."""
+    folder = tmp_path_factory.mktemp("data") / "multihop_rag"
+    folder.mkdir()
+    articles, queries, filters = [], [], []
+    for place, topic in enumerate(TOPICS):
+        for number, source in enumerate(SOURCES):
+            fact = f"The {topic} of {source or 'nobody'} ended."
+            day = f"2023-10-{1 + place * 4 + number:02}T12:00:00+00:00" if source else None
+            articles.append(
+                {"title": f"{topic} {number}", "body": f"All about it. {fact}", "source": source, "published_at": day}
+            )
+    for kind in ("comparison", "temporal", "inference"):
+        for topic in TOPICS:
+            query = f"Do The Verge and Fortune agree on the {topic}, in a {kind} question?"
+            evidence = [{"title": f"{topic} {at}", "fact": f"The {topic} of {SOURCES[at]} ended."} for at in (0, 1)]
+            queries.append({"query": query, "answer": "Yes", "question_type": f"{kind}_query", "evidence_list": evidence})
+            filters.append({"query": query, "filter": {"source": {"$in": ["The Verge", "The Daily Prophet"]}}})
+    for name, value in (("corpus", articles), ("MultiHopRAG", queries), ("query_metadata_filters", filters)):
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small(newsroom: Path) -> Study:
+    return study(data=newsroom.parent, encoders=("wordllama",), reranked=0)
+
+
+def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> None:
+    titles = [table.title for table in small.tables]
+    assert titles[:3] == [
+        "Filters against the evidence's metadata",
+        "Results that the filter empties",
+        "Filters invented for questions that name no source",
+    ]
+    assert "Retrieval by wordllama" in titles
+    ours, published, _ = small.table("Filters against").rows
+    assert (ours[1].value, published[1].value) == (1.0, 0.0)
+    assert small.summary[0].startswith("Holds: our filters name exactly")
+
+
+def test_the_same_seed_gives_the_same_study_and_it_comes_back_from_its_file(
+    small: Study, newsroom: Path, tmp_path: Path
+) -> None:
+    again = study(data=newsroom, encoders=("wordllama",), reranked=0)
+    assert again.to_json(timings=False) == small.to_json(timings=False)
+    assert Study.load(small.save(tmp_path / "study.json")).to_json() == small.to_json()
+
+
+def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:
+    for data in (None, tmp_path):
+        with pytest.raises(InputError) as caught:
+            study(data=data)
+        assert "query_metadata_filters.json" in caught.value.hint
+    for name in ("corpus", "MultiHopRAG"):
+        (tmp_path / f"{name}.json").write_text((newsroom / f"{name}.json").read_text())
+    (tmp_path / "query_metadata_filters.json").write_text("[]")
+    with pytest.raises(InputError, match="no filter for question q0"):
+        study(data=tmp_path, encoders=())
