@@ -78,7 +78,9 @@ TWO = (Feature("coverage", "cov_any", "Share of words."), Feature("scores", "s_m
 
 def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
     occlusion = Occlusion(TWO, [0.5, 0.7])
-    moved = occlusion.effects(np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32), lambda table: 4 * table[:, 0] + table[:, 1])
+    table = np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32)
+    odds, moved = occlusion.effects(table, lambda shown: 4 * shown[:, 0] + shown[:, 1])
+    np.testing.assert_allclose(odds, [4.7, 0.2], atol=1e-6)
     by_family = dict(zip(occlusion.families, moved.T, strict=True))
     np.testing.assert_allclose(by_family["coverage"], [2.0, -2.0], atol=1e-6)
     np.testing.assert_allclose(by_family["scores"], [0.0, -0.5], atol=1e-6)

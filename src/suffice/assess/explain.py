@@ -41,16 +41,16 @@ class Occlusion:
 
     def __init__(self, features: Sequence[Feature], medians: Sequence[float]) -> None:
         self.families = tuple(family for family in _WORDS if any(one.family == family for one in features))
-        hides = [[one.family == family for one in features] for family in self.families]
-        self._hides = np.array(hides, dtype=bool).reshape(len(self.families), 1, len(features))
+        hides = [[one.family == family for one in features] for family in (None, *self.families)]  # first nothing is hidden
+        self._hides = np.array(hides, dtype=bool).reshape(len(hides), 1, len(features))
         self._medians = np.array(medians, dtype=np.float32)
         self.usual = dict(zip((one.name for one in features), medians, strict=True))
 
-    def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> Floats:
-        """How far each family moves each question's log-odds: (questions, families)."""
-        hidden = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
-        every = odds(np.concatenate([table, hidden])).reshape(-1, len(table))
-        return np.asarray((every[0] - every[1:]).T)
+    def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Each question's log-odds, and how far each family moves them: (questions,) and (questions, families)."""
+        shown = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
+        every = odds(shown).reshape(-1, len(table))
+        return every[0], (every[0] - every[1:]).T
 
 
 def reasons(

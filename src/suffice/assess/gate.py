@@ -106,13 +106,14 @@ class Gate:
 
         `explain=False` leaves out reasons, missing and next queries.
         """
-        seen, table = self._look(pairs, documents)
+        seen = self._see(pairs, documents)
         if not seen.taken:
             return []
-        odds = self._odds(table)
+        table, p_absent = seen.judged_by(self.model)
+        odds, moved = self._occlusion.effects(table, self._odds) if explain else (self._odds(table), None)
         p, low, high = self._estimates(odds)
         actions = decide(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
-        told = self._told(seen, table, actions) if explain else [{}] * len(actions)
+        told = [{}] * len(actions) if moved is None else self._told(seen, table, p_absent, moved, actions)
         numbers = zip(p.tolist(), low.tolist(), high.tolist(), strict=True)
         return [Verdict(Estimate(*one), action, **more) for one, action, more in zip(numbers, actions, told, strict=True)]
 
@@ -121,13 +122,16 @@ class Gate:
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
 
     def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
+        seen = self._see(pairs, documents)
+        return seen, seen.described_by(self.model)
+
+    def _see(self, pairs: Iterable[Pair], documents: Documents | None) -> Looked:
         given = [_unpacked(pair) for pair in pairs]
         taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits, _ in given]
         runs = None
         if self._others:
             runs = [runs_beside(own, others, documents) for own, (_, _, others) in zip(taken, given, strict=True)]
-        seen = look(taken, self.words, self.lenses, runs)
-        return seen, seen.described_by(self.model)
+        return look(taken, self.words, self.lenses, runs)
 
     def _odds(self, table: Floats) -> Floats:
         """Calibrated log-odds: (questions, features) to (questions,)."""
@@ -135,13 +139,20 @@ class Gate:
         if self.correction is not NO_CORRECTION:
             base = self.correction(base, self._standard(table, self.correction.names))
         # No hits hold no evidence, whatever the model makes of a set that it has never seen.
-        return np.where(table[:, self.profile.names.index("k")] > 0, base + self.shift, NOTHING)
+        return np.where(table[:, self._scales[0]["k"]] > 0, base + self.shift, NOTHING)
 
     def _standard(self, table: Floats, names: Sequence[str]) -> Floats:
         """The named features, from their median at fit time in units of their spread then: (questions, names)."""
-        at = [self.profile.names.index(name) for name in names]
-        middle, spread = (np.array(values)[at] for values in (self.profile.medians, self.profile.spreads))
-        return np.asarray((table[:, at] - middle) / np.maximum(spread, 1e-6))
+        column, middle, spread = self._scales
+        at = [column[name] for name in names]
+        return np.asarray((table[:, at] - middle[at]) / spread[at])
+
+    @cached_property
+    def _scales(self) -> tuple[dict[str, int], Floats, Floats]:
+        """Where each feature stands, its median at fit time and its spread then."""
+        profile = self.profile
+        column = {name: at for at, name in enumerate(profile.names)}
+        return column, np.array(profile.medians), np.maximum(profile.spreads, 1e-6)
 
     def _estimates(self, odds: Floats) -> tuple[Floats, Floats, Floats]:
         """p_complete and its interval, which was learned before the shift and moves along with it."""
@@ -158,11 +169,11 @@ class Gate:
     def _occlusion(self) -> explain.Occlusion:
         return explain.Occlusion(self.model.features, self.profile.medians)
 
-    def _told(self, seen: Looked, table: Floats, actions: Sequence[Action]) -> list[dict[str, Any]]:
+    def _told(
+        self, seen: Looked, table: Floats, p_absent: Sequence[Floats], moved: Floats, actions: Sequence[Action]
+    ) -> list[dict[str, Any]]:
         """Reasons, missing and next queries of each question."""
         families, usual = self._occlusion.families, self._occlusion.usual
-        moved = self._occlusion.effects(table, self._odds)
-        p_absent = self.model.absent_probabilities(seen.asked, seen.readings)
         told = []
         for at, action in enumerate(actions):
             row = dict(zip(usual, table[at].tolist(), strict=True))

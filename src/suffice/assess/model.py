@@ -177,12 +177,24 @@ class GateModel:
         hit_more: Sequence[Floats] | None = None,
     ) -> Floats:
         """What the gate looks at: (questions, features), float32."""
+        return self.judge(asked, readings, more=more, hit_more=hit_more)[0]
+
+    def judge(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        *,
+        more: Floats | None = None,
+        hit_more: Sequence[Floats] | None = None,
+    ) -> tuple[Floats, list[Floats]]:
+        """The same, and for each question the chance of each absent name to be missing evidence."""
         parts = self._fitted
         wanted = parts.hit.columns - len(HIT_COLUMNS)
         given = {np.shape(block)[-1] for block in hit_more} if hit_more else {wanted if hit_more is not None else 0}
         if len(asked) and given != {wanted}:
             raise InputError(f"hit_more has {sorted(given)} columns, the model was fitted with {wanted}")
-        return _beside(parts.describe(asked, readings, hit_more), more, len(self._more))
+        table, p_absent = parts.judge(asked, readings, hit_more)
+        return _beside(table, more, len(self._more)), p_absent
 
     def odds(self, table: Floats) -> Floats:
         """The mean log-odds of the three models, before calibration: (questions, features) to (questions,)."""

@@ -118,11 +118,18 @@ class Parts:
 
     def describe(self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> Floats:
         """(questions, features), float32."""
+        return self.judge(asked, readings, hit_more)[0]
+
+    def judge(
+        self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None
+    ) -> tuple[Floats, list[Floats]]:
+        """The description, and what it came from: for each question the chance of each absent name."""
         p_held = padded(self.hit_probabilities(readings, hit_more), 1)
-        p_absent = np.sort(padded(self.absent_probabilities(readings), ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
+        by_name = self.absent_probabilities(readings)
+        p_absent = np.sort(padded(by_name, ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
         whole = np.array([reading.whole for reading in readings], dtype=np.float32).reshape(-1, len(WHOLE_COLUMNS))
         rows = question_rows(asked)
-        return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows)
+        return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows), by_name
 
     def hit_probabilities(self, readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> list[Floats]:
         """For each question the chance of each hit to be evidence, in the order of the hits."""
