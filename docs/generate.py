@@ -11,6 +11,7 @@ from docs import gates, results
 from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
+from suffice.assess.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.cli.app import app
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
 from suffice.ports import RETRIEVERS
@@ -76,6 +77,11 @@ def features() -> str:
         rows = [(f"`{one.name}`", one.family, one.meaning) for one in FEATURES if one.level == level]
         if rows:
             lines += [f"## Level {level}\n", f"{LEVELS.get(level, '')}\n", table(("feature", "family", "meaning"), rows)]
+    more = [(name, "hit", meaning) for name, meaning in (SIMILARITY_HIT | RELEVANCE_HIT).items()]
+    more += [(one.name, "gate", one.meaning) for one in (*SIMILARITY, *RELEVANCE)]
+    rows = [(f"`{name}`", level, meaning) for name, level, meaning in more]
+    lines += ["## Of the quality grade alone\n", "What an encoder sees, and a cross-encoder where one is given.\n"]
+    lines.append(table(("feature", "level", "meaning"), rows))
     for title, chosen in (("MAGAF", MAGAF), ("FRAMES", FRAMES_WITH_HOPS)):
         rows = [(f"`{one.name}`", one.family, one.meaning) for one in chosen]
         lines += [f"## {title}'s {len(chosen)}\n", table(("feature", "family", "meaning"), rows)]

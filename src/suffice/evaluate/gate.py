@@ -110,12 +110,16 @@ def check_extra() -> None:
 
 def lens(grade: str, folder: Path | None = None) -> Encoder | None:
     """What a gate of this grade looks through besides words: nothing, or an encoder, which remembers in the folder if told."""
-    if grade not in (FAST, QUALITY):
-        raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
+    _expect_grade(grade)
     if grade == FAST:
         return None
     encoder = ENCODERS.get(LENS)()
     return encoder if folder is None else Remembering(encoder, folder)
+
+
+def _expect_grade(grade: str) -> None:
+    if grade not in (FAST, QUALITY):
+        raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -219,11 +223,12 @@ def open_gate(gate: str, grade: str = FAST) -> Gate:
     """The shipped gate of that grade for "default", else the one saved at that path."""
     from suffice.assess.gate import Gate
 
+    _expect_grade(grade)
     if gate != DEFAULT and not Path(gate).exists():
         raise InputError(
             f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
         )
-    return Gate.load(None if gate == DEFAULT else Path(gate), grade, encoder=lens(grade))
+    return Gate.load(None if gate == DEFAULT else Path(gate), grade)
 
 
 def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
