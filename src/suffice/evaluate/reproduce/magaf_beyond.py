@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluate.compare import Difference, Interval, compare, interval_of_mean
+from suffice.evaluate.compare import Difference, Interval, compare, interval, interval_of_mean
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers import magaf
-from suffice.evaluate.reproduce.magaf_protocol import GATE, Said
+from suffice.evaluate.reproduce.magaf_protocol import GATE, GUESSED, Said
 from suffice.evaluate.reproduce.magaf_tables import CALIBRATED, Setting
 from suffice.evaluate.tables import Cell, Table
 from suffice.types import Action
 
-__all__ = ["against_the_gate", "best", "expansion", "guesses", "nulls"]
+__all__ = ["against_the_gate", "best", "expansion", "guesses", "nulls", "on_all_questions"]
 
 ANSWERED = 0.95
 LOWER_IS_BETTER = ("brier", "ece")
@@ -64,6 +64,23 @@ def _published_row(at: Setting) -> tuple[Cell, ...]:
     return ("best figure printed in the paper", *cells, _verdict([one for one in cells if isinstance(one, Difference)]))
 
 
+def on_all_questions(at: Setting) -> Table:
+    """The paper's two best rows and the gate on every question, by five folds; and the gate less each of them."""
+    measured = at.measured
+    ours = measured.everyone[GATE]
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in measured.everyone.items():
+        figures = [interval(one, metric, seed=measured.seed) for metric in JUDGED]
+        apart = [compare(ours, one, metric, seed=measured.seed) for metric in JUDGED]
+        rows.append((name, *figures, *apart, _verdict(apart)) if name != GATE else (name, *figures, None, None, None, ""))
+    note = (
+        f"n = {len(ours):,}. Each question is judged by models fitted on other folds. Differences are our gate less the row, "
+        "with 95 % paired bootstrap intervals. better / worse: the interval leaves out 0."
+    )
+    columns = ("predictor", *JUDGED, *(f"gate less it, {metric}" for metric in JUDGED), "the gate is")
+    return Table(f"All questions of {at.where}, by five folds", columns, tuple(rows), note)
+
+
 def _verdict(cells: list[Difference]) -> str:
     words = []
     for metric, one in zip(JUDGED, cells):
@@ -81,7 +98,7 @@ def nulls(at: Setting) -> Table:
     measured = at.measured
     null = np.array([kind == "null" for kind in measured.kinds])
     rows: list[tuple[Cell, ...]] = [("fixed score rule, as the paper prints it", 0.0, 0.0, 0.0)] if at.beside else []
-    for name in (CALIBRATED, f"{CALIBRATED}, predicted", GATE):
+    for name in (CALIBRATED, CALIBRATED + GUESSED, GATE):
         said = measured.rows[name]
         rows.append(
             (
