@@ -142,3 +142,9 @@ def test_a_bare_verdict_prints_in_one_line() -> None:
     bare = Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER)
     assert str(bare) == "ANSWER  p_complete 1.00 (1.00 to 1.00)"
     assert "table" not in bare._repr_html_()
+
+
+def test_dates_far_apart_in_a_question_are_told_where_no_hit_has_them() -> None:
+    question = "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had ended, on September 3rd, 2022?"
+    evidence, _, found = looked(question, [Document("a", "The pilots spoke on 2021-10-07.")])
+    assert missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)
