@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.lessons import Labelled
+from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, MissingExtraError, nearest
@@ -27,9 +28,9 @@ from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, draw_key, labelled
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
-from suffice.evaluate.vectors import Remembering
+from suffice.evaluate.vectors import Remembering, RememberingReranker
 from suffice.files import package_versions
-from suffice.ports import ENCODERS, Encoder, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Reranker
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -48,7 +49,7 @@ __all__ = [
     "grouped_folds",
     "judge_cases",
     "judge_on_folds",
-    "lens",
+    "lenses",
     "open_gate",
     "pairs",
     "promise_check",
@@ -64,7 +65,7 @@ Fit = Callable[[Sequence[Labelled]], "Gate"]
 
 DEFAULT, FITTED = "default", "fitted"
 FAST, QUALITY = "fast", "quality"
-LENS = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
+ENCODER = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _AT_ONCE = 256
@@ -108,13 +109,20 @@ def check_extra() -> None:
         raise MissingExtraError("fitting a gate", extra="fit")
 
 
-def lens(grade: str, folder: Path | None = None) -> Encoder | None:
-    """What a gate of this grade looks through besides words: nothing, or an encoder, which remembers in the folder if told."""
+def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = None) -> Lenses:
+    """What a gate of this grade looks through besides words: nothing, or an encoder and, if one is named, a cross-encoder.
+
+    With a folder they remember what they have read, the vectors in the folder.
+    """
     _expect_grade(grade)
     if grade == FAST:
-        return None
-    encoder = ENCODERS.get(LENS)()
-    return encoder if folder is None else Remembering(encoder, folder)
+        if reranker is not None:
+            raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")
+        return NO_LENSES
+    encoder, reader = ENCODERS.get(ENCODER)(), RERANKERS.get(reranker)() if reranker else None
+    if folder is None:
+        return Lenses(encoder, reader)
+    return Lenses(Remembering(encoder, folder), RememberingReranker(reader) if reader else None)
 
 
 def _expect_grade(grade: str) -> None:
@@ -155,11 +163,12 @@ def evaluate_gate(
     gate: str = DEFAULT,
     *,
     grade: str = FAST,
+    reranker: str | None = None,
     folds: int = 5,
     seed: int = 42,
     choice: Choice | None = None,
     baselines: bool = True,
-    reranker: Reranker | None = None,
+    cross_encoder: Reranker | None = None,
     encoder: str = "wordllama",
     limit: int | None = None,
     data: Mapping[str, str] | None = None,
@@ -167,7 +176,8 @@ def evaluate_gate(
 ) -> GateRun:
     """Judge a gate on a data set: "default" is the shipped one, a path a saved one, "fitted" one fitted on the other folds.
 
-    With a `reranker` the cross-encoder baselines are measured, too, which takes about a second a question.
+    A fitted gate of the quality grade may read hits with a `reranker`. With a `cross_encoder` the baselines that need one are
+    measured, too. Both are slow.
     """
     if gate == FITTED:  # what is missing is said before the search
         check_extra()
@@ -181,12 +191,12 @@ def evaluate_gate(
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
     if opened is None:
         with TemporaryDirectory() as kept:  # a text stands in several folds, and an encoder is slow
-            fit = fitting(choice or Choice(), lens(grade, Path(kept)), seed)
+            fit = fitting(choice or Choice(), lenses(grade, reranker, folder=Path(kept)), seed)
             said = judge_on_folds(cases, parts, fit, progress=progress)
     else:
         said = judge_cases(opened, cases, progress=progress)
     judged = time.perf_counter()
-    beside = baseline_predictions(cases, parts, reranker=reranker, seed=seed) if baselines and parts else {}
+    beside = baseline_predictions(cases, parts, reranker=cross_encoder, seed=seed) if baselines and parts else {}
     return GateRun(
         dataset=dataset.name,
         retriever=retriever,
@@ -203,6 +213,7 @@ def evaluate_gate(
         seed=seed,
         settings={
             "grade": opened.card["grade"] if opened else grade,
+            "reranker": opened.card.get("reranker") if opened else reranker,
             "folds": folds,
             "encoder": encoder,
             "limit": limit,
@@ -271,11 +282,12 @@ def pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
     return [(case.question.text, case.evidence) for case in cases]
 
 
-def fitting(choice: Choice, encoder: Encoder | None, seed: int) -> Fit:
+def fitting(choice: Choice, looking: Lenses, seed: int, k: int | None = None) -> Fit:
     """`Gate.fit` with everything but the examples."""
     from suffice.assess.gate import Gate
 
-    return lambda examples: Gate.fit(examples, seed=seed, encoder=encoder, **choice.options)
+    options = {"encoder": looking.encoder, "reranker": looking.reranker, **choice.options}
+    return lambda examples: Gate.fit(examples, seed=seed, k=k, **options)
 
 
 def judge_on_folds(

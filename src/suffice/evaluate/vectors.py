@@ -1,4 +1,4 @@
-"""Vectors that are made once and kept in a folder: an encoder that remembers.
+"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder that does, in memory.
 
 An encoder on a processor reads some twenty passages a second, so that a training over twenty thousand of them should neither
 begin anew when it was stopped, nor encode anything twice. Each block of new texts becomes a file of vectors and a file of the
@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from suffice.errors import DataError
 from suffice.files import write_atomically
-from suffice.ports import Encoder
+from suffice.ports import Encoder, Reranker
 
-__all__ = ["Remembering"]
+__all__ = ["Remembering", "RememberingReranker"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Progress = Callable[[str, int, int | None], None]
@@ -68,3 +68,17 @@ class Remembering:
 
 def _key(text: str, query: bool) -> str:
     return hashlib.sha256(f"{'query' if query else 'text'}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class RememberingReranker:
+    """The same scores as the cross-encoder's, each pair of question and text read once."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker, self.name = reranker, str(getattr(reranker, "name", type(reranker).__name__))
+        self._known: dict[tuple[str, str], float] = {}
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        fresh = list(dict.fromkeys(text for text in texts if (question, text) not in self._known))
+        if fresh:
+            self._known.update(((question, text), float(one)) for text, one in zip(fresh, self.reranker.score(question, fresh)))
+        return np.array([self._known[question, text] for text in texts], dtype=np.float32)
