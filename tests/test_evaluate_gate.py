@@ -43,6 +43,7 @@ def small_run(n: int = 200) -> GateRun:
         tuple(p.tolist()),
         tuple("answer" if one > 0.8 else "abstain" for one in p),
         "Answer from 0.8 on.",
+        tuple(("temporal",) if at % 3 else ("temporal", "tabular") for at in range(n)),
         {"coin": tuple([0.5] * n)},
     )
 
@@ -90,6 +91,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"p": [2.0] * 200}, DataError),
         ({"surprise": 1}, DataError),
         ({"kinds": None}, DataError),
+        ({"labels": [["temporal"]]}, DataError),
     ],
 )
 def test_a_run_that_is_none_says_so(change: dict[str, object], error: type[Exception], tmp_path: Path) -> None:
@@ -112,6 +114,7 @@ def test_the_summary_has_every_figure_as_a_number() -> None:
     assert found["risk"] == pytest.approx(1 - np.array(run.complete)[answered].mean())
     assert set(found["by_hops"]) == {"2", "3"}
     assert found["by_kind"]["bridge"]["n"] == 100
+    assert {name: one["n"] for name, one in found["by_label"].items()} == {"tabular": 67, "temporal": 200}
     json.dumps(found, allow_nan=False)
 
 

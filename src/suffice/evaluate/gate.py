@@ -209,6 +209,7 @@ def evaluate_gate(
         p=tuple(said.p.tolist()),
         actions=said.actions,
         policy=said.policy,
+        labels=tuple(tuple(case.gold.labels) for case in cases),
         baselines={name: tuple(map(float, values)) for name, values in beside.items()},
         seed=seed,
         settings={
