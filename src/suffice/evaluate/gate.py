@@ -65,7 +65,7 @@ Fit = Callable[[Sequence[Labelled]], "Gate"]
 
 DEFAULT, FITTED = "default", "fitted"
 FAST, QUALITY = "fast", "quality"
-ENCODER = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
+LENS = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _AT_ONCE = 256
@@ -119,7 +119,7 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
         if reranker is not None:
             raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")
         return NO_LENSES
-    encoder, reader = ENCODERS.get(ENCODER)(), RERANKERS.get(reranker)() if reranker else None
+    encoder, reader = ENCODERS.get(LENS)(), RERANKERS.get(reranker)() if reranker else None
     if folder is None:
         return Lenses(encoder, reader)
     return Lenses(Remembering(encoder, folder), RememberingReranker(reader) if reader else None)
