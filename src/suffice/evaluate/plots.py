@@ -25,7 +25,13 @@ INK = "#1f2328"  # all lines and letters; a page that has a dark mode may replac
 WIDTH = 6.4  # inches
 LABEL = 0.17  # of the axis: what a figure behind a bar takes
 _FEW = 24  # points of a line up to which each has its marker
-_PAPER: dict[str, Any] = {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK, "linestyle": "none"}
+_PAPER: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "white",
+    "markeredgecolor": INK,
+    "linestyle": "none",
+}
 
 
 def draw(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
@@ -228,8 +234,8 @@ def _draw_heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
             axes.text(x, y, "--" if value is None else f"{value:.3f}", ha="center", va="center", fontsize=10, color=colour)
     axes.set_xticks(range(len(figure.across)), [_short(name, 16) for name in figure.across])
     axes.set_yticks(range(len(figure.down)), [_short(name) for name in figure.down])
-    axes.set_xlim(-0.5, len(figure.across) - 0.5)
-    axes.set_ylim(len(figure.down) - 0.5, -0.5)
+    axes.set_xlim(-0.5, max(len(figure.across), 1) - 0.5)
+    axes.set_ylim(max(len(figure.down), 1) - 0.5, -0.5)
     axes.tick_params(length=0)
     axes.spines[["bottom", "left"]].set_visible(False)
     axes.set_xlabel(_short(figure.axis, 60))

@@ -38,11 +38,16 @@ __all__ = [
     "HYBRID",
     "MODELS",
     "RETRIEVERS",
+    "K",
     "Measured",
     "Parts",
     "Said",
+    "features_of",
+    "given_asked",
     "measure",
+    "parts_of",
     "predicted_asked",
+    "said_by",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -144,15 +149,14 @@ def measure(dataset: Dataset, *, seed: int, folds: bool = True, progress: Progre
     run = compare_retrievers(dataset, Settings(RETRIEVERS, (2, 4, 8), seed=seed), progress=progress)
     clock.lap("retrieval")
     cases = collect(dataset, [HYBRID], [K], seed=seed, progress=progress).cases(HYBRID, K)
-    parts = _parts(cases, seed)
+    parts = parts_of(cases, seed)
     complete = np.array([case.complete for case in cases])
     clock.lap("cases")
-    evidence = [Evidence(case.question, case.deeper[: K + 1], case.evidence.documents) for case in cases]
     asked, guessed = predicted_asked(cases, parts, seed)
-    tables = [magaf_features(evidence, asked=one).astype(float) for one in (_given(cases), asked)]
+    tables = [features_of(cases, one) for one in (given_asked(cases), asked)]
     clock.lap("features")
-    given, predicted = ({one.name: _said(one, table, complete, parts, seed)[0] for one in MODELS} for table in tables)
-    ablation = {one.name: _said(one, tables[0], complete, parts, seed) for one in ABLATION}
+    given, predicted = ({one.name: said_by(one, table, complete, parts, seed)[0] for one in MODELS} for table in tables)
+    ablation = {one.name: said_by(one, tables[0], complete, parts, seed) for one in ABLATION}
     clock.lap("predictors")
     gate, actions, policy = _gate(cases, parts, seed)
     clock.lap("gate")
@@ -196,7 +200,8 @@ class _Clock:
 # ------------------------------------------------------------------------------------------------------ parts and labels
 
 
-def _parts(cases: Sequence[Case], seed: int) -> Parts:
+def parts_of(cases: Sequence[Case], seed: int) -> Parts:
+    """70, 15 and 15 % of the questions, each part with the same mix of types."""
     drawn = split([Example(case.question, case.gold) for case in cases], seed=seed)
     held = {name: {one.question.question_id for one in getattr(drawn, name)} for name in ("fit", "calibrate", "test")}
     ids = [case.question.question_id for case in cases]
@@ -232,10 +237,17 @@ def _counts(dataset: Dataset, cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
+def features_of(cases: Sequence[Case], asked: AskedFor) -> Floats:
+    """(cases, 20). A fifth hit is there for its score: the gap behind the fourth is a feature."""
+    evidence = [Evidence(case.question, case.deeper[: K + 1], case.evidence.documents) for case in cases]
+    return magaf_features(evidence, asked=asked).astype(float)
+
+
 # ------------------------------------------------------------------------------------------------------ types and hops
 
 
-def _given(cases: Sequence[Case]) -> AskedFor:
+def given_asked(cases: Sequence[Case]) -> AskedFor:
+    """Type and hop count as the data set knows them."""
     return AskedFor([case.gold.kind for case in cases], [()] * len(cases), [float(case.gold.hops) for case in cases])
 
 
@@ -275,7 +287,8 @@ def predicted_asked(cases: Sequence[Case], parts: Parts, seed: int) -> tuple[Ask
 # ------------------------------------------------------------------------------------------------------ predictors
 
 
-def _said(model: Model, table: Floats, complete: npt.NDArray[np.bool_], parts: Parts, seed: int) -> tuple[Said, Classic]:
+def said_by(model: Model, table: Floats, complete: npt.NDArray[np.bool_], parts: Parts, seed: int) -> tuple[Said, Classic]:
+    """What a model, fitted and calibrated on the first two parts, says of the third; and the model."""
     columns = table[:, list(model.columns)]
     held = (columns[parts.calibrate], complete[parts.calibrate])
     fitted = classic(model.classic, seed).fit(
@@ -323,7 +336,7 @@ def _on_folds(
         parts = Parts(rest, following, test)
         for table, word in zip(tables, ("", GUESSED)):
             for one in models:
-                p[one.name + word][test] = _said(one, table, complete, parts, seed)[0].p
+                p[one.name + word][test] = said_by(one, table, complete, parts, seed)[0].p
         p[GATE][test] = _gate(cases, parts, seed)[0].p
         if progress is not None:
             progress("judging all questions by folds", at + 1, FOLDS)
