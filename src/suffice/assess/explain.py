@@ -147,6 +147,7 @@ _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "query": _about_query,
     "overlap": _about_overlap,
     "agreement": _about_agreement,
+    "own": lambda seen, usual: "what the labels it was adapted to teach by themselves",
     "similarity": _about_similarity,
     "relevance": _about_relevance,
     "more": lambda seen, usual: "how near the hits are to the question in meaning",

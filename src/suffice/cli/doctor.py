@@ -60,7 +60,7 @@ def _gate(grade: str) -> Finding:
 
     make = f"python -m suffice.evaluate.train_default --data DIR --grade {grade}"
     try:
-        from suffice.assess.gate import KIND, SHIPPED, VERSION, schema
+        from suffice.assess.keeping import KIND, SHIPPED, VERSION, schema
         from suffice.files import open_artefact
 
         manifest = open_artefact(SHIPPED / f"gate-{grade}", kind=KIND, version=VERSION, rebuild=make)
