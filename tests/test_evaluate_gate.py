@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from suffice.evaluate.gate_runs import GateRun, summary, tables
 from suffice.evaluate.gate_study import Material, study
 from suffice.evaluate.moving import leave_one_out, moved
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_default import draw, train
+from suffice.evaluate.train_default import draw, main, train
 from suffice.types import Evidence, Question
 
 RNG = np.random.default_rng(5)
@@ -223,6 +224,15 @@ def test_what_is_drawn_follows_from_seed_and_words() -> None:
     assert draw(collected(), lists=2, seed=1) != some
     fewer = collect(controlled(documents=200), ["bm25"], [3], sample=50).cases("bm25", 3)
     assert {case.question.text for case in fewer} < {case.question.text for case in some}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [(["--only", "hotpot"], "no data set is named 'hotpot'"), (["--only", "musique"], "does not exist")]
+)
+def test_what_is_not_there_cannot_be_learned_from(words: list[str], says: str, tmp_path: Path, capsys: Any) -> None:
+    assert main(["--data", str(tmp_path), *words]) == 2
+    assert says in (told := capsys.readouterr().err)
+    assert "hint: " in told
 
 
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
