@@ -13,6 +13,7 @@ from pathlib import Path
 
 from suffice.datasets import read
 from suffice.errors import InputError
+from suffice.evaluate.gate import check_extra
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce import Progress, Section, Study
 from suffice.evaluate.reproduce import frames_retrieval as retrieval
@@ -60,6 +61,7 @@ def study(
     """The whole study. `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow grade, too."""
     seed = SEED if seed is None else seed
     path = _test_file(data)
+    check_extra()
     clock = _Clock()
     with clock("search"):
         searched = retrieval.search(read("frames", path), seed=seed, progress=progress)
