@@ -16,11 +16,13 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import bench_graph, bench_lexical, bench_library, bench_links
+from benchmarks import bench_gate, bench_graph, bench_lexical, bench_library, bench_links, bench_reading
 from benchmarks.measured import Measured, show
 
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "performance.md"
 BENCHES = {
+    "The gate": bench_gate.tables,
+    "Reading": bench_reading.tables,
     "Graph propagation": bench_graph.tables,
     "BM25 and TF-IDF": bench_lexical.tables,
     "Mention links": bench_links.tables,

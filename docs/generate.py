@@ -1,4 +1,4 @@
-"""The reference pages, generated from the code so that they cannot drift: commands, metrics, retrievers, errors."""
+"""The reference pages, generated from the code so that they cannot drift: commands, features, metrics, retrievers, errors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import typer
 
-from docs import results
+from docs import gates, results, studies
 from suffice import errors
+from suffice.assess.features import FEATURES
+from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
+from suffice.assess.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.cli.app import app
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
 from suffice.ports import RETRIEVERS
@@ -52,6 +55,39 @@ def metrics() -> str:
     return "\n".join(lines)
 
 
+LEVELS = {
+    "hit": "Of each hit: which of them are evidence?",
+    "absent": "Of each name that no hit is about: is it missing evidence?",
+    "question": "Of the question alone: what does it ask for, and how many documents does it need?",
+    "whole": "Of the whole set of hits.",
+    "beside": "Of each hit, where other retrievers' runs are given.",
+    "gate": "What the gate looks at: the answers of those models, and the figures of the whole set.",
+}
+
+
+def features() -> str:
+    """Every feature of the gate by level and family, then the two papers' selections."""
+    lines = [
+        "# Features\n",
+        "Every one is computed from the question and its hits alone, and none depends on the scale of scores. A family is what "
+        "`reasons` speak of; a level is the model that looks at the feature.\n",
+    ]
+    known = dict.fromkeys([*LEVELS, *(one.level for one in FEATURES)])
+    for level in known:
+        rows = [(f"`{one.name}`", one.family, one.meaning) for one in FEATURES if one.level == level]
+        if rows:
+            lines += [f"## Level {level}\n", f"{LEVELS.get(level, '')}\n", table(("feature", "family", "meaning"), rows)]
+    more = [(name, "hit", meaning) for name, meaning in (SIMILARITY_HIT | RELEVANCE_HIT).items()]
+    more += [(one.name, "gate", one.meaning) for one in (*SIMILARITY, *RELEVANCE)]
+    rows = [(f"`{name}`", level, meaning) for name, level, meaning in more]
+    lines += ["## Of the quality grade alone\n", "What an encoder sees, and a cross-encoder where one is given.\n"]
+    lines.append(table(("feature", "level", "meaning"), rows))
+    for title, chosen in (("MAGAF", MAGAF), ("FRAMES", FRAMES_WITH_HOPS)):
+        rows = [(f"`{one.name}`", one.family, one.meaning) for one in chosen]
+        lines += [f"## {title}'s {len(chosen)}\n", table(("feature", "family", "meaning"), rows)]
+    return "\n".join(lines)
+
+
 def retrievers() -> str:
     """Every named retriever with the first line of its docstring."""
     rows = [(f"`{name}`", (RETRIEVERS.get(name).__doc__ or "").splitlines()[0]) for name in RETRIEVERS.names()]
@@ -71,9 +107,16 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(["| " + " | ".join(row) + " |" for row in [list(head), ["---"] * len(head), *cells]]) + "\n"
 
 
-PAGES = {"commands.md": commands, "metrics.md": metrics, "retrievers.md": retrievers, "errors.md": error_tree}
+PAGES = {
+    "commands.md": commands,
+    "features.md": features,
+    "metrics.md": metrics,
+    "retrievers.md": retrievers,
+    "errors.md": error_tree,
+}
 
 
 def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
-    return reference | {results.RUNS.parent / "retrieval.md": NOTE + results.page()}
+    measured = {results.RUNS.parent / "retrieval.md": results.page(), **gates.pages(), **studies.pages()}
+    return reference | {path: NOTE + text for path, text in measured.items()}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docs import gates, studies
 from suffice.evaluate.papers import Published, frames, magaf
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,6 +131,13 @@ def measure() -> None:
         del summary["seconds"]
         RUNS.mkdir(parents=True, exist_ok=True)
         (RUNS / f"{experiment.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    for name in studies.STUDIES if DATA.is_dir() else ():
+        print(f"doing {name} again", flush=True)
+        studies.measure(name, DATA)
+    for grade in gates.GRADES if DATA.is_dir() else ():
+        print(f"running the gate's study, grade {grade}", flush=True)
+        _, *words = shlex.split(gates.command(grade).replace("$DATA", str(DATA)))
+        subprocess.run([sys.executable, *words], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":

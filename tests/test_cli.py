@@ -48,7 +48,7 @@ def village(tmp_path: Path) -> Path:
 def test_help_lists_every_command() -> None:
     result = suffice("--help")
     assert result.exit_code == 0
-    for command in ("demo", "build", "search", "evaluate", "doctor"):
+    for command in ("demo", "build", "search", "check", "fit", "evaluate", "doctor"):
         assert command in result.stdout
 
 
@@ -69,7 +69,9 @@ def test_help_needs_no_heavy_import() -> None:
 def test_the_doctor_finds_what_is_installed() -> None:
     findings = as_json(suffice("doctor", "--json"))
     assert findings["ready"] is True
-    assert {"numpy", "matplotlib"} <= {one["name"] for one in findings["parts"]}
+    assert {"numpy", "matplotlib", "onnx"} <= {one["name"] for one in findings["parts"]}
+    (gate,) = [one for one in findings["parts"] if one["name"] == "gate, grade fast"]
+    assert gate["found"] == "ships with suffice"
     assert "ready" in suffice("doctor").stdout
 
 

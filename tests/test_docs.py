@@ -5,26 +5,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import doctest
-import io
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from docs.gates import studies
 from docs.generate import pages
+from docs.outputs import PAGES, ROOT, blocks, is_run, run
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return FENCE.findall(page.read_text(encoding="utf-8"))
 
 
 def same(expected: str, got: str) -> bool:
@@ -38,13 +30,10 @@ def test_the_blocks_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     names: dict[str, object] = {}
     printed = ""
     for language, code in blocks(page):
-        if "# not run" in code.splitlines()[0]:
+        if not is_run(code):
             continue
         if language == "python":
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile(code, str(page), "exec"), names)
-            printed = out.getvalue()
+            printed = run(code, names, str(page))
         elif language == "text":
             assert same(code, printed), f"{page.name} says\n{code}\nbut it prints\n{printed}"
         elif language == "console":
@@ -72,3 +61,15 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_generated_pages_are_what_the_code_says() -> None:
     for path, text in pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted; run `make docs`"
+
+
+def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_measured() -> None:
+    from suffice.evaluate.gate_study import FLOORS
+
+    page = (ROOT / "docs" / "results" / "gate.md").read_text(encoding="utf-8")
+    for grade, study in studies().items():
+        for wanted, title in (("fitted", "Fitted"), ("left out", "Left out")):
+            for name, floor in FLOORS[grade][wanted].items():
+                cell = study.table(title).cell(name, "AUROC")
+                assert cell.paper == floor
+                assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page

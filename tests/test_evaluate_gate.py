@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from suffice.evaluate.gate_runs import GateRun, summary, tables
 from suffice.evaluate.gate_study import Material, study
 from suffice.evaluate.moving import leave_one_out, moved
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_default import draw, train
+from suffice.evaluate.train_default import draw, main, train
 from suffice.types import Evidence, Question
 
 RNG = np.random.default_rng(5)
@@ -43,6 +44,7 @@ def small_run(n: int = 200) -> GateRun:
         tuple(p.tolist()),
         tuple("answer" if one > 0.8 else "abstain" for one in p),
         "Answer from 0.8 on.",
+        tuple(("temporal",) if at % 3 else ("temporal", "tabular") for at in range(n)),
         {"coin": tuple([0.5] * n)},
     )
 
@@ -90,6 +92,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"p": [2.0] * 200}, DataError),
         ({"surprise": 1}, DataError),
         ({"kinds": None}, DataError),
+        ({"labels": [["temporal"]]}, DataError),
     ],
 )
 def test_a_run_that_is_none_says_so(change: dict[str, object], error: type[Exception], tmp_path: Path) -> None:
@@ -112,6 +115,7 @@ def test_the_summary_has_every_figure_as_a_number() -> None:
     assert found["risk"] == pytest.approx(1 - np.array(run.complete)[answered].mean())
     assert set(found["by_hops"]) == {"2", "3"}
     assert found["by_kind"]["bridge"]["n"] == 100
+    assert {name: one["n"] for name, one in found["by_label"].items()} == {"tabular": 67, "temporal": 200}
     json.dumps(found, allow_nan=False)
 
 
@@ -220,6 +224,15 @@ def test_what_is_drawn_follows_from_seed_and_words() -> None:
     assert draw(collected(), lists=2, seed=1) != some
     fewer = collect(controlled(documents=200), ["bm25"], [3], sample=50).cases("bm25", 3)
     assert {case.question.text for case in fewer} < {case.question.text for case in some}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [(["--only", "hotpot"], "no data set is named 'hotpot'"), (["--only", "musique"], "does not exist")]
+)
+def test_what_is_not_there_cannot_be_learned_from(words: list[str], says: str, tmp_path: Path, capsys: Any) -> None:
+    assert main(["--data", str(tmp_path), *words]) == 2
+    assert says in (told := capsys.readouterr().err)
+    assert "hint: " in told
 
 
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:

@@ -78,7 +78,9 @@ TWO = (Feature("coverage", "cov_any", "Share of words."), Feature("scores", "s_m
 
 def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
     occlusion = Occlusion(TWO, [0.5, 0.7])
-    moved = occlusion.effects(np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32), lambda table: 4 * table[:, 0] + table[:, 1])
+    table = np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32)
+    odds, moved = occlusion.effects(table, lambda shown: 4 * shown[:, 0] + shown[:, 1])
+    np.testing.assert_allclose(odds, [4.7, 0.2], atol=1e-6)
     by_family = dict(zip(occlusion.families, moved.T, strict=True))
     np.testing.assert_allclose(by_family["coverage"], [2.0, -2.0], atol=1e-6)
     np.testing.assert_allclose(by_family["scores"], [0.0, -0.5], atol=1e-6)
@@ -140,3 +142,9 @@ def test_a_bare_verdict_prints_in_one_line() -> None:
     bare = Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER)
     assert str(bare) == "ANSWER  p_complete 1.00 (1.00 to 1.00)"
     assert "table" not in bare._repr_html_()
+
+
+def test_dates_far_apart_in_a_question_are_told_where_no_hit_has_them() -> None:
+    question = "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had ended, on September 3rd, 2022?"
+    evidence, _, found = looked(question, [Document("a", "The pilots spoke on 2021-10-07.")])
+    assert missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.assess.features import FEATURES, Feature, describe, logit, table
+from suffice.assess.features import AMONG, FEATURES, STEADY, Feature, describe, logit, table
 from suffice.assess.hops import QUESTION_COLUMNS
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
 
@@ -28,14 +28,21 @@ def test_no_feature_stands_twice() -> None:
     assert len(set(names)) == len(names)
 
 
-def described(p_held: list[float], *, need: float = 2.0) -> dict[str, float]:
+def test_what_is_used_by_name_stands_in_the_table() -> None:
+    assert set(AMONG) <= set(HIT_COLUMNS)
+    assert set(STEADY) <= {feature.name for feature in FEATURES if feature.level == "gate"}
+
+
+def described(p_held: list[float], *, need: float = 2.0, form: tuple[float, float] = (2.0, 2.0)) -> dict[str, float]:
     targets = ("hops", "held", "complete")
+    question = np.zeros((1, len(QUESTION_COLUMNS)))
+    question[0, -2:] = np.log1p(form)
     row = describe(
         np.zeros((1, len(WHOLE_COLUMNS))),
         np.array([p_held]).reshape(1, -1),
         np.array([[0.5, 0.25, 0.0, 0.0]]),
         np.array([[need, 1.0, 0.5]]),
-        np.zeros((1, len(QUESTION_COLUMNS))),
+        question,
     )[0]
     return dict(zip([feature.name for feature in table(targets)], row.tolist(), strict=True))
 
@@ -56,6 +63,15 @@ def test_the_weakest_needed_hit_depends_on_how_many_are_needed_and_goes_over_smo
     assert two == pytest.approx(float(logit(np.array(0.6))), abs=1e-5)
     assert three == pytest.approx(float(logit(np.array(0.2))), abs=1e-5)
     assert between == pytest.approx((two + three) / 2, abs=1e-5)
+
+
+def test_the_form_of_the_question_says_which_hit_is_the_weakest_needed() -> None:
+    row = described([0.9, 0.8, 0.6, 0.2], form=(2.0, 3.5))
+    assert row["weakest_least"] == pytest.approx(row["p2"], abs=1e-5)
+    assert row["weakest_likely"] == pytest.approx((row["p3"] + row["p4"]) / 2, abs=1e-5)
+    assert row["short_least"] == pytest.approx(0.5)
+    assert row["short_likely"] == pytest.approx(-1.0)
+    assert described([0.9] * 6)["short_least"] == 1  # more than enough is enough
 
 
 def test_without_hits_the_row_is_still_finite() -> None:

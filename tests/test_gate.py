@@ -13,7 +13,7 @@ import pytest
 from tests.small_gate import FITTED, collection, fresh, labelled, shown, small_gate
 
 import suffice
-from suffice.assess import gate as module
+from suffice.assess import keeping
 from suffice.assess.adapting import Correction, log_odds
 from suffice.assess.gate import Gate, Labelled
 from suffice.assess.lessons import folds_by_group
@@ -221,7 +221,7 @@ def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
 def test_the_manifest_tells_what_made_the_gate(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["seed"] == 7
-    assert manifest["settings"]["schema"] == module.schema()
+    assert manifest["settings"]["schema"] == keeping.schema()
     assert manifest["settings"]["metrics"]["auroc"] > 0.7
     assert len(manifest["inputs"]["examples"]) == 64
     assert not [name for name in manifest["files"] if name.endswith((".pkl", ".pickle", ".joblib"))]
@@ -235,7 +235,7 @@ def test_a_damaged_gate_is_refused(saved: Path) -> None:
 
 
 def test_a_gate_with_other_features_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HIT_COLUMNS", ("something", "else"))
+    monkeypatch.setattr(keeping, "HIT_COLUMNS", ("something", "else"))
     with pytest.raises(NotReadyError, match="other features") as caught:
         Gate.load(saved)
     assert "suffice fit" in caught.value.hint
@@ -318,23 +318,35 @@ def test_a_gate_of_the_quality_grade_wants_its_encoder(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- moving
 
 
+@cache
+def adapted() -> Gate:
+    """Moved to lists of three hits instead of six: far fewer sets are complete, and the gate has never seen such."""
+    return small_gate().adapt(labelled(3)[:200])
+
+
 def test_few_labels_move_the_gate_to_another_place() -> None:
-    """Three hits instead of six: far fewer sets are complete, and the gate has never seen such."""
-    short = labelled(3)
-    held, train = short[400:], short[:200]
+    held = labelled(3)[400:]
     truth = np.array([complete(one) for one in held])
-    before, after = p_of(small_gate(), held), p_of(small_gate().adapt(train), held)
-    assert log_loss(after, truth) < log_loss(before, truth) + 0.005
+    before, after = p_of(small_gate(), held), p_of(adapted(), held)
+    assert log_loss(after, truth) < log_loss(before, truth)
     assert auroc(after, truth) > auroc(before, truth) - 0.005
 
 
 def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
-    adapted = small_gate().adapt(labelled(3)[:60])
-    adapted.save(tmp_path / "gate")
+    adapted().save(tmp_path / "gate")
     again = Gate.load(tmp_path / "gate")
-    np.testing.assert_allclose(p_of(again, fresh()[:30]), p_of(adapted, fresh()[:30]), atol=1e-5)
-    assert again.card["history"] == ["adapted to 60 questions"]
-    assert adapted.check(fresh()[0].question, shown(fresh()[0])).reasons
+    np.testing.assert_allclose(p_of(again, fresh()[:30]), p_of(adapted(), fresh()[:30]), atol=1e-5)
+    assert again.card["history"] == ["adapted to 200 questions"]
+    assert again.own is not None
+    example = labelled(3)[500]
+    assert again.check(example.question, shown(example)).reasons
+    assert not again.drift(pairs(labelled(3)[400:]), documents=collection()[0]).recalibrate
+
+
+def test_adapting_anew_forgets_the_place_before() -> None:
+    twice, once = adapted().adapt(labelled(3)[:30]), small_gate().adapt(labelled(3)[:30])
+    assert np.array_equal(p_of(twice, fresh()[:30]), p_of(once, fresh()[:30]))
+    assert twice.own is None  # thirty labels, hardly one of them complete
 
 
 def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
@@ -344,18 +356,27 @@ def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
         small_gate().adapt([one for one in labelled() if not complete(one)][:30])
 
 
-def test_without_labels_the_share_of_complete_sets_is_found() -> None:
+def test_without_labels_the_share_of_complete_sets_is_followed() -> None:
     """Of the fresh questions keep few of the complete ones: the shift must follow."""
-    truth = np.array([complete(one) for one in fresh()])
-    rare = [one for one, whole, at in zip(fresh(), truth, range(len(truth)), strict=True) if not whole or at % 8 == 0]
+    rare = [one for at, one in enumerate(fresh()) if not complete(one) or at % 8 == 0]
     share = np.mean([complete(one) for one in rare])
     shifted = small_gate().shifted(pairs(rare), documents=collection()[0])
     before, after = p_of(small_gate(), rare), p_of(shifted, rare)
-    assert abs(after.mean() - share) < abs(before.mean() - share) + 0.01
+    assert after.mean() < before.mean()
+    assert abs(after.mean() - share) < abs(before.mean() - share)
+    assert "of the sets complete instead of" in shifted.card["history"][-1]
     assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).mean() > 0.99
     estimate = shifted.check(rare[0].question, rare[0].hits, documents=rare[0].documents).estimate
     assert estimate.low <= estimate.p_complete <= estimate.high
     assert shifted.policy.promise is None
+    assert shifted.shifted(pairs(rare), documents=collection()[0]).shift == pytest.approx(shifted.shift)
+
+
+def test_where_the_questions_differ_too_it_stays_and_says_so() -> None:
+    bare = [("What is the capital of the country where the director of Film was born?", [f"Text {at}"]) for at in range(60)]
+    stayed = small_gate().shifted(bare)
+    assert stayed.shift == 0
+    assert "not shifted to 60 questions" in stayed.card["history"][-1]
 
 
 def test_a_correction_from_noise_changes_little() -> None:
@@ -365,6 +386,20 @@ def test_a_correction_from_noise_changes_little() -> None:
     found, _ = Correction.learn(odds, rng.normal(size=(200, 3)), truth, [str(at) for at in range(200)], "abc", seed=0)
     assert found.slope == pytest.approx(1, abs=0.25)
     assert np.abs(found.weights).max() < 0.4
+
+
+def test_the_more_labels_the_more_say_a_places_own_model_has() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.random(400) < 0.5
+    odds, own = (np.where(truth, 1.0, -1.0) + rng.normal(size=400) for _ in range(2))
+    says = []
+    for labels in (25, 100, 400):
+        groups = [str(at) for at in range(labels)]
+        some = slice(labels)
+        found, _ = Correction.learn(odds[some], own[some, None], truth[some], groups, ["own"], seed=0)
+        says.append(found.weights[0] / (found.weights[0] + found.slope))
+    assert says[0] < says[1] < says[2]
+    assert says[1] == pytest.approx(0.5, abs=0.15)
 
 
 def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:

@@ -44,6 +44,28 @@ def test_the_structure_of_a_question_is_counted(words: Words) -> None:
     assert np.expm1(comparing[QUESTION_COLUMNS.index("branches")]).round() == 4  # two films, a director each
 
 
+@pytest.mark.parametrize(
+    ("question", "least", "likely"),
+    [
+        ("When was Ada Lovelace born?", 2, 2),
+        ("Who was born first, Karen Joy Fowler or Bruce Chatwin?", 2, 2),
+        ("Which film has the director who died first, The Red Eagle or Vishukkani?", 4, 4),
+        ("Are both directors of films Target Zero and Midnight Court from the same country?", 4, 4),
+        ("Which American filmmaker has directed more films, Jon Puno or Ken Kwapis?", 2, 2),  # asked for, not a step
+        ("Which band has more members, Muzzle or Primus?", 2, 2),
+        ("When did the state that contains the county where Raven Creek is located reinstate the death penalty?", 2, 10 / 3),
+        ("Who is the mother of the director of the film that the writer of Lanterns's brother is in?", 2, 4),
+        ("", 2, 2),
+    ],
+)
+def test_the_form_of_a_question_says_how_many_documents_it_needs(
+    question: str, least: float, likely: float, words: Words
+) -> None:
+    row = np.expm1(question_rows([ask(question, words)]))[0]
+    assert row[QUESTION_COLUMNS.index("least")] == pytest.approx(least, abs=1e-5)
+    assert row[QUESTION_COLUMNS.index("likely")] == pytest.approx(likely, abs=0.01)
+
+
 def test_an_empty_question_and_no_question_are_ordinary(words: Words) -> None:
     assert question_rows([]).shape == (0, len(QUESTION_COLUMNS))
     assert np.isfinite(question_rows([ask("", words), ask("?!", words)])).all()

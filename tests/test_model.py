@@ -80,6 +80,15 @@ def test_a_complete_set_is_told_from_one_without_its_bridge(village: Village, mo
     assert len(model.odds_at_fit) == len(village.lessons)
 
 
+def test_questions_of_several_data_sets_are_told_to_fit(village: Village) -> None:
+    sets = ["films", "plays"] * (len(village.lessons) // 2)
+    several = GateModel(village.words).fit(*village[1:4], groups=village.texts, sets=sets)
+    complete = np.array([one.complete for one in village.lessons])
+    assert several.odds_at_fit[complete].mean() > several.odds_at_fit[~complete].mean()
+    with pytest.raises(InputError, match="1 data sets for"):
+        GateModel(village.words).fit(*village[1:4], sets=["films"])
+
+
 def test_parts_say_which_hits_are_evidence(village: Village, model: GateModel) -> None:
     for p, lesson in zip(model.hit_probabilities(village.asked, village.readings), village.lessons, strict=True):
         held = np.array(lesson.held)

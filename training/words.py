@@ -20,7 +20,7 @@ from suffice.files import new_artefact, sha256_of
 
 __all__ = ["make"]
 
-DIMENSIONS = 96
+DIMENSIONS = 128
 COMMONEST = 250  # places that are letters and bytes, before the first word
 SIZE = 32_000
 STEPS = 4096

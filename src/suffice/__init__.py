@@ -16,13 +16,14 @@ from suffice.types import Action, Document, Hit, Question, Verdict
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
+    from suffice.assess.lessons import Labelled
     from suffice.library import Library
 
 __version__ = "0.1.0"
-__all__ = ["Action", "Document", "Gate", "Hit", "Library", "Question", "Verdict", "__version__"]
+__all__ = ["Action", "Document", "Gate", "Hit", "Labelled", "Library", "Question", "Verdict", "__version__"]
 
 # Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
-_DOORS = {"Gate": "suffice.assess.gate", "Library": "suffice.library"}
+_DOORS = {"Gate": "suffice.assess.gate", "Labelled": "suffice.assess.lessons", "Library": "suffice.library"}
 
 
 def __getattr__(name: str) -> Any:

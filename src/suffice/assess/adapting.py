@@ -1,20 +1,23 @@
 """Moving a gate to another corpus: a small correction of its log-odds, learned from a few labels or from none.
 
-The corrected log-odds are offset + slope · odds + weights · features, over a handful of features that mean the same everywhere.
-With few labels the correction must not wander: it is pulled back to "change nothing" (slope 1, weights 0) by a force that
-cross-validation chooses, while the offset, which carries the share of complete sets, is nearly free.
+The corrected log-odds are offset + slope · odds + weights · features: features that mean the same everywhere, counts of words
+that tell how many documents a question of this place needs, and where there are labels enough the place's own model. With few
+labels the correction must not wander: it is pulled to a place of rest by a force that cross-validation chooses, while the
+offset, which carries the share of complete sets, is nearly free. At rest the old odds and the place's own share the say, the
+own by so many hundreds of labels as there are; all other weights are 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.lessons import folds_by_group
+from suffice.assess.own import OWN
 from suffice.assess.policy import Costs, Policy, by_cost, by_f1, by_risk
 from suffice.errors import DataError, InputError
 
@@ -22,24 +25,16 @@ __all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule", "lo
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
+# The gate's features that a correction may weigh anew. Chosen on data sets that the gate was not fitted on.
 TRANSFERABLE = (
-    "p1",
-    "p2",
-    "p3",
-    "weakest",
-    "short",
-    "held",
-    "absent",
-    "absent1",
-    "guess_hops",
-    "cov_any",
-    "resolved",
-    "s_mean",
-)
+    "guess_hops", "weakest", "short", "p1", "p2", "p3", "p4", "held", "pair", "triple", "absent", "absent1", "cov_any",
+    "resolved", "dangling", "named", "names_no_text", "missing_words", "lacks", "cov_sources", "s_mean",
+)  # fmt: skip
 FORCES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals the one that changes least
 FREE = 0.01  # the force on the offset
 SHIFTED = ", then shifted"
 FOLDS = 5
+HUNDRED = 100.0  # labels that give the place's own model as much say as the gate's
 REACH = 4.0  # spreads beyond which a feature of another corpus says no more
 
 
@@ -55,11 +50,7 @@ class Correction:
 
     def __call__(self, odds: Floats, features: Floats) -> Floats:
         """(n,) log-odds and (n, names) standardised features to (n,) corrected log-odds."""
-        moved = self.offset + self.slope * odds
-        return np.asarray(moved + features @ np.asarray(self.weights) if self.weights else moved, dtype=np.float64)
-
-    def moved_by(self, offset: float) -> Correction:
-        return replace(self, offset=self.offset + offset)
+        return np.asarray(_rows(odds, features, self.names) @ np.array([self.offset, self.slope, *self.weights]))
 
     @classmethod
     def learn(
@@ -73,7 +64,10 @@ class Correction:
         seed: int,
     ) -> tuple[Correction, Floats]:
         """The correction with the best log loss on left-out groups, and the log-odds it gives to each left-out question."""
-        rows = np.column_stack([np.ones(len(odds)), odds, np.clip(features, -REACH, REACH)]).astype(np.float64)
+        rows = _rows(odds, features, names)
+        say = len(odds) / HUNDRED
+        own = np.array([name == OWN.name for name in names])
+        rest = np.array([0.0, 1 / (1 + say) if own.any() else 1.0, *(own * say / (1 + say))])
         target = complete.astype(np.float64)
         folds = folds_by_group(groups, FOLDS, seed)
         left_out = []
@@ -82,11 +76,11 @@ class Correction:
             for fold in range(FOLDS):
                 away = folds == fold
                 if away.any():
-                    held[away] = rows[away] @ _pulled(rows[~away], target[~away], force)
+                    held[away] = rows[away] @ _pulled(rows[~away], target[~away], rest, force)
             left_out.append(held)
         losses = [float(np.logaddexp(0, np.where(complete, -held, held)).mean()) for held in left_out]
         best = int(np.argmin(losses))
-        found = _pulled(rows, target, FORCES[best])
+        found = _pulled(rows, target, rest, FORCES[best])
         weights = tuple(float(weight) for weight in found[2:])
         return cls(float(found[0]), float(found[1]), weights, tuple(names), FORCES[best]), left_out[best]
 
@@ -142,10 +136,14 @@ class Rule:
         return by_cost(p, complete, costs=self.costs) if self.name == "cost" else by_f1(p, complete, costs=self.costs)
 
 
-def _pulled(rows: Floats, target: Floats, force: float) -> Floats:
-    """Logistic regression pulled towards (0, 1, 0, 0, …), by Newton's steps; the force keeps every step well defined."""
-    rest = np.zeros(rows.shape[1])
-    rest[1] = 1.0
+def _rows(odds: Floats, features: Floats, names: Sequence[str]) -> Floats:
+    """(n, 2 + names): one, the odds, and the features as far as they reach; the place's own odds reach as far as they like."""
+    reach = np.array([np.inf if name == OWN.name else REACH for name in names])
+    return np.column_stack([np.ones(len(odds)), odds, np.clip(features, -reach, reach)]).astype(np.float64)
+
+
+def _pulled(rows: Floats, target: Floats, rest: Floats, force: float) -> Floats:
+    """Logistic regression pulled towards its rest, by Newton's steps; the force keeps every step well defined."""
     pull = np.full(rows.shape[1], force)
     pull[0] = FREE
     found = rest.copy()

@@ -16,12 +16,22 @@ import numpy.typing as npt
 from suffice.assess.incoming import Documents, Taken, take
 from suffice.errors import InputError
 
-__all__ = ["agreement", "runs_beside"]
+__all__ = ["agreement", "runs_beside", "unpacked"]
 
 Floats = npt.NDArray[np.floating[Any]]
 UNNAMED = "\N{NUMERO SIGN} "  # how the id begins that a hit without one was given: it means nothing in another run
 MOST_RUNS = 16  # read of one question: an endless generator must end
 HIT, WHOLE = 2, 5  # columns, as assess.features describes them
+
+
+def unpacked(pair: Any) -> tuple[Any, Any, Any]:
+    """Question, hits and other runs of a (question, hits) or (question, hits, others)."""
+    match pair:
+        case (question, hits):
+            return question, hits, ()
+        case (question, hits, others):
+            return question, hits, others
+    raise InputError(f"a pair is of type {type(pair).__name__}, expected (question, hits) or (question, hits, others)")
 
 
 def runs_beside(own: Taken, others: Iterable[Iterable[Any]], documents: Documents | None = None) -> list[Taken]:

@@ -7,7 +7,7 @@ population stability index and for Kolmogorov's distance at those edges, and no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,14 @@ class Profile:
             float(complete),
             dict(actions),
         )
+
+    def first(self, count: int) -> Profile:
+        """Of the first so many features; bins and shares as they were, until the next profile is made."""
+        return replace(self, names=self.names[:count], medians=self.medians[:count], spreads=self.spreads[:count])
+
+    def beside(self, name: str, median: float) -> Profile:
+        """With one more feature, which is its own scale."""
+        return replace(self, names=(*self.names, name), medians=(*self.medians, median), spreads=(*self.spreads, 1.0))
 
     def drift(self, table: Floats, actions: Mapping[str, float]) -> Drift:
         """How far recent questions are from these."""

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.features import Feature
+from suffice.assess.folding import written
 from suffice.assess.reading import ABSENT_COLUMNS, QUIET, Asked, Reading
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Document, Evidence, Reason
@@ -29,7 +31,8 @@ AUDIBLE = 0.05  # log-odds below which a family has not moved anything
 LIKELY = 0.2  # from which chance on an absent name is told as missing
 WORDS = 4  # words of the question that go with a name into a query
 _ASKED, _MENTIONS = ABSENT_COLUMNS.index("asked"), ABSENT_COLUMNS.index("mentions")
-_DIGIT = re.compile(r"\d")
+_BEFORE, _BEHIND = 32, 12  # how much of a date can stand before its year, and behind
+_YEAR = re.compile(r"[12]\d{3}")
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?![\w])")
 
 
@@ -41,16 +44,16 @@ class Occlusion:
 
     def __init__(self, features: Sequence[Feature], medians: Sequence[float]) -> None:
         self.families = tuple(family for family in _WORDS if any(one.family == family for one in features))
-        hides = [[one.family == family for one in features] for family in self.families]
-        self._hides = np.array(hides, dtype=bool).reshape(len(self.families), 1, len(features))
+        hides = [[one.family == family for one in features] for family in (None, *self.families)]  # first nothing is hidden
+        self._hides = np.array(hides, dtype=bool).reshape(len(hides), 1, len(features))
         self._medians = np.array(medians, dtype=np.float32)
         self.usual = dict(zip((one.name for one in features), medians, strict=True))
 
-    def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> Floats:
-        """How far each family moves each question's log-odds: (questions, families)."""
-        hidden = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
-        every = odds(np.concatenate([table, hidden])).reshape(-1, len(table))
-        return np.asarray((every[0] - every[1:]).T)
+    def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Each question's log-odds, and how far each family moves them: (questions,) and (questions, families)."""
+        shown = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
+        every = odds(shown).reshape(-1, len(table))
+        return every[0], (every[0] - every[1:]).T
 
 
 def reasons(
@@ -144,6 +147,7 @@ _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
     "query": _about_query,
     "overlap": _about_overlap,
     "agreement": _about_agreement,
+    "own": lambda seen, usual: "what the labels it was adapted to teach by themselves",
     "similarity": _about_similarity,
     "relevance": _about_relevance,
     "more": lambda seen, usual: "how near the hits are to the question in meaning",
@@ -155,21 +159,32 @@ _WORDS: dict[str, Callable[[Figures, Figures], str]] = {
 
 def missing(evidence: Evidence, reading: Reading, p_absent: Floats) -> tuple[str, ...]:
     """What no hit covers: names of the question, then its dates and numbers, then the likeliest absent names."""
-    found: dict[str, None] = {}
-    asked = reading.absent[:, _ASKED] > 0
-    unmentioned = asked & (reading.absent[:, _MENTIONS] == 0)
-    dates = date_mentions(evidence.question.text) if _DIGIT.search(evidence.question.text) else []
+    asked, mentions, chances = reading.absent[:, _ASKED].tolist(), reading.absent[:, _MENTIONS].tolist(), p_absent.tolist()
+    dates = _dates(evidence.question.text)
     dated = " ".join(evidence.question.text[one.start : one.end] for one in dates)  # "September 19" is no name but half a date
-    labels = _labels(evidence.documents.values()) if unmentioned.any() else ""
-    for at in np.flatnonzero(unmentioned):
-        name = reading.absent_names[at]
-        if name not in dated and f" {title_key(name)} " not in labels:
-            found.setdefault(name)
+    unmentioned = [
+        name
+        for at, run in enumerate(reading.absent_runs)
+        if asked[at] and not mentions[at] and (name := written(run)) not in dated
+    ]
+    labels = _labels(evidence.documents.values()) if unmentioned else ""
+    found = dict.fromkeys(name for name in unmentioned if f" {title_key(name)} " not in labels)
     found.update(dict.fromkeys(_missing_figures(evidence, dates)))
-    for at in np.argsort(-p_absent, kind="stable")[:SHOWN]:
-        if p_absent[at] >= LIKELY and reading.absent_names[at] not in dated:
-            found.setdefault(reading.absent_names[at])
+    likely = [at for at, chance in enumerate(chances) if chance >= LIKELY]
+    for at in sorted(likely, key=chances.__getitem__, reverse=True)[:SHOWN]:
+        if (name := written(reading.absent_runs[at])) not in dated:
+            found.setdefault(name)
     return tuple(one for one in found if one)[:SHOWN]
+
+
+def _dates(question: str) -> list[DateMention]:
+    """The dates of a question. They are looked for around its years: the search is slow."""
+    years = [year.start() for year in _YEAR.finditer(question)]
+    if not years:
+        return []
+    start = max(years[0] - _BEFORE, 0)
+    found = date_mentions(question[start : years[-1] + _BEHIND])
+    return [replace(one, start=one.start + start, end=one.end + start) for one in found]
 
 
 def _labels(documents: Any) -> str:

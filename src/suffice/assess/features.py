@@ -2,7 +2,8 @@
 
 Three small models look at the parts before the gate looks at the whole: which hits are evidence (level "hit"), which absent
 names are missing evidence ("absent"), and what the question asks for ("question"). Their outputs and the figures of the whole
-set ("whole") are what the gate looks at ("gate"); `describe` puts these together. Hits may have columns "beside" these.
+set ("whole") are what the gate looks at ("gate"); `describe` puts these together. A hit's place
+"among" the others is worked out from its columns, and hits may have columns "beside" these.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AGREEMENT", "FEATURES", "Feature", "describe", "logit", "table"]
+__all__ = ["AGREEMENT", "AMONG", "FEATURES", "STEADY", "Feature", "describe", "logit", "table"]
 
 Floats = npt.NDArray[np.floating[Any]]
 TOP = 5  # hits, likeliest first, whose odds the gate sees one by one
@@ -134,12 +135,20 @@ _QUESTION = {
     "or": "'or'",
     "and": "'and'",
     "numbers": "numbers",
+    "phrases": "phrases that point on, like 'the city where'",
+    "roles": "roles, save those that are asked for",
+    "least": "documents that its form needs at least",
+    "likely": "documents that its form likely needs",
 }
 _PATH = {
     **{f"p{at}": f"Log-odds that the hit likeliest at place {at} is evidence." for at in range(1, TOP + 1)},
     "held": "Expected number of evidence documents among the hits.",
     "weakest": "Log-odds of the weakest hit among as many as the question needs.",
     "short": "Expected evidence held, less what the question needs.",
+    "weakest_least": "Log-odds of the weakest hit among as many as the question's form needs at least.",
+    "weakest_likely": "The same among as many as its form likely needs.",
+    "short_least": "Expected evidence held, less what its form needs at least; 1 at most.",
+    "short_likely": "The same for what its form likely needs.",
     "pair": "Chance that the two likeliest hits are both evidence.",
     "triple": "Chance that the three likeliest are.",
     "sure": "How many hits are more likely evidence than not.",
@@ -150,6 +159,15 @@ _ABSENT = {
     "absent3": "The third.",
     "absent": "Expected missing evidence among absent names.",
 }
+# Columns of a hit that say more beside those of the other hits: whatever a corpus is like, the best of a list is the best.
+AMONG = (
+    "covered", "residual", "relation", "score", "title_share", "closeness", "linked_by_any", "shares_any", "names", "fills",
+)  # fmt: skip
+# What points the same way whatever the data set: more of it speaks for a complete set (1) or against (-1).
+STEADY = {
+    "weakest_least": 1, "weakest_likely": 1, "short_least": 1, "short_likely": 1, "p1": 1, "cov_any": 1, "cov_linked": 1,
+    "resolved": 1, "dangling": -1, "loose": -1, "lacks_linked": -1, "names_no_text": -1, "rarest_missing": -1, "absent": -1,
+}  # fmt: skip
 # Only where a gate was fitted on examples with other runs beside their hits: see assess.agreement.
 _AGREEMENT_HIT = {
     "runs": ("agreement", "Share of the other runs that hold it; -1 without another run."),
@@ -182,6 +200,11 @@ def table(targets: Sequence[str]) -> tuple[Feature, ...]:
 AGREEMENT = _level("gate", _AGREEMENT)
 FEATURES: tuple[Feature, ...] = (
     *_level("hit", _HIT),
+    *(
+        Feature(_HIT[name][0], f"{name}_lead", f"By how much '{name}' is above that of the best other hit.", "among")
+        for name in AMONG
+    ),
+    *(Feature(_HIT[name][0], f"{name}_place", f"Share of the other hits with more of '{name}'.", "among") for name in AMONG),
     *_level("beside", _AGREEMENT_HIT),
     *_level("absent", _ABSENT_NAME),
     *_level("whole", _WHOLE),
@@ -201,20 +224,23 @@ def describe(whole: Floats, p_held: Floats, p_absent: Floats, guesses: Floats, q
     """What the gate looks at, from the parts: (questions, features), float32, columns as in `table`.
 
     `p_held` is (questions, k), 0 where there is no hit; `p_absent` likewise, sorted from the likeliest down and at least three
-    wide; `guesses` has the expected number of documents needed in its first column.
+    wide; `guesses` has the expected number of documents needed in its first column, `question` what the form of the question
+    needs in its last two, as log(1 + number).
     """
     rows = np.arange(len(whole))
     lacking = TOP + 1 - p_held.shape[1]
     wide = np.concatenate([p_held, np.zeros((len(whole), lacking))], axis=1) if lacking > 0 else p_held
     ordered = np.sort(wide, axis=1)[:, ::-1]
     odds = logit(ordered)
-    need = np.minimum(np.maximum(guesses[:, 0], 1.6), TOP - 0.01)
+    need = np.concatenate([guesses[:, :1], np.expm1(question[:, -2:])], axis=1).T  # as guessed, at least, likely
+    need = np.minimum(np.maximum(need, 1.6), TOP - 0.01)
     below = need.astype(int)  # between two whole numbers of documents needed, the odds go over smoothly
     last = odds[rows, below - 1]
     weakest = last + (need - below) * (odds[rows, below] - last)
     held = ordered.sum(1)
-    pair = ordered[:, 0] * ordered[:, 1]
-    path = np.array([held, weakest, held - need, pair, pair * ordered[:, 2], (ordered > 0.5).sum(1)]).T
+    short, pair = held - need, ordered[:, 0] * ordered[:, 1]
+    needed = [weakest[0], short[0], weakest[1], weakest[2], *np.minimum(short[1:], 1.0)]
+    path = np.array([held, *needed, pair, pair * ordered[:, 2], (ordered > 0.5).sum(1)]).T
     absent = p_absent[:, :3], p_absent.sum(1, keepdims=True)
     columns = np.concatenate([whole, odds[:, :TOP], path, *absent, guesses, question], axis=1, dtype=np.float32)
     return columns if np.isfinite(columns).all() else np.nan_to_num(columns)

@@ -12,8 +12,6 @@ A gate is a frozen value: adapting and shifting return another one. Only the fir
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,38 +22,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess import explain
+from suffice.assess import explain, keeping
 from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
-from suffice.assess.agreement import runs_beside
-from suffice.assess.calibration import Platt, VennAbers, estimated_share, interval_of
+from suffice.assess.agreement import runs_beside, unpacked
+from suffice.assess.calibration import Platt, VennAbers, interval_of
 from suffice.assess.drift import Drift, Profile
-from suffice.assess.features import AGREEMENT, FEATURES
+from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
+from suffice.assess.keeping import GRADES, SHIPPED
 from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import NO_LENSES, Lenses, Looked, look
 from suffice.assess.model import GateModel
+from suffice.assess.own import OWN, Own, own_model
 from suffice.assess.policy import Costs, Policy, decide
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
+from suffice.assess.shares import Shares
 from suffice.assess.words import Words
-from suffice.errors import InputError, NotReadyError
-from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
+from suffice.errors import InputError
 from suffice.ports import Encoder, Reranker
 from suffice.types import Action, Estimate, Verdict
 
-__all__ = ["KIND", "VERSION", "Gate", "Labelled", "schema"]
+__all__ = ["SHIPPED", "Gate", "Labelled"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
-KIND, VERSION = "gate", 1
-GRADES = ("fast", "quality")
-SHIPPED = Path(__file__).parent.parent / "models"
-REFIT = "fit it again: suffice fit … --out {path}"
 FEWEST_TO_FIT, FEWEST_TO_ADAPT, FEWEST_TO_SHIFT = 60, 10, 30
 NOTHING = -12.0  # the log-odds that no hits at all are enough
-# Where the features have moved too, the likeliest share runs to 0 or 1: six transfers between data sets were worse off for
-# following it all the way than for staying. The limit was picked on those same six.
-MOST_SHIFT = 1.0
 PARTS = 5  # one of so many parts is kept for a promise
 
 
@@ -69,11 +61,13 @@ class Gate:
     interval: VennAbers
     policy: Policy
     profile: Profile
+    shares: Shares
     card: Mapping[str, Any]  # grade, k, seed, metrics, hashes of the data
     correction: Correction = NO_CORRECTION
     shift: float = 0.0  # of the log-odds, where another share of sets is complete
     after: Correction | None = None  # from the odds now to those after one more round
     lenses: Lenses = NO_LENSES  # of the quality grade
+    own: Own | None = None  # a model of the place that the gate was adapted to
 
     # -------------------------------------------------------------------------------------------- checking
 
@@ -106,13 +100,15 @@ class Gate:
 
         `explain=False` leaves out reasons, missing and next queries.
         """
-        seen, table = self._look(pairs, documents)
+        seen = self._see(pairs, documents)
         if not seen.taken:
             return []
-        odds = self._odds(table)
+        described, p_absent = seen.judged_by(self.model)
+        table = self._beside_own(described, seen)
+        odds, moved = self._occlusion.effects(table, self._odds) if explain else (self._odds(table), None)
         p, low, high = self._estimates(odds)
         actions = decide(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
-        told = self._told(seen, table, actions) if explain else [{}] * len(actions)
+        told = [{}] * len(actions) if moved is None else self._told(seen, table, p_absent, moved, actions)
         numbers = zip(p.tolist(), low.tolist(), high.tolist(), strict=True)
         return [Verdict(Estimate(*one), action, **more) for one, action, more in zip(numbers, actions, told, strict=True)]
 
@@ -121,27 +117,41 @@ class Gate:
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
 
     def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
-        given = [_unpacked(pair) for pair in pairs]
+        seen = self._see(pairs, documents)
+        return seen, self._beside_own(seen.described_by(self.model), seen)
+
+    def _beside_own(self, table: Floats, seen: Looked) -> Floats:
+        """What the model looks at, and where there is one what the place's own model says."""
+        return table if self.own is None else np.column_stack([table, self.own.odds(seen)])
+
+    def _see(self, pairs: Iterable[Pair], documents: Documents | None) -> Looked:
+        given = [unpacked(pair) for pair in pairs]
         taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits, _ in given]
         runs = None
         if self._others:
             runs = [runs_beside(own, others, documents) for own, (_, _, others) in zip(taken, given, strict=True)]
-        seen = look(taken, self.words, self.lenses, runs)
-        return seen, seen.described_by(self.model)
+        return look(taken, self.words, self.lenses, runs)
 
     def _odds(self, table: Floats) -> Floats:
         """Calibrated log-odds: (questions, features) to (questions,)."""
-        base: Floats = self.calibration.odds(self.model.odds(table))
+        base: Floats = self.calibration.odds(self.model.odds(table[:, : len(self.model.features)]))
         if self.correction is not NO_CORRECTION:
             base = self.correction(base, self._standard(table, self.correction.names))
         # No hits hold no evidence, whatever the model makes of a set that it has never seen.
-        return np.where(table[:, self.profile.names.index("k")] > 0, base + self.shift, NOTHING)
+        return np.where(table[:, self._scales[0]["k"]] > 0, base + self.shift, NOTHING)
 
     def _standard(self, table: Floats, names: Sequence[str]) -> Floats:
         """The named features, from their median at fit time in units of their spread then: (questions, names)."""
-        at = [self.profile.names.index(name) for name in names]
-        middle, spread = (np.array(values)[at] for values in (self.profile.medians, self.profile.spreads))
-        return np.asarray((table[:, at] - middle) / np.maximum(spread, 1e-6))
+        column, middle, spread = self._scales
+        at = [column[name] for name in names]
+        return np.asarray((table[:, at] - middle[at]) / spread[at])
+
+    @cached_property
+    def _scales(self) -> tuple[dict[str, int], Floats, Floats]:
+        """Where each feature stands, its median at fit time and its spread then."""
+        profile = self.profile
+        column = {name: at for at, name in enumerate(profile.names)}
+        return column, np.array(profile.medians), np.maximum(profile.spreads, 1e-6)
 
     def _estimates(self, odds: Floats) -> tuple[Floats, Floats, Floats]:
         """p_complete and its interval, which was learned before the shift and moves along with it."""
@@ -156,13 +166,14 @@ class Gate:
 
     @cached_property
     def _occlusion(self) -> explain.Occlusion:
-        return explain.Occlusion(self.model.features, self.profile.medians)
+        features = self.model.features if self.own is None else (*self.model.features, OWN)
+        return explain.Occlusion(features, self.profile.medians)
 
-    def _told(self, seen: Looked, table: Floats, actions: Sequence[Action]) -> list[dict[str, Any]]:
+    def _told(
+        self, seen: Looked, table: Floats, p_absent: Sequence[Floats], moved: Floats, actions: Sequence[Action]
+    ) -> list[dict[str, Any]]:
         """Reasons, missing and next queries of each question."""
         families, usual = self._occlusion.families, self._occlusion.usual
-        moved = self._occlusion.effects(table, self._odds)
-        p_absent = self.model.absent_probabilities(seen.asked, seen.readings)
         told = []
         for at, action in enumerate(actions):
             row = dict(zip(usual, table[at].tolist(), strict=True))
@@ -207,20 +218,11 @@ class Gate:
         aside = every.one_part_of(PARTS, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
         taught.expect_both("the part to fit on")
-        seen = taught.seen
-        model = GateModel(words, seed=seed).fit(
-            seen.asked,
-            seen.readings,
-            taught.lessons,
-            more=seen.more,
-            hit_more=seen.hit_more,
-            groups=taught.groups,
-            named=seen.named,
-        )
+        model = taught.model(words, seed)
         card: dict[str, Any] = {
             "grade": GRADES[lenses != NO_LENSES],
             **lenses.names,
-            "others": AGREEMENT[0] in seen.named,
+            "others": AGREEMENT[0] in every.seen.named,
             "k": k or max(1, *(len(one.evidence.hits) for one in every.seen.taken)),
             "seed": seed,
             "data": fingerprint(every.examples, every.seen.taken),
@@ -230,7 +232,8 @@ class Gate:
         calibration = Platt.fit(model.odds_at_fit, complete)
         odds = calibration.odds(model.odds_at_fit)
         profile = Profile.of([one.name for one in model.features], table, float(complete.mean()), {})
-        draft = cls(words, model, calibration, interval_of(odds, complete), rule.none, profile, card, lenses=lenses)
+        interval, shares = interval_of(odds, complete), Shares.of(odds, complete)
+        draft = cls(words, model, calibration, interval, rule.none, profile, shares, card, lenses=lenses)
         gate = replace(draft, after=draft._learn_after(taught, table, odds, seed))
         chosen = rule.choose(sigmoid(odds), complete) if not rule.promises else rule.choose(*gate._judged(every.where(aside)))
         card["metrics"] = _figures(sigmoid(odds), complete)
@@ -238,7 +241,8 @@ class Gate:
 
     def _judged(self, taught: Taught) -> tuple[Floats, Bools]:
         """Probability and truth of each question."""
-        return sigmoid(self._odds(taught.seen.described_by(self.model))), taught.complete
+        table = self._beside_own(taught.seen.described_by(self.model), taught.seen)
+        return sigmoid(self._odds(table)), taught.complete
 
     def _learn_after(self, taught: Taught, table: Floats, odds: Floats, seed: int) -> Correction | None:
         """From the odds now to those after one more round, where enough examples say what that round brought."""
@@ -252,24 +256,34 @@ class Gate:
     def adapt(self, examples: Iterable[Labelled], *, seed: int = 42) -> Gate:
         """The gate for another corpus or retriever, from a few labelled examples (25 to 400; with more, fit a new one).
 
-        The policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
+        Its odds are corrected, and from some labels on weighed against those of a small model fitted on the labels alone. The
+        policy is chosen anew in the same way. Where it carries a promise, every second question is kept for that promise.
         """
         every = teach(examples, self.words, self.lenses, k=self.card["k"], fewest=FEWEST_TO_ADAPT, others=self._others)
         rule = Rule.of(self.policy)
         aside = every.one_part_of(2, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
         taught.expect_both("the part to learn from")
-        table, names = taught.seen.described_by(self.model), self._transferable
-        base = self.calibration.odds(self.model.odds(table))
-        correction, odds = Correction.learn(
-            base, self._standard(table, names), taught.complete, taught.groups, names, seed=seed
-        )
-        interval = interval_of(odds, taught.complete)
-        gate = replace(self, correction=correction, shift=0.0, interval=interval, after=None)
+        gate, table = self._with_own(taught, seed)
+        names, complete = gate._transferable, taught.complete
+        base = self.calibration.odds(self.model.odds(table[:, : len(self.model.features)]))
+        correction, odds = Correction.learn(base, gate._standard(table, names), complete, taught.groups, names, seed=seed)
+        interval, shares = interval_of(odds, complete), Shares.of(odds, complete)
+        gate = replace(gate, correction=correction, shift=0.0, after=None, interval=interval, shares=shares)
         gate = replace(gate, after=gate._learn_after(taught, table, odds, seed))
         judged = gate._judged(every.where(aside)) if rule.promises else (sigmoid(odds), taught.complete)
         note = f"adapted to {len(every.examples)} questions"
         return gate._settled(rule.choose(*judged), table, odds, taught.complete.mean(), note)
+
+    def _with_own(self, taught: Taught, seed: int) -> tuple[Gate, Floats]:
+        """The gate with a model of these labels, where they are enough, and what it sees of each by models that had not."""
+        table, count = taught.seen.described_by(self.model), len(self.model.features)
+        profile, found = self.profile.first(count), own_model(taught, self.words, seed)
+        if found is None:
+            return replace(self, own=None, profile=profile), table
+        own, odds = found
+        profile = profile.beside(OWN.name, float(np.median(odds)))
+        return replace(self, own=own, profile=profile), np.column_stack([table, odds])
 
     @property
     def _others(self) -> bool:
@@ -278,23 +292,31 @@ class Gate:
 
     @property
     def _transferable(self) -> tuple[str, ...]:
-        return tuple(name for name in TRANSFERABLE if name in self.profile.names)
+        """Features that a correction may weigh: the chosen ones, those of the question's words, and the place's own odds."""
+        known = self.profile.names
+        return tuple(name for name in known if name in TRANSFERABLE or name.startswith("q_") or name == OWN.name)
 
-    def shifted(self, recent: Iterable[Pair], *, documents: Documents | None = None) -> Gate:
+    def shifted(self, recent: Iterable[Pair], *, documents: Documents | None = None, seed: int = 42) -> Gate:
         """The gate for questions of which another share is complete, from unlabelled (question, hits) alone.
 
-        The share is found by expectation maximisation over the probabilities, and followed for MOST_SHIFT log-odds at most. A
-        promise does not survive this: it was made for the old share.
+        The probabilities move only as far as the share has surely moved, and not at all where another share alone does not
+        explain what is seen: then the questions differ too, and nothing but labels helps (`adapt`). The last line of the card's
+        history says which it was. A promise does not survive a move: it was made for the old share.
         """
         seen, table = self._look(recent, documents)
         if len(seen.taken) < FEWEST_TO_SHIFT:
             raise InputError(f"{len(seen.taken)} recent questions, expected at least {FEWEST_TO_SHIFT}", hint="collect more")
-        then = log_odds(np.array(self.profile.complete))
-        share = estimated_share(sigmoid(self._odds(table)), share_at_fit=self.profile.complete)
-        moved = float(np.clip(log_odds(np.array(share)) - then, -MOST_SHIFT, MOST_SHIFT))
-        shifted, now = replace(self, shift=self.shift + moved), float(sigmoid(then + moved))
+        first = replace(self, shift=0.0)
+        found, then = self.shares.seen_in(first._odds(table), seed=seed), self.shares.share
+        asked = f"{len(seen.taken)} questions"
+        if not found.explains:
+            note = f"not shifted to {asked}: misfit {found.misfit:.2f}, by chance below {found.by_chance:.2f}"
+            return replace(self, card={**self.card, "history": [*self.card.get("history", []), note]})
+        now = found.nearest_to(then)
+        shifted = replace(self, shift=float(log_odds(np.array(now)) - log_odds(np.array(then))))
         policy = replace(self.policy, promise=None, chosen_by=self.policy.chosen_by.removesuffix(SHIFTED) + SHIFTED)
-        return shifted._settled(policy, table, shifted._odds(table), now, f"shifted to {len(seen.taken)} questions")
+        note = f"shifted to {asked}: {now:.2f} of the sets complete instead of {then:.2f}"
+        return shifted._settled(policy, table, shifted._odds(table), now, note)
 
     def _settled(self, policy: Policy, table: Floats, odds: Floats, complete: float, note: str | None = None) -> Gate:
         """With this policy, and a profile of these questions in which features keep the scale of the first fit."""
@@ -318,28 +340,23 @@ class Gate:
 
     def save(self, path: Path | str) -> None:
         """Write the gate as one artefact folder, whole or not at all."""
-        settings = {**self.card, "schema": schema(), "model": self.model.settings}
-        with new_artefact(
-            Path(path),
-            kind=KIND,
-            version=VERSION,
-            settings=settings,
-            inputs={"examples": self.card["data"]},
-            seed=self.card["seed"],
-        ) as folder:
-            self.model.save(folder)
-            records = {
-                "calibration": {"p": self.calibration.as_json(), "interval": self.interval.as_json()},
-                "policy": self.policy.as_json(),
-                "profile": self.profile.as_json(),
-                "correction": {
-                    "now": None if self.correction is NO_CORRECTION else self.correction.as_json(),
-                    "shift": self.shift,
-                    "after": self.after.as_json() if self.after else None,
-                },
-            }
-            for name, record in records.items():
-                write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
+        own = {} if self.own is None else {"own": self.own.model}
+        records = {
+            "calibration": {
+                "p": self.calibration.as_json(),
+                "interval": self.interval.as_json(),
+                "shares": self.shares.as_json(),
+            },
+            "policy": self.policy.as_json(),
+            "profile": self.profile.as_json(),
+            "correction": {
+                "now": None if self.correction is NO_CORRECTION else self.correction.as_json(),
+                "shift": self.shift,
+                "after": self.after.as_json() if self.after else None,
+                "own": self.own.scale.as_json() if self.own else None,
+            },
+        }
+        keeping.write(Path(path), self.card, {"": self.model, **own}, records)
 
     @classmethod
     def load(
@@ -354,47 +371,26 @@ class Gate:
 
         A gate of the quality grade looks through the encoder that it was fitted with: by name, or the one that is given.
         """
-        if grade not in GRADES:
-            raise InputError(f"grade is {grade!r}, expected one of {', '.join(GRADES)}")
-        folder = SHIPPED / f"gate-{grade}" if path is None else Path(path)
-        refit = "python -m suffice.evaluate.train_default" if path is None else REFIT.format(path=folder)
-        manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit)
-        settings = dict(manifest.settings)
-        if settings.pop("schema", None) != schema():
-            raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
-        settings.pop("model", None)
-        lenses = Lenses(encoder, reranker).named(settings.get("encoder"), settings.get("reranker"), where=str(folder))
-        parts = {name: _record(folder / f"{name}.json") for name in ("calibration", "policy", "profile", "correction")}
+        folder, card = keeping.opened(None if path is None else Path(path), grade)
+        lenses = Lenses(encoder, reranker).named(card.get("encoder"), card.get("reranker"), where=str(folder))
+        calibration, correction = (keeping.record_in(folder, name) for name in ("calibration", "correction"))
         words = Words.load()
-        after = parts["correction"]["after"]
+        now, after, own = (correction[name] for name in ("now", "after", "own"))
         return cls(
             words,
             GateModel.load(folder, words),
-            Platt.from_json(parts["calibration"]["p"]),
-            VennAbers.from_json(parts["calibration"]["interval"]),
-            Policy.from_json(parts["policy"]),
-            Profile.from_json(parts["profile"]),
-            settings,
-            Correction.from_json(parts["correction"]["now"]) if parts["correction"]["now"] else NO_CORRECTION,
-            float(parts["correction"]["shift"]),
+            Platt.from_json(calibration["p"]),
+            VennAbers.from_json(calibration["interval"]),
+            Policy.from_json(keeping.record_in(folder, "policy")),
+            Profile.from_json(keeping.record_in(folder, "profile")),
+            Shares.from_json(calibration["shares"]),
+            card,
+            NO_CORRECTION if now is None else Correction.from_json(now),
+            float(correction["shift"]),
             None if after is None else Correction.from_json(after),
             lenses,
+            None if own is None else Own(GateModel.load(folder / "own", words), Platt.from_json(own)),
         )
-
-
-def schema() -> str:
-    """A hash of every column the models look at: a gate fitted on others cannot be used."""
-    columns = [HIT_COLUMNS, ABSENT_COLUMNS, WHOLE_COLUMNS, [(one.family, one.name) for one in FEATURES]]
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
-
-
-def _unpacked(pair: Any) -> tuple[Any, Any, Any]:
-    match pair:
-        case (question, hits):
-            return question, hits, ()
-        case (question, hits, others):
-            return question, hits, others
-    raise InputError(f"a pair is of type {type(pair).__name__}, expected (question, hits) or (question, hits, others)")
 
 
 def _figures(p: Floats, complete: Bools) -> dict[str, float]:
@@ -402,7 +398,3 @@ def _figures(p: Floats, complete: Bools) -> dict[str, float]:
 
     figures = {"auroc": roc_auc_score(complete, p), "brier": brier_score_loss(complete, p), "complete": complete.mean()}
     return {name: round(float(value), 4) for name, value in figures.items()}
-
-
-def _record(path: Path) -> dict[str, Any]:
-    return {entry.key: entry.value for entry in read_json_object(path)}

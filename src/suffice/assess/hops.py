@@ -42,10 +42,15 @@ _AUXILIARIES = frozenset(b"is was were are did does do has have had".split())
 _PLACES = frozenset(
     b"country city state place county located capital province region district municipality birthplace town continent".split()
 )
+_NO_ROLES = frozenset(b"members numbers users".split())
+_ON = rb"(?:of|that|which|who|whose|whom|where|when) "
+_PHRASE = re.compile(rb" (?:the|an?)(?= (?:(?!the |an? |" + _ON + rb")[^A-Z ]++ ){1,4}" + _ON + rb")")  # "the city where"
+# "which American filmmaker": what is asked for, not a step on the way there.
+_HEAD = re.compile(rb" (?:which|what)(?: (?!" + _ON + rb"|(?:" + b"|".join(sorted(_AUXILIARIES)) + rb") )\S++){0,3}")
 
 QUESTION_COLUMNS = (
     "tokens", "plain", "relative", "chain", "branches", "agents", "of", "the", "loose", "places", "possessive", "names",
-    "auxiliaries", "prepositions", "comparing", "kin", "or", "and", "numbers",
+    "auxiliaries", "prepositions", "comparing", "kin", "or", "and", "numbers", "phrases", "roles", "least", "likely",
 )  # fmt: skip
 
 
@@ -69,8 +74,32 @@ def _counts(asked: Asked) -> list[float]:
         branches * (1 + min(agents + (possessive > 0), 3)), agents, of, tokens.count(b"the"),
         len(set(plain) - QUIET), _how_many(_PLACES, plain), possessive, len(asked.names), _how_many(_AUXILIARIES, plain),
         _how_many(_PREPOSITIONS, plain), comparing, _how_many(KINSHIP, plain), tokens.count(b"or"), tokens.count(b"and"),
-        len(asked.numbers),
+        len(asked.numbers), *_form(asked, relative + possessive),
     ]  # fmt: skip
+
+
+def _form(asked: Asked, signs: int) -> tuple[int, int, int, float]:
+    """Phrases that point on, roles that relate, and how many documents such a form needs: at least, and likely.
+
+    Two at least. Where two named things are compared through someone related to each, as in "Which film has the director who
+    died first, A or B?", there are two chains of two: four. Else every three signs of a further step make one more likely.
+    """
+    form = _masked(asked)
+    phrases, rest = len(_PHRASE.findall(form)), _HEAD.sub(b" ", form).split()
+    roles = sum([is_agent(word) for word in rest if word not in _NO_ROLES])
+    if len(asked.names) > 1 and (b"or" in rest or b"and" in rest) and not _COMPARING.isdisjoint(rest):
+        least = 4 if roles else 2
+        return phrases, roles, least, least
+    signs += phrases + roles + _how_many(_PLACES, rest)
+    return phrases, roles, 2, min(max(2.0, 1 + signs / 3), 4.0)
+
+
+def _masked(asked: Asked) -> bytes:
+    """The question with NAME for each name: its form, not its subject."""
+    form = asked.flat
+    for name in sorted(asked.names, key=len, reverse=True):
+        form = form.replace(name, b" NAME ")
+    return form
 
 
 def _how_many(kind: frozenset[bytes], words: Sequence[bytes]) -> int:
@@ -192,8 +221,5 @@ def _columns(targets: Mapping[str, npt.ArrayLike], questions: int) -> Floats:
 
 def _grams(asked: Asked) -> dict[bytes, None]:
     """Words and word pairs with the names and numbers masked, each once: the form of the question, not its subject."""
-    flat = asked.flat
-    for name in sorted(asked.names, key=len, reverse=True):
-        flat = flat.replace(name, b" NAME ")
-    words = _DIGITS.sub(b"NUMBER", flat).split()
+    words = _DIGITS.sub(b"NUMBER", _masked(asked)).split()
     return dict.fromkeys([*words, *map(b" ".join, pairwise(words))])

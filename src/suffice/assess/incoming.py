@@ -42,6 +42,8 @@ _CALLED = {
 }
 _FIELD = {name: field for field, names in _CALLED.items() for name in names}
 _PLACE = {name: place for place, name in enumerate(_FIELD)}
+_IN_ORDER = ("doc_id", "title", "text", "score")
+_PLAIN = frozenset(_IN_ORDER)
 _SHAPES = "a text, a dict with 'text', an (id, text, score) tuple, or a LangChain, LlamaIndex or Haystack document"
 
 Documents = Mapping[DocId, Document]
@@ -67,6 +69,7 @@ def take(question: str, hits: Iterable[Any], *, documents: Documents | None = No
         documents, hits = {**hits.documents, **(documents or {})}, hits.hits
     if isinstance(hits, str | bytes | Mapping) or not isinstance(hits, Iterable):
         raise InputError(f"hits is {_kind(hits)}, expected a list of hits", hint="wrap a single hit in a list: [hit]")
+    known = documents or {}
     kept: list[Hit] = []
     found: dict[DocId, Document] = {}
     by_text: dict[str, DocId] = {}
@@ -74,7 +77,7 @@ def take(question: str, hits: Iterable[Any], *, documents: Documents | None = No
     for place, hit in enumerate(islice(hits, MAX_HITS), start=1):
         if k is not None and len(kept) >= k:
             break
-        document, one = _read(hit, place, documents or {})
+        document, one = _read(hit, place, known)
         twin = document.doc_id if document.doc_id in found else by_text.get(document.text)
         if twin is not None:
             folded[twin] = (*folded.get(twin, ()), document.doc_id)
@@ -87,6 +90,10 @@ def take(question: str, hits: Iterable[Any], *, documents: Documents | None = No
 
 
 def _read(hit: Any, place: int, documents: Documents) -> tuple[Document, Hit]:
+    if type(hit) is dict and hit.keys() <= _PLAIN:  # the usual case, which needs none of the questions below
+        doc_id, title, text, score = map(hit.get, _IN_ORDER)
+        if type(doc_id) is type(title) is type(text) is str and doc_id:
+            return Document(doc_id, text, title), Hit(doc_id, _score(score, place))
     if isinstance(hit, Hit):
         document = _whole(documents.get(hit.doc_id) or Document(_id(hit.doc_id, place), ""), place)
         return document, replace(hit, score=_score(hit.score, place))
@@ -127,7 +134,7 @@ def _from_tuple(hit: tuple[Any, ...] | list[Any], place: int, documents: Documen
 
 
 def _from_fields(hit: Mapping[Any, Any], place: int, documents: Documents) -> tuple[Document, float | None]:
-    nested = _mapping(hit.get("metadata") or hit.get("meta"))
+    nested = hit.get("metadata") or hit.get("meta")
     told = {**_about(nested), **_fields(hit)} if nested else _fields(hit)
     score, text, doc_id = _score(told.get("score"), place), told.get("text"), told.get("id")
     if isinstance(text, list):  # HotpotQA and its kin keep a passage as a list of sentences

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from suffice.assess.agreement import runs_beside
 from suffice.assess.incoming import Taken, take
 from suffice.assess.looking import Lenses, Looked, look
-from suffice.assess.model import Lesson
+from suffice.assess.model import GateModel, Lesson
 from suffice.assess.reading import Reading, title_key
 from suffice.assess.words import Words
 from suffice.errors import InputError
@@ -93,6 +93,19 @@ class Taught:
     @property
     def lessons(self) -> list[Lesson]:
         return lessons(self.examples, self.seen.taken, self.seen.readings)
+
+    def model(self, words: Words, seed: int) -> GateModel:
+        """A model fitted on all of them."""
+        seen = self.seen
+        return GateModel(words, seed=seed).fit(
+            seen.asked,
+            seen.readings,
+            self.lessons,
+            more=seen.more,
+            hit_more=seen.hit_more,
+            groups=self.groups,
+            named=seen.named,
+        )
 
     @property
     def expanded(self) -> Bools:

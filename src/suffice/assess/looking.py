@@ -96,7 +96,11 @@ class Looked:
 
     def described_by(self, model: GateModel) -> Floats:
         """(questions, features)."""
-        return model.describe(self.asked, self.readings, more=self.more, hit_more=self.hit_more)
+        return self.judged_by(model)[0]
+
+    def judged_by(self, model: GateModel) -> tuple[Floats, list[Floats]]:
+        """The same, and for each question the chance of each absent name."""
+        return model.judge(self.asked, self.readings, more=self.more, hit_more=self.hit_more)
 
 
 def look(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.calibration import Platt
-from suffice.assess.features import Feature, logit
-from suffice.assess.parts import ABSENT_TREES, HIT_TREES, Judge, Lesson, Parts, boosted, check_lessons
+from suffice.assess.features import Feature
+from suffice.assess.parts import ABSENT_TREES, HIT_TREES, Lesson, Parts, check_lessons
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Asked, Reading
+from suffice.assess.whole import BOOSTED_TREES, EXTRA_TREES, Whole
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError, SufficeError
 from suffice.files import read_json_object, write_atomically
@@ -35,59 +35,8 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]
 FORMAT = 1
 FOLDS = 5
-GATE_TREES, EXTRA_TREES, EXTRA_LEAVES = 120, 100, 64
 RECORD = "model.json"
 REFIT = "fit and save the gate again"
-
-
-@dataclass(frozen=True)
-class _Linear:
-    """Logistic regression; it was fitted on standardised columns, which its weights make up for."""
-
-    weights: Floats
-    offset: float
-
-    @classmethod
-    def fit(cls, rows: Floats, yes: Bools) -> _Linear:
-        from sklearn.linear_model import LogisticRegression  # late: checking needs no scikit-learn
-
-        mean, scale = rows.mean(0, dtype=float), rows.std(0, dtype=float)
-        scale[scale < 1e-9] = 1.0
-        model = LogisticRegression(C=0.01, max_iter=2000).fit((rows - mean) / scale, yes)
-        weights = model.coef_[0] / scale
-        return cls(weights, float(model.intercept_[0] - mean @ weights))
-
-    def p(self, rows: Floats) -> Floats:
-        return np.asarray(1 / (1 + np.exp(-np.clip(rows @ self.weights + self.offset, -50, 50))))
-
-    def as_json(self) -> dict[str, Any]:
-        return {"weights": self.weights.tolist(), "offset": self.offset}
-
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> _Linear:
-        return cls(np.array(told["weights"], dtype=float), float(told["offset"]))
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """Three unlike models of the whole, whose mean log-odds is the gate's."""
-
-    linear: _Linear
-    boosted: Judge
-    extra: Judge
-
-    @classmethod
-    def fit(cls, rows: Floats, yes: Bools, seed: int) -> _Whole:
-        from sklearn.ensemble import ExtraTreesClassifier  # late: checking needs no scikit-learn
-
-        extra = ExtraTreesClassifier(
-            EXTRA_TREES, min_samples_leaf=4, max_leaf_nodes=EXTRA_LEAVES, max_features=0.3, random_state=seed
-        )
-        judges = [Judge.fit(rows, yes, model, fewest=1) for model in (boosted(GATE_TREES, 25, seed), extra)]
-        return cls(_Linear.fit(rows, yes), *judges)
-
-    def odds(self, rows: Floats) -> Floats:
-        return np.asarray(logit(np.array([self.linear.p(rows), self.boosted.p(rows), self.extra.p(rows)])).sum(0) / 3)
 
 
 class GateModel:
@@ -101,7 +50,7 @@ class GateModel:
     odds_at_fit: Floats
     table_at_fit: Floats
     _parts: Parts
-    _whole: _Whole
+    _whole: Whole
     _scale: Platt
 
     def __init__(self, words: Words, *, seed: int = 0) -> None:
@@ -117,10 +66,12 @@ class GateModel:
         more: Floats | None = None,
         hit_more: Sequence[Floats] | None = None,
         groups: Sequence[str] | None = None,
+        sets: Sequence[str] | None = None,
         named: Sequence[Feature] = (),
     ) -> GateModel:
         """`groups` are the questions' texts, or whatever else must stay together; without them each question is one.
 
+        `sets` are the data sets that the questions come from, where there are several: the model is then made for yet others.
         `named` says what the columns of `more` are; those it leaves out are numbered.
         """
         check_lessons(asked, readings, lessons)
@@ -129,13 +80,15 @@ class GateModel:
         table = self._described(asked, readings, lessons, hit_more, folds)
         self._more = _extra(0 if more is None else np.shape(more)[1], named)
         table = _beside(table, more, len(self._more))
+        self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more)
+        names, of_set = [one.name for one in self.features], _sets(sets, len(lessons))
         odds = np.empty(len(lessons))
         for rest, held in folds:
-            odds[held] = _Whole.fit(table[rest], complete[rest], self.seed).odds(table[held])
+            whole = Whole.fit(table[rest], complete[rest], names, sets=of_set[rest], seed=self.seed)
+            odds[held] = whole.odds(table[held])
         self.odds_at_fit, self.table_at_fit = odds, table
         self._scale = Platt.fit(odds, complete)
-        self._whole = _Whole.fit(table, complete, self.seed)
-        self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more)
+        self._whole = Whole.fit(table, complete, names, sets=of_set, seed=self.seed)
         return self
 
     def _described(
@@ -177,15 +130,27 @@ class GateModel:
         hit_more: Sequence[Floats] | None = None,
     ) -> Floats:
         """What the gate looks at: (questions, features), float32."""
+        return self.judge(asked, readings, more=more, hit_more=hit_more)[0]
+
+    def judge(
+        self,
+        asked: Sequence[Asked],
+        readings: Sequence[Reading],
+        *,
+        more: Floats | None = None,
+        hit_more: Sequence[Floats] | None = None,
+    ) -> tuple[Floats, list[Floats]]:
+        """The same, and for each question the chance of each absent name to be missing evidence."""
         parts = self._fitted
-        wanted = parts.hit.columns - len(HIT_COLUMNS)
+        wanted = parts.hit_more
         given = {np.shape(block)[-1] for block in hit_more} if hit_more else {wanted if hit_more is not None else 0}
         if len(asked) and given != {wanted}:
             raise InputError(f"hit_more has {sorted(given)} columns, the model was fitted with {wanted}")
-        return _beside(parts.describe(asked, readings, hit_more), more, len(self._more))
+        table, p_absent = parts.judge(asked, readings, hit_more)
+        return _beside(table, more, len(self._more)), p_absent
 
     def odds(self, table: Floats) -> Floats:
-        """The mean log-odds of the three models, before calibration: (questions, features) to (questions,)."""
+        """The log-odds of the whole, before calibration: (questions, features) to (questions,)."""
         return self._whole.odds(table) if len(table) else np.zeros(0)
 
     def logits(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
@@ -213,7 +178,7 @@ class GateModel:
     @property
     def settings(self) -> dict[str, Any]:
         """What made the model, beside the data."""
-        trees = {"hit": HIT_TREES, "absent": ABSENT_TREES, "boosted": GATE_TREES, "extra": EXTRA_TREES}
+        trees = {"hit": HIT_TREES, "absent": ABSENT_TREES, "boosted": BOOSTED_TREES, "extra": EXTRA_TREES}
         return {"seed": self.seed, "folds": FOLDS, "trees": trees, "more": [list(one[:3]) for one in self._more]}
 
     def _schema(self) -> str:
@@ -227,13 +192,11 @@ class GateModel:
         record = {
             "format": FORMAT,
             "parts": self._fitted.save(folder),
-            "linear": self._whole.linear.as_json(),
+            "whole": self._whole.save(folder),
             "scale": self._scale.as_json(),
             "settings": self.settings,
             "schema": self._schema(),
         }
-        for name in ("boosted", "extra"):
-            record[name] = getattr(self._whole, name).save(folder / f"{name}.onnx")
         write_atomically(folder / RECORD, json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod
@@ -250,11 +213,9 @@ class GateModel:
             model._parts = Parts.load(folder, told["parts"], model.words, seed=model.seed)
             if told["schema"] != model._schema():
                 raise NotReadyError(f"the model in {folder} looks at other columns than this suffice has", hint=REFIT)
-            judges = (Judge.load(folder / f"{name}.onnx", told[name]) for name in ("boosted", "extra"))
-            model._whole = _Whole(_Linear.from_json(told["linear"]), *judges)
+            model._whole = Whole.load(folder, told["whole"])
             model._scale = Platt.from_json(told["scale"])
-            widths = {len(model._whole.linear.weights), model._whole.boosted.columns, model._whole.extra.columns}
-            if widths != {len(model.features)}:
+            if model._whole.columns != {len(model.features)}:
                 raise ValueError("its parts have unlike columns")
         except (DataError, NotReadyError):
             raise
@@ -284,6 +245,12 @@ def _folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[tuple[
             raise InputError("all complete questions, or all others, have the same words", hint="label more questions")
         if len(held):
             yield rest, held
+
+
+def _sets(sets: Sequence[str] | None, questions: int) -> npt.NDArray[Any]:
+    if sets is not None and len(sets) != questions:
+        raise InputError(f"{len(sets)} data sets for {questions} questions")
+    return np.zeros(questions, dtype=object) if sets is None else np.array([str(one) for one in sets], dtype=object)
 
 
 def _extra(columns: int, named: Sequence[Feature]) -> tuple[Feature, ...]:

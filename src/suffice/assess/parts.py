@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.features import Feature, describe, table
+from suffice.assess.features import AMONG, Feature, describe, table
 from suffice.assess.hops import QuestionModel, question_rows
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Asked, Reading
 from suffice.assess.trees import Trees, to_onnx
@@ -28,7 +28,9 @@ Floats = npt.NDArray[np.floating[Any]]
 ABSENT = 8  # absent names that count, likeliest first
 MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many
 FEWEST = 20  # rows of either label from which trees are grown; below, a part only knows how often its label holds
-HIT_TREES, ABSENT_TREES = 100, 60
+HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
+RIVALS = 50  # hits that every hit is compared with, the first ones: beyond, time would grow with their square
+_AMONG_AT = [HIT_COLUMNS.index(name) for name in AMONG]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,13 @@ class Lesson:
     targets: Mapping[str, float]  # "hops", and kinds or labels as 0/1
 
 
-def boosted(trees: int, leaf: int, seed: int) -> Any:
+def boosted(trees: int, leaf: int, seed: int, *, leaves: int = 7) -> Any:
     """Few-leaved boosted trees that stop at a number, not at a score: the same data gives the same model."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # late: checking needs no scikit-learn
 
     return HistGradientBoostingClassifier(
-        max_iter=trees, learning_rate=0.06, max_leaf_nodes=7, min_samples_leaf=leaf, l2_regularization=5.0, max_features=0.6,
-        early_stopping=False, random_state=seed,
+        max_iter=trees, learning_rate=0.06, max_leaf_nodes=leaves, min_samples_leaf=leaf, l2_regularization=5.0,
+        max_features=0.6, early_stopping=False, random_state=seed,
     )  # fmt: skip
 
 
@@ -102,7 +104,8 @@ class Parts:
         hit_more: Sequence[Floats] | None = None,
     ) -> Parts:
         hits = np.concatenate(hit_blocks(readings, hit_more))
-        self.hit = Judge.fit(hits, _flags([one.held for one in lessons]), boosted(HIT_TREES, 40, self.seed))
+        trees = boosted(HIT_TREES, 40, self.seed, leaves=HIT_LEAVES)
+        self.hit = Judge.fit(hits, _flags([one.held for one in lessons]), trees)
         names = np.concatenate([reading.absent for reading in readings])
         self.absent = Judge.fit(names, _flags([one.absent for one in lessons]), boosted(ABSENT_TREES, 30, self.seed))
         kinds = {name: [one.targets[name] for one in lessons] for name in lessons[0].targets if name != "hops"}
@@ -116,13 +119,25 @@ class Parts:
     def features(self) -> tuple[Feature, ...]:
         return table(self.question.targets)
 
+    @property
+    def hit_more(self) -> int:
+        """How many columns beside its own a hit must have."""
+        return self.hit.columns - len(HIT_COLUMNS) - 2 * len(AMONG)
+
     def describe(self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> Floats:
         """(questions, features), float32."""
+        return self.judge(asked, readings, hit_more)[0]
+
+    def judge(
+        self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None
+    ) -> tuple[Floats, list[Floats]]:
+        """The description, and what it came from: for each question the chance of each absent name."""
         p_held = padded(self.hit_probabilities(readings, hit_more), 1)
-        p_absent = np.sort(padded(self.absent_probabilities(readings), ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
+        by_name = self.absent_probabilities(readings)
+        p_absent = np.sort(padded(by_name, ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
         whole = np.array([reading.whole for reading in readings], dtype=np.float32).reshape(-1, len(WHOLE_COLUMNS))
         rows = question_rows(asked)
-        return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows)
+        return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows), by_name
 
     def hit_probabilities(self, readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> list[Floats]:
         """For each question the chance of each hit to be evidence, in the order of the hits."""
@@ -145,14 +160,28 @@ class Parts:
 
 
 def hit_blocks(readings: Sequence[Reading], hit_more: Sequence[Floats] | None) -> list[Floats]:
-    """The rows of each question's hits, with extra columns beside them where there are any."""
+    """The rows of each question's hits: as read, as they stand among the others, and extra columns where there are any."""
     if hit_more is None:
-        return [reading.hits for reading in readings]
+        return [np.concatenate([reading.hits, among(reading.hits)], axis=1) for reading in readings]
     if len(hit_more) != len(readings) or any(
         np.ndim(more) != 2 or len(more) != len(reading.hits) for more, reading in zip(hit_more, readings, strict=False)
     ):
         raise InputError("hit_more must have a block for each question, and in it a row for each hit")
-    return [np.hstack([reading.hits, np.nan_to_num(more)]) for reading, more in zip(readings, hit_more, strict=True)]
+    return [
+        np.hstack([reading.hits, among(reading.hits), np.nan_to_num(more)])
+        for reading, more in zip(readings, hit_more, strict=True)
+    ]
+
+
+def among(hits: Floats) -> Floats:
+    """By how much each hit leads the best other one, and the share of the others above it: (hits, 2 * AMONG)."""
+    if len(hits) < 2:
+        return np.zeros((len(hits), 2 * len(AMONG)), dtype=np.float32)
+    seen = hits[:, _AMONG_AT]
+    ordered = np.sort(seen, axis=0)
+    lead = seen - np.where(seen == ordered[-1], ordered[-2], ordered[-1])
+    above = (seen[:RIVALS] > seen[:, None]).sum(1) / min(len(seen) - 1, RIVALS)
+    return np.concatenate([lead, above], axis=1, dtype=np.float32)
 
 
 def padded(blocks: Sequence[Floats], width: int) -> Floats:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli import build, check, demo, doctor, evaluate, fit, manners, reproduce, search
+from suffice.cli import build, check, demo, doctor, evaluate, fit, manners, report, reproduce, search
 
 __all__ = ["app", "main"]
 
@@ -43,6 +43,7 @@ app.command("check")(check.check)
 app.command("fit")(fit.fit)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
 
 

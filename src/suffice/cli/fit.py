@@ -20,6 +20,7 @@ from suffice.cli.options import (
     Json,
     PolicyName,
     QuestionsFile,
+    RerankerName,
     SkipBad,
 )
 from suffice.errors import InputError
@@ -42,6 +43,7 @@ def fit(
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
     grade: Grade = "fast",
+    reranker: RerankerName = None,
     policy: PolicyName = "f1",
     alpha: Alpha = 0.1,
     delta: Delta = 0.1,
@@ -53,14 +55,14 @@ def fit(
 ) -> None:
     """Fit a gate to labelled questions and what your retriever returned for them."""
     with friendly_errors(json=json):
-        from suffice.evaluate.gate import Choice, check_extra, costs_of, lens, remembering
+        from suffice.evaluate.gate import Choice, check_extra, costs_of, fitting, lenses, remembering
         from suffice.files import BadRecords
 
         if (examples is None) == (dataset is None):
             raise InputError("give either --examples or --dataset", hint=f"a line of --examples is {EXAMPLE}")
         choice = Choice(policy, alpha, delta, costs_of(costs))
         check_extra()
-        looking = lens(grade)
+        looking = lenses(grade, reranker)
         bad = BadRecords(skip=skip_bad)
         with progress_bar(quiet=json) as progress:
             if examples is not None:
@@ -69,10 +71,7 @@ def fit(
                 lessons = _searched(dataset or "", path, questions, corpus, skip_bad, retriever, k, encoder, limit, progress)
             if not json:
                 say(f"fitting on {len(lessons):,} questions ...")
-            from suffice.assess.gate import Gate
-
-            gate = Gate.fit(lessons, seed=seed, k=k, encoder=looking, **choice.options)
-            gate = remembering(gate, [one.question for one in lessons])
+            gate = remembering(fitting(choice, looking, seed, k=k)(lessons), [one.question for one in lessons])
         gate.save(out)
         if json:
             about = {"path": str(out), "questions": len(lessons), "k": k, "seed": seed, "grade": grade}

@@ -16,6 +16,9 @@ ChunkTokens = Annotated[int, typer.Option("--chunk-tokens", min=0, help="Cut doc
 ChunkOverlap = Annotated[int, typer.Option("--chunk-overlap", min=0, help="Words that neighbouring chunks share.")]
 GateName = Annotated[str, typer.Option("--gate", help="'default' for the one that ships, or a folder made by `suffice fit`.")]
 Grade = Annotated[str, typer.Option("--grade", help="fast, or quality, which looks through an encoder, too.")]
+RerankerName = Annotated[
+    str | None, typer.Option("--reranker", help="quality: also read the hits with this cross-encoder; slow.")
+]
 PolicyName = Annotated[str, typer.Option("--policy", help="How the threshold is chosen: f1, cost or risk.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")]
 Delta = Annotated[float, typer.Option("--delta", help="... except with this probability.")]

@@ -46,9 +46,7 @@ def reproduce(
         with progress_bar(quiet=json) as progress:
             study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)
         if json:
-            from json import loads
-
-            print_json(loads(study.to_json()))
+            print_json(study.as_json())
         else:
             for table in study.tables:
                 show_table(table)

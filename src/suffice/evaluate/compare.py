@@ -6,7 +6,7 @@ one matrix product. Intervals are percentiles of the resampled figures. Same see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.evaluate.metrics import Judged, Predictions, defined, per_question, probability_metric
 
-__all__ = ["Difference", "Interval", "compare", "interval", "interval_of_mean", "paired_difference"]
+__all__ = ["Difference", "Interval", "compare", "interval", "interval_of_mean", "paired_difference", "resampled"]
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]  # weights (resamples, questions) -> one figure a resample, NaN where undefined
@@ -97,6 +97,20 @@ def paired_difference(
     if len(one) != len(other):
         raise InputError(f"a paired comparison needs the same questions: the first has {len(one)}, the second {len(other)}")
     return _difference(_mean_of(one - other), len(one), resamples, level, seed)
+
+
+def resampled(systems: Sequence[Judged | Predictions], name: str, *, resamples: int = 1000, seed: int = 0) -> Floats:
+    """A metric of several systems on the same questions, each resample the same for all: (1 + resamples, systems).
+
+    The first row is the plain figure; NaN where a figure is not defined.
+    """
+    sizes = {len(one) for one in systems}
+    if len(sizes) != 1:
+        raise InputError(f"a paired comparison needs systems on the same questions, found {sorted(sizes)} of them")
+    questions = sizes.pop()
+    statistics = [_statistic(one, name) for one in systems]
+    blocks = [np.ones((1, questions)), *(_counts(questions, resamples, seed) if questions else ())]
+    return np.concatenate([np.column_stack([one(weights) for one in statistics]) for weights in blocks])
 
 
 def _column(values: npt.ArrayLike) -> Floats:

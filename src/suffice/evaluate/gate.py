@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.lessons import Labelled
+from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, MissingExtraError, nearest
@@ -27,9 +28,9 @@ from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, draw_key, labelled
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
-from suffice.evaluate.vectors import Remembering
+from suffice.evaluate.vectors import Remembering, RememberingReranker
 from suffice.files import package_versions
-from suffice.ports import ENCODERS, Encoder, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Reranker
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -48,7 +49,7 @@ __all__ = [
     "grouped_folds",
     "judge_cases",
     "judge_on_folds",
-    "lens",
+    "lenses",
     "open_gate",
     "pairs",
     "promise_check",
@@ -108,14 +109,25 @@ def check_extra() -> None:
         raise MissingExtraError("fitting a gate", extra="fit")
 
 
-def lens(grade: str, folder: Path | None = None) -> Encoder | None:
-    """What a gate of this grade looks through besides words: nothing, or an encoder, which remembers in the folder if told."""
+def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = None) -> Lenses:
+    """What a gate of this grade looks through besides words: nothing, or an encoder and, if one is named, a cross-encoder.
+
+    With a folder they remember what they have read, the vectors in the folder.
+    """
+    _expect_grade(grade)
+    if grade == FAST:
+        if reranker is not None:
+            raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")
+        return NO_LENSES
+    encoder, reader = ENCODERS.get(LENS)(), RERANKERS.get(reranker)() if reranker else None
+    if folder is None:
+        return Lenses(encoder, reader)
+    return Lenses(Remembering(encoder, folder), RememberingReranker(reader) if reader else None)
+
+
+def _expect_grade(grade: str) -> None:
     if grade not in (FAST, QUALITY):
         raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
-    if grade == FAST:
-        return None
-    encoder = ENCODERS.get(LENS)()
-    return encoder if folder is None else Remembering(encoder, folder)
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -151,11 +163,12 @@ def evaluate_gate(
     gate: str = DEFAULT,
     *,
     grade: str = FAST,
+    reranker: str | None = None,
     folds: int = 5,
     seed: int = 42,
     choice: Choice | None = None,
     baselines: bool = True,
-    reranker: Reranker | None = None,
+    cross_encoder: Reranker | None = None,
     encoder: str = "wordllama",
     limit: int | None = None,
     data: Mapping[str, str] | None = None,
@@ -163,7 +176,8 @@ def evaluate_gate(
 ) -> GateRun:
     """Judge a gate on a data set: "default" is the shipped one, a path a saved one, "fitted" one fitted on the other folds.
 
-    With a `reranker` the cross-encoder baselines are measured, too, which takes about a second a question.
+    A fitted gate of the quality grade may read hits with a `reranker`. With a `cross_encoder` the baselines that need one are
+    measured, too. Both are slow.
     """
     if gate == FITTED:  # what is missing is said before the search
         check_extra()
@@ -177,12 +191,12 @@ def evaluate_gate(
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
     if opened is None:
         with TemporaryDirectory() as kept:  # a text stands in several folds, and an encoder is slow
-            fit = fitting(choice or Choice(), lens(grade, Path(kept)), seed)
+            fit = fitting(choice or Choice(), lenses(grade, reranker, folder=Path(kept)), seed)
             said = judge_on_folds(cases, parts, fit, progress=progress)
     else:
         said = judge_cases(opened, cases, progress=progress)
     judged = time.perf_counter()
-    beside = baseline_predictions(cases, parts, reranker=reranker, seed=seed) if baselines and parts else {}
+    beside = baseline_predictions(cases, parts, reranker=cross_encoder, seed=seed) if baselines and parts else {}
     return GateRun(
         dataset=dataset.name,
         retriever=retriever,
@@ -195,10 +209,12 @@ def evaluate_gate(
         p=tuple(said.p.tolist()),
         actions=said.actions,
         policy=said.policy,
+        labels=tuple(tuple(case.gold.labels) for case in cases),
         baselines={name: tuple(map(float, values)) for name, values in beside.items()},
         seed=seed,
         settings={
             "grade": opened.card["grade"] if opened else grade,
+            "reranker": opened.card.get("reranker") if opened else reranker,
             "folds": folds,
             "encoder": encoder,
             "limit": limit,
@@ -219,11 +235,12 @@ def open_gate(gate: str, grade: str = FAST) -> Gate:
     """The shipped gate of that grade for "default", else the one saved at that path."""
     from suffice.assess.gate import Gate
 
+    _expect_grade(grade)
     if gate != DEFAULT and not Path(gate).exists():
         raise InputError(
             f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
         )
-    return Gate.load(None if gate == DEFAULT else Path(gate), grade, encoder=lens(grade))
+    return Gate.load(None if gate == DEFAULT else Path(gate), grade)
 
 
 def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
@@ -266,11 +283,12 @@ def pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
     return [(case.question.text, case.evidence) for case in cases]
 
 
-def fitting(choice: Choice, encoder: Encoder | None, seed: int) -> Fit:
+def fitting(choice: Choice, looking: Lenses, seed: int, k: int | None = None) -> Fit:
     """`Gate.fit` with everything but the examples."""
     from suffice.assess.gate import Gate
 
-    return lambda examples: Gate.fit(examples, seed=seed, encoder=encoder, **choice.options)
+    options = {"encoder": looking.encoder, "reranker": looking.reranker, **choice.options}
+    return lambda examples: Gate.fit(examples, seed=seed, k=k, **options)
 
 
 def judge_on_folds(

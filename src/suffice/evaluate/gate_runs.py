@@ -7,7 +7,7 @@ policy's decisions came to.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class GateRun:
     p: tuple[float, ...]
     actions: tuple[str, ...]
     policy: str = ""  # in words
+    labels: tuple[tuple[str, ...], ...] = ()  # kinds of reasoning, where the data set knows them: a question may have several
     baselines: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     seed: int = 42
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -103,9 +104,11 @@ def _read(document: dict[str, Any]) -> GateRun:
     columns = ("question_ids", "kinds", "hops", "complete", "p", "actions")
     for name in columns:
         fields[name] = tuple(fields[name])
+    fields["labels"] = tuple(map(tuple, fields["labels"]))
     fields["baselines"] = {name: tuple(values) for name, values in fields["baselines"].items()}
     run = GateRun(**fields)
-    if len({len(getattr(run, name)) for name in columns} | {len(values) for values in run.baselines.values()}) > 1:
+    held = [getattr(run, name) for name in columns] + list(run.baselines.values()) + [run.labels or run.p]
+    if len(set(map(len, held))) > 1:
         raise ValueError("its columns have different lengths")
     for baseline in (None, *run.baselines):
         run.predictions(baseline)  # an InputError, which is a ValueError, where a probability is none
@@ -133,8 +136,7 @@ def summary(run: GateRun) -> dict[str, Any]:
         "policy": run.policy,
         "intervals": {name: asdict(one) for name, one in whole.items()},
         "baselines": {name: _of(run.predictions(name), run.seed) for name in run.baselines},
-        "by_kind": _parts(run, run.kinds),
-        "by_hops": _parts(run, run.hops),
+        **{f"by_{name}": _parts(run, column) for name, column in _columns(run).items()},
         "settings": dict(run.settings),
         "data": dict(run.data),
         "seconds": dict(run.timings),
@@ -164,12 +166,24 @@ def _of(predictions: Predictions, seed: int) -> dict[str, Any]:
     return {**plain, "auroc_interval": asdict(interval(predictions, "auroc", seed=seed))}
 
 
-def _parts(run: GateRun, column: Sequence[Any]) -> dict[str, dict[str, Any]]:
+def _columns(run: GateRun) -> dict[str, list[tuple[Any, ...]]]:
+    """What the questions can be told apart by: for each question the values it has, mostly one."""
+    kinds = [() if kind is None else (kind,) for kind in run.kinds]
+    labels = [tuple(dict.fromkeys(one)) for one in run.labels]
+    return {"kind": kinds, **({"label": labels} if any(labels) else {}), "hops": [(count,) for count in run.hops]}
+
+
+def _split(column: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """Each value of the column, with the questions that have it."""
+    for value in sorted({value for one in column for value in one}):
+        yield str(value), np.array([value in one for one in column])
+
+
+def _parts(run: GateRun, column: Sequence[tuple[Any, ...]]) -> dict[str, dict[str, Any]]:
     parts = {}
-    for value in sorted({one for one in column if one is not None}, key=str):
-        rows = np.array([one == value for one in column])
+    for value, rows in _split(column):
         found = _figures(run, rows)
-        parts[str(value)] = {"n": int(rows.sum()), **{name: one.value for name, one in found.items()}}
+        parts[value] = {"n": int(rows.sum()), **{name: one.value for name, one in found.items()}}
     return parts
 
 
@@ -179,11 +193,8 @@ def _parts(run: GateRun, column: Sequence[Any]) -> dict[str, dict[str, Any]]:
 def tables(run: GateRun) -> list[Table]:
     """What a person wants to see: the gate among the baselines, its decisions, and where it is weak."""
     shown = [_against_baselines(run), _decisions(run)]
-    for title, column in (("kind", run.kinds), ("hops", run.hops)):
-        counts = {value: column.count(value) for value in column if value is not None}
-        if sum(count >= _FEWEST for count in counts.values()) > 1:
-            shown.append(_by(run, title, column))
-    return shown
+    by = [_by(run, title, column) for title, column in _columns(run).items()]
+    return shown + [table for table in by if len(table.rows) > 1]
 
 
 def _against_baselines(run: GateRun) -> Table:
@@ -211,12 +222,11 @@ def _decisions(run: GateRun) -> Table:
     return Table("What the policy's decisions came to", columns, (tuple(found[name] for name in columns),), run.policy)
 
 
-def _by(run: GateRun, title: str, column: Sequence[Any]) -> Table:
+def _by(run: GateRun, title: str, column: Sequence[tuple[Any, ...]]) -> Table:
     names = ("positive_rate", "auroc", "brier", "ece", "risk", "coverage")
     rows: list[tuple[Cell, ...]] = []
-    for value in sorted({one for one in column if one is not None}, key=str):
-        chosen = np.array([one == value for one in column])
+    for value, chosen in _split(column):
         if chosen.sum() >= _FEWEST:
             found = _figures(run, chosen)
-            rows.append((str(value), int(chosen.sum()), *(found[name].value for name in names)))
+            rows.append((value, int(chosen.sum()), *(found[name].value for name in names)))
     return Table(f"By {title}", (title, "n", *names), tuple(rows), f"Rows of fewer than {_FEWEST} questions are left out.")

@@ -23,8 +23,15 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK = "#1f2328"  # all lines and letters; a page that has a dark mode may replace it in the SVG
 WIDTH = 6.4  # inches
+LABEL = 0.17  # of the axis: what a figure behind a bar takes
 _FEW = 24  # points of a line up to which each has its marker
-_PAPER = {"marker": "D", "markersize": 6, "markerfacecolor": "none", "markeredgecolor": INK, "linestyle": "none"}
+_PAPER: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "white",
+    "markeredgecolor": INK,
+    "linestyle": "none",
+}
 
 
 def draw(figure: Figure, format: Literal["svg", "png"] = "svg") -> bytes:
@@ -113,13 +120,14 @@ def _draw_bars(canvas: Canvas, axes: Axes, figure: Bars) -> None:
     # Lying bars: long names fit beside them without being turned.
     groups = len(figure.groups)
     thick = 0.62 if groups == 1 else 0.8 / groups
-    farthest = figure.start
+    span = _farthest(figure) - figure.start
     for at, series in enumerate(figure.bars):
         for group, value in enumerate(series.values):
             y = at + (group - (groups - 1) / 2) * thick
             paper = series.paper[group] if group < len(series.paper) else None
-            end = max(one for one in (figure.start, value.value, value.high, paper) if one is not None)
-            farthest = max(farthest, end)
+            end = max(one for one in (figure.start, value.value, value.high) if one is not None)
+            if paper is not None and -0.02 * span < paper - end < LABEL * span:
+                end = max(end, paper)  # the figure stands behind the mark where it would hit it
             if value.value is not None:
                 axes.barh(y, value.value - figure.start, thick * 0.92, figure.start, color=COLOURS[group % 8], alpha=0.85)
             if value.low is not None and value.high is not None:
@@ -130,12 +138,17 @@ def _draw_bars(canvas: Canvas, axes: Axes, figure: Bars) -> None:
             axes.annotate(label, (end, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=10)
     axes.set_yticks(range(len(figure.bars)), [_short(series.name) for series in figure.bars])
     axes.set_ylim(len(figure.bars) - 0.4, -0.6)
-    span = farthest - figure.start
-    axes.set_xlim(figure.start, figure.start + (1.17 * span if span > 0 else 1))  # room for the figure behind the longest bar
+    axes.set_xlim(figure.start, figure.start + ((1 + LABEL) * span if span > 0 else 1))  # room for the longest bar's figure
     axes.set_xlabel(_short(figure.axis, 60))
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
     _bar_legend(canvas, axes, figure)
+
+
+def _farthest(figure: Bars) -> float:
+    ends = [one for series in figure.bars for value in series.values for one in (value.value, value.high)]
+    papers = [one for series in figure.bars for one in series.paper]
+    return max([figure.start, *(one for one in (*ends, *papers) if one is not None)])
 
 
 def _bar_legend(canvas: Canvas, axes: Axes, figure: Bars) -> None:
@@ -184,11 +197,10 @@ def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
         few = len(line.x) <= _FEW
         # A long line wears its marker in a few places, shifted from its neighbours' so that they do not hide each other.
         every = None if few else (at * len(line.x) // (8 * max(len(figure.lines), 1)), max(1, len(line.x) // 8))
-        axes.plot(
-            line.x, line.y, **style, markersize=0 if line.sizes else 5, markevery=every, linewidth=1.6, label=_short(line.name)
-        )
         if line.sizes:
             _dots(axes, line, style)
+        else:
+            axes.plot(line.x, line.y, **style, markersize=5, markevery=every, linewidth=1.6, label=_short(line.name))
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(_short(figure.across, 60))
@@ -198,9 +210,12 @@ def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
 
 
 def _dots(axes: Axes, line: Line, style: dict[str, Any]) -> None:
+    """Dots as large as what they stand for; the line between them only leads the eye."""
     largest = max(line.sizes, default=1) or 1
-    areas = [12 + 140 * size / largest for size in line.sizes]
-    axes.scatter(line.x, line.y, areas, color=style["color"], marker=style["marker"], alpha=0.75, linewidths=0, zorder=3)
+    areas = [10 + 190 * size / largest for size in line.sizes]
+    axes.plot(line.x, line.y, color=style["color"], linewidth=1.0, alpha=0.45)
+    axes.plot([], [], **style, markersize=6, linewidth=1.0, label=_short(line.name))
+    axes.scatter(line.x, line.y, areas, color=style["color"], marker=style["marker"], alpha=0.8, linewidths=0, zorder=3)
 
 
 # ------------------------------------------------------------------------------------------------------ heatmap
@@ -214,13 +229,13 @@ def _draw_heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
         for x, value in enumerate(row):
             shade = 0.0 if value is None else 0.08 + 0.84 * (value - low) / span
             axes.fill_between([x - 0.48, x + 0.48], y - 0.46, y + 0.46, color=COLOURS[0], alpha=shade, linewidth=0)
-            # White letters on the dark end of one hue, ink on the light end: readable in print and in the dark.
-            colour = "white" if shade > 0.55 else INK
+            # White letters on the darkest shades of one hue, ink on all others: readable in print and in the dark.
+            colour = "white" if shade > 0.85 else INK
             axes.text(x, y, "--" if value is None else f"{value:.3f}", ha="center", va="center", fontsize=10, color=colour)
     axes.set_xticks(range(len(figure.across)), [_short(name, 16) for name in figure.across])
     axes.set_yticks(range(len(figure.down)), [_short(name) for name in figure.down])
-    axes.set_xlim(-0.5, len(figure.across) - 0.5)
-    axes.set_ylim(len(figure.down) - 0.5, -0.5)
+    axes.set_xlim(-0.5, max(len(figure.across), 1) - 0.5)
+    axes.set_ylim(max(len(figure.down), 1) - 0.5, -0.5)
     axes.tick_params(length=0)
     axes.spines[["bottom", "left"]].set_visible(False)
     axes.set_xlabel(_short(figure.axis, 60))

@@ -16,7 +16,8 @@ from typing import Any
 from suffice.errors import MissingExtraError
 from suffice.evaluate.compare import compare
 from suffice.evaluate.figures import Figure, depth_curves, metric_bars
-from suffice.evaluate.metrics import PROBABILITY, RANKING, score
+from suffice.evaluate.gate_runs import GateRun
+from suffice.evaluate.metrics import METRICS, PROBABILITY, RANKING, score
 from suffice.evaluate.papers import Published
 from suffice.evaluate.plots import INK, draw
 from suffice.evaluate.reproduce import Section, Study
@@ -24,7 +25,7 @@ from suffice.evaluate.runs import Run
 from suffice.evaluate.tables import DEFAULT_METRICS, Table, comparison_table, kind_table, paper_tables, printed, retrieval_table
 from suffice.files import write_atomically
 
-__all__ = ["Page", "check_extra", "page_html", "report_html", "study_html", "study_report", "write_report"]
+__all__ = ["Page", "check_extra", "page_html", "report_html", "sections_report", "study_html", "study_report", "write_report"]
 
 
 def check_extra() -> None:
@@ -173,7 +174,7 @@ def _summary(run: Run, k: int) -> list[str]:
     return lines
 
 
-def _settings(of: Run | Study) -> list[tuple[str, str]]:
+def _settings(of: Run | GateRun | Study) -> list[tuple[str, str]]:
     rows = [("seed", str(of.seed)), *((name, _plain(value)) for name, value in sorted(of.settings.items()))]
     rows += [("commit", of.commit)] if of.commit else []
     rows += [(f"sha256 of {name}", digest) for name, digest in sorted(of.data.items())]
@@ -211,3 +212,23 @@ def study_html(study: Study, *, command: str = "") -> str:
             command=command,
         )
     )
+
+
+# ------------------------------------------------------------------------------------------------------ of several
+
+
+def sections_report(
+    runs: Mapping[str, Run | GateRun | Study], sections: Sequence[Section], path: Path, *, command: str = ""
+) -> Path:
+    """Write one page of several runs, set beside each other in these sections; returns where."""
+    settings = [(f"{name}: {row}", value) for name, run in runs.items() for row, value in _settings(run)]
+    studies = [run for run in runs.values() if isinstance(run, Study)]
+    title = studies[0].title if len(runs) == len(studies) == 1 else "Runs beside each other"
+    summary = [line for study in studies for line in study.summary]
+    columns = {column for one in sections for table in one.shown if isinstance(table, Table) for column in table.columns}
+    used = {column.partition("@")[0] for column in columns}
+    meanings = [(one.name, one.meaning) for one in METRICS if one.name in used]
+    notes = [line for study in studies for line in study.notes]
+    page = Page(title, ", ".join(runs), summary, sections, settings, meanings, notes, command=command)
+    write_atomically(Path(path), page_html(page))
+    return Path(path)

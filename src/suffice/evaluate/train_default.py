@@ -19,15 +19,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from suffice.assess.gate import SHIPPED, Gate
+from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.datasets import read
 from suffice.datasets.controlled import controlled
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, SufficeError
 from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
-from suffice.evaluate.gate import FAST, QUALITY, Choice, check_extra, fitting, lens, remembering
+from suffice.evaluate.gate import FAST, QUALITY, Choice, check_extra, fitting, lenses, remembering
 from suffice.evaluate.gate_study import Material, study
 from suffice.files import sha256_of
-from suffice.ports import RERANKERS, Encoder
+from suffice.ports import RERANKERS
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.named import DEFAULT_RERANKER
 
@@ -108,10 +109,10 @@ def _handed_over(case: Case, key: bytes) -> Case:
     return replace(case, evidence=evidence, deeper=deeper)
 
 
-def train(lessons: Mapping[str, Sequence[Case]], *, encoder: Encoder | None = None, seed: int = SEED) -> Gate:
+def train(lessons: Mapping[str, Sequence[Case]], *, looking: Lenses = NO_LENSES, seed: int = SEED) -> Gate:
     """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality grade."""
     cases = [case for held in lessons.values() for case in held]
-    gate = Gate.fit([labelled(case) for case in cases], seed=seed, k=max(KS), encoder=encoder)
+    gate = Gate.fit([labelled(case) for case in cases], seed=seed, k=max(KS), encoder=looking.encoder)
     return remembering(gate, [case.question.text for case in cases])
 
 
@@ -158,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make(asked: argparse.Namespace, say: _Told) -> None:
     check_extra()
-    encoder = lens(asked.grade, asked.vectors)
+    looking = lenses(asked.grade, folder=asked.vectors)
     wanted = [one for one in SOURCES if not asked.only or one.name in asked.only.split(",")]
     if not wanted:
         raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(one.name for one in SOURCES)}")
@@ -170,7 +171,7 @@ def _make(asked: argparse.Namespace, say: _Told) -> None:
     lessons = {name: draw(one, seed=asked.seed, questions=asked.questions) for name, one in collected.items()}
 
     def recipe(some: Mapping[str, Sequence[Case]]) -> Gate:
-        return train(some, encoder=encoder, seed=asked.seed)
+        return train(some, looking=looking, seed=asked.seed)
 
     if not asked.study_only:
         out = asked.out or SHIPPED / f"gate-{asked.grade}"
@@ -182,7 +183,7 @@ def _make(asked: argparse.Namespace, say: _Told) -> None:
             lessons=lessons,
             judged={one.name: collected[one.name].cases(one.judged_by, max(KS)) for one in wanted},
             recipe=recipe,
-            fit=fitting(Choice(), encoder, asked.seed),
+            fit=fitting(Choice(), looking, asked.seed),
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
             seed=asked.seed,
             data={file: sha256_of(asked.data / file) for one in wanted for file in one.files.values()},

@@ -67,6 +67,11 @@ class Study:
 
     def to_json(self, *, timings: bool = True) -> str:
         """The document; without timings, two studies with the same seed give the same text."""
+        document = self.as_json() if timings else {**self.as_json(), "timings": {}}
+        return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """The document as plain values."""
         document = {
             "kind": "study",
             "version": VERSION,
@@ -80,9 +85,10 @@ class Study:
             "sections": [_section_json(section) for section in self.sections],
             "commit": self.commit,
             "packages": dict(self.packages),
-            "timings": dict(self.timings) if timings else {},
+            "timings": dict(self.timings),
         }
-        return json.dumps(_rounded(document), sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+        rounded: dict[str, Any] = _rounded(document)
+        return rounded
 
     def save(self, path: Path) -> Path:
         """Write the document whole or not at all; returns where."""

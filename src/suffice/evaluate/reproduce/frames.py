@@ -13,13 +13,22 @@ from pathlib import Path
 
 from suffice.datasets import read
 from suffice.errors import InputError
+from suffice.evaluate.gate import check_extra
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce import Progress, Section, Study
 from suffice.evaluate.reproduce import frames_retrieval as retrieval
 from suffice.evaluate.reproduce import frames_tables as tables
 from suffice.evaluate.reproduce.frames_findings import findings, summary
 from suffice.evaluate.reproduce.frames_gate import expansions, gate_on_folds, guess, guessed_rows, quality_on_folds
-from suffice.evaluate.reproduce.frames_prediction import FOLDS, ablation, complete_of, folds_of, importances, paper_rows
+from suffice.evaluate.reproduce.frames_prediction import (
+    FOLDS,
+    ablation,
+    complete_of,
+    folds_of,
+    importances,
+    kept_together,
+    paper_rows,
+)
 from suffice.evaluate.reproduce.frames_retrieval import KS, NAMES, K, Searched
 from suffice.evaluate.reproduce.frames_tables import Found
 from suffice.evaluate.runs import source_commit
@@ -52,6 +61,7 @@ def study(
     """The whole study. `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow grade, too."""
     seed = SEED if seed is None else seed
     path = _test_file(data)
+    check_extra()
     clock = _Clock()
     with clock("search"):
         searched = retrieval.search(read("frames", path), seed=seed, progress=progress)
@@ -100,8 +110,8 @@ def _predicted(searched: Searched, clock: _Clock, *, quality: bool, progress: Pr
     cases = searched.cases()
     folds = folds_of([case.question.text for case in cases], complete_of(cases), searched.seed)
     with clock("the paper's predictors"):
-        rows, parts = paper_rows(searched, folds, progress=progress), ablation(searched, folds)
-        shares = importances(searched, folds)
+        rows = paper_rows(searched, folds, progress=progress) + kept_together(searched, folds)
+        parts, shares = ablation(searched, folds), importances(searched, folds)
     with clock("guesses"):
         guesses = guess(searched, folds)
         guessed = guessed_rows(searched, folds, guesses)

@@ -35,6 +35,7 @@ __all__ = [
     "complete_of",
     "folds_of",
     "importances",
+    "kept_together",
     "out_of_fold",
     "paper_rows",
     "told",
@@ -123,25 +124,32 @@ def complete_of(cases: Sequence[Case]) -> Bools:
 
 
 def paper_rows(searched: Searched, folds: Folds, *, progress: Progress | None = None) -> list[Predicted]:
-    """Table 8: the hybrid without and with the hop count, all retrievers pooled; then pooled with questions kept together."""
+    """Table 8: the hybrid without and with the hop count, then all retrievers pooled, cut into folds row by row."""
     table, complete = told(searched.cases()), complete_of(searched.cases())
     rows, labels, question = _pooled(searched)
     by_row = folds_of([str(at) for at in range(len(labels))], labels, searched.seed)
-    by_question = [tuple(np.flatnonzero(np.isin(question, part)) for part in fold) for fold in folds]
-    plan: list[tuple[str, Floats, Bools, Any, Ints | None]] = [
+    plan: list[tuple[str, Floats, Bools, Folds, Ints | None]] = [
         ("operational", table[:, : len(FRAMES)], complete, folds, None),
         ("hops", table, complete, folds, None),
         ("all retrievers", rows, labels, by_row, question),
-        ("all, by question", rows, labels, by_question, question),
     ]
     found = []
     for setting, features, wanted, parts, groups in plan:
         for model in MODELS:
-            predictions = out_of_fold(features, wanted, parts, model, searched.seed)
-            found.append(Predicted(setting, model, predictions, groups))
+            found.append(Predicted(setting, model, out_of_fold(features, wanted, parts, model, searched.seed), groups))
             if progress is not None:
                 progress("fitting the paper's predictors", len(found), len(plan) * len(MODELS))
     return found
+
+
+def kept_together(searched: Searched, folds: Folds) -> list[Predicted]:
+    """The pooled rows once more, with all four rows of a question in the fold of the question."""
+    rows, labels, question = _pooled(searched)
+    parts = [(np.flatnonzero(np.isin(question, rest)), np.flatnonzero(np.isin(question, held))) for rest, held in folds]
+    return [
+        Predicted("all, by question", model, out_of_fold(rows, labels, parts, model, searched.seed), question)
+        for model in MODELS
+    ]
 
 
 def _pooled(searched: Searched) -> tuple[Floats, Bools, Ints]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from suffice.assess.selections import REASONING
 from suffice.evaluate.compare import Interval, compare, interval, interval_of_mean, paired_difference
@@ -20,6 +22,8 @@ from suffice.evaluate.reproduce.frames_retrieval import Searched
 from suffice.evaluate.tables import Beside, Cell, Table
 
 __all__ = ["Found", "calibration", "expansion", "features", "gate", "guesses", "prediction"]
+
+Floats = npt.NDArray[np.floating[Any]]
 
 TOP = 12  # features shown
 PARTS = 5  # of the questions, by the gate's probability
@@ -190,16 +194,18 @@ def _guess_quality(searched: Searched, made: Guesses) -> Table:
     hops = np.array([case.gold.hops for case in cases], dtype=float)
     off = interval_of_mean(np.abs(made.columns[:, -1] - hops), seed=searched.seed)
     rows.append(("hop count", "mean distance", off, float(np.abs(np.median(hops) - hops).mean())))
-    order = np.corrcoef(_ranks(made.columns[:, -1]), _ranks(hops))[0, 1]
-    rows.append(("hop count", "rank correlation", Interval(float(order)), 0.0))
+    rows.append(("hop count", "rank correlation", Interval(_rank_correlation(made.columns[:, -1], hops)), 0.0))
     note = "Without a look: a coin, the median of all questions, any constant."
     return Table("How good the guesses are", ("of", "measure", "guessed", "without a look"), tuple(rows), note)
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
+def _rank_correlation(some: Floats, others: Floats) -> float | None:
+    """Spearman's; None where one of them does not vary."""
     from scipy.stats import rankdata
 
-    return np.asarray(rankdata(values))
+    if not np.ptp(some) or not np.ptp(others):
+        return None
+    return float(np.corrcoef(rankdata(some), rankdata(others))[0, 1])
 
 
 def gate(searched: Searched, found: Found) -> Section:

@@ -1,0 +1,60 @@
+"""A gate on disk: one artefact folder with its models, its records as JSON, and a manifest that says what made it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from suffice.assess.features import FEATURES
+from suffice.assess.model import GateModel
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
+from suffice.errors import InputError, NotReadyError
+from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
+
+__all__ = ["GRADES", "KIND", "SHIPPED", "VERSION", "opened", "record_in", "schema", "write"]
+
+KIND, VERSION = "gate", 1
+GRADES = ("fast", "quality")
+SHIPPED = Path(__file__).parent.parent / "models"
+REFIT = "fit it again: suffice fit … --out {path}"
+
+
+def schema() -> str:
+    """A hash of every column the models look at: a gate fitted on others cannot be used."""
+    columns = [HIT_COLUMNS, ABSENT_COLUMNS, WHOLE_COLUMNS, [(one.family, one.name) for one in FEATURES]]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def write(path: Path, card: Mapping[str, Any], models: Mapping[str, GateModel], records: Mapping[str, Any]) -> None:
+    """Whole or not at all. The model called "" stands in the folder itself, others in a folder of their name."""
+    settings = {**card, "schema": schema(), "model": models[""].settings}
+    inputs = {"examples": card["data"]}
+    with new_artefact(path, kind=KIND, version=VERSION, settings=settings, inputs=inputs, seed=card["seed"]) as folder:
+        for name, model in models.items():
+            (folder / name).mkdir(exist_ok=True)
+            model.save(folder / name)
+        for name, record in records.items():
+            write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
+
+
+def opened(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a gate, by path or by the grade of the one that ships, and its card; each file is as it was written.
+
+    NotReadyError where it is no gate, a newer one, or was fitted with other features; DataError where it is damaged.
+    """
+    if grade not in GRADES:
+        raise InputError(f"grade is {grade!r}, expected one of {', '.join(GRADES)}")
+    folder = SHIPPED / f"gate-{grade}" if path is None else path
+    refit = "python -m suffice.evaluate.train_default" if path is None else REFIT.format(path=folder)
+    card = dict(open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit).settings)
+    if card.pop("schema", None) != schema():
+        raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
+    card.pop("model", None)
+    return folder, card
+
+
+def record_in(folder: Path, name: str) -> dict[str, Any]:
+    return {entry.key: entry.value for entry in read_json_object(folder / f"{name}.json")}

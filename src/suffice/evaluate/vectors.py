@@ -1,0 +1,84 @@
+"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder that does, in memory.
+
+An encoder on a processor reads some twenty passages a second, so that a training over twenty thousand of them should neither
+begin anew when it was stopped, nor encode anything twice. Each block of new texts becomes a file of vectors and a file of the
+texts' hashes; the hash tells a question from a passage, since encoders may.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import DataError
+from suffice.files import write_atomically
+from suffice.ports import Encoder, Reranker
+
+__all__ = ["Remembering", "RememberingReranker"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Progress = Callable[[str, int, int | None], None]
+_AT_ONCE = 256
+
+
+class Remembering:
+    """The same vectors as the encoder's, each made once. The folder belongs to one encoder, and to one process at a time."""
+
+    def __init__(self, encoder: Encoder, folder: Path, *, progress: Progress | None = None) -> None:
+        self.encoder, self.folder, self.progress = encoder, Path(folder) / encoder.name, progress
+        self.name, self.dimension = encoder.name, encoder.dimension
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._at: dict[str, int] = {}
+        blocks = [self._block(path) for path in sorted(self.folder.glob("*.json"))]
+        self._vectors = np.concatenate([np.zeros((0, self.dimension), np.float32), *blocks])
+        self._files = len(blocks)
+
+    def _block(self, path: Path) -> Floats:
+        vectors = np.load(path.with_suffix(".npy"), allow_pickle=False)
+        keys = json.loads(path.read_text("utf-8"))
+        if vectors.shape != (len(keys), self.dimension):
+            raise DataError(f"{path} does not fit its vectors", hint=f"delete {self.folder} and encode anew")
+        self._at.update(zip(keys, range(len(self._at), len(self._at) + len(keys)), strict=True))
+        return np.asarray(vectors, dtype=np.float32)
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        keys = [_key(text, query) for text in texts]
+        fresh = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self._at}.items())
+        for start in range(0, len(fresh), _AT_ONCE):
+            self._keep(fresh[start : start + _AT_ONCE], query)
+            if self.progress is not None:
+                self.progress("encoding", min(start + _AT_ONCE, len(fresh)), len(fresh))
+        return self._vectors[[self._at[key] for key in keys]]
+
+    def _keep(self, block: Sequence[tuple[str, str]], query: bool) -> None:
+        vectors = np.asarray(self.encoder.encode([text for _, text in block], query=query), dtype=np.float32)
+        path = self.folder / f"{self._files:05d}.json"
+        np.save(path.with_suffix(".npy"), vectors)
+        write_atomically(path, json.dumps([key for key, _ in block]) + "\n")  # last: a block without it does not count
+        self._files += 1
+        self._at.update((key, len(self._vectors) + at) for at, (key, _) in enumerate(block))
+        self._vectors = np.concatenate([self._vectors, vectors])
+
+
+def _key(text: str, query: bool) -> str:
+    return hashlib.sha256(f"{'query' if query else 'text'}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class RememberingReranker:
+    """The same scores as the cross-encoder's, each pair of question and text read once."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker, self.name = reranker, str(getattr(reranker, "name", type(reranker).__name__))
+        self._known: dict[tuple[str, str], float] = {}
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        fresh = list(dict.fromkeys(text for text in texts if (question, text) not in self._known))
+        if fresh:
+            self._known.update(((question, text), float(one)) for text, one in zip(fresh, self.reranker.score(question, fresh)))
+        return np.array([self._known[question, text] for text in texts], dtype=np.float32)

@@ -1,0 +1,87 @@
+"""Tables 6 to 10 of the FRAMES paper on the real file: the figures within a tolerance, and every finding in its order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.datasets import read
+from suffice.evaluate.metrics import score
+from suffice.evaluate.papers.frames import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
+from suffice.evaluate.reproduce.frames_prediction import (
+    MODELS,
+    Folds,
+    ablation,
+    complete_of,
+    folds_of,
+    importances,
+    paper_rows,
+)
+from suffice.evaluate.reproduce.frames_retrieval import HYBRID, Searched, search
+
+TOLERANCE = 0.025
+
+
+@pytest.fixture(scope="module")
+def searched(data_folder: Path) -> Searched:
+    return search(read("frames", data_folder / "frames" / "test.tsv"), seed=SEED)
+
+
+@pytest.fixture(scope="module")
+def folds(searched: Searched) -> Folds:
+    return folds_of([case.question.text for case in searched.cases()], complete_of(searched.cases()), SEED)
+
+
+@pytest.fixture(scope="module")
+def auroc(searched: Searched, folds: Folds) -> dict[str, float]:
+    return {row.name: score(row.predictions, "auroc") or 0.0 for row in paper_rows(searched, folds)}
+
+
+def test_roc_auc_is_the_papers_in_all_nine_rows(auroc: dict[str, float]) -> None:
+    assert auroc.keys() == TABLE_8.figures.keys()
+    apart = {name: round(auroc[name] - row["auroc"], 4) for name, row in TABLE_8.figures.items()}
+    assert max(map(abs, apart.values())) <= TOLERANCE, apart
+
+
+def test_knowing_the_hop_count_helps_every_model(auroc: dict[str, float]) -> None:
+    for model in MODELS:
+        assert auroc[f"hops / {model}"] > auroc[f"operational / {model}"] + 0.03
+
+
+def test_all_features_together_beat_each_family(searched: Searched, folds: Folds) -> None:
+    parts = {row.setting: score(row.predictions, "auroc") or 0.0 for row in ablation(searched, folds)}
+    assert parts.keys() == TABLE_9.figures.keys()
+    families = [value for name, value in parts.items() if not name.startswith("All")]
+    assert parts["All operational + hop count"] > parts["All operational"] > max(families)
+    apart = {name: round(parts[name] - row["auroc"], 4) for name, row in TABLE_9.figures.items()}
+    assert max(map(abs, apart.values())) <= 0.03, apart
+
+
+def test_the_boosted_trees_look_at_multiple_constraints_and_the_gap_first(searched: Searched, folds: Folds) -> None:
+    found = [one.feature for one in importances(searched, folds)]
+    assert found[:3] == list(TABLE_10.figures)[:3]
+
+
+def test_coverage_falls_with_the_number_of_articles(searched: Searched) -> None:
+    judged = searched.judged[HYBRID]
+    found = [score(judged.rows(held), "coverage@10") or 0.0 for held in searched.bins.values()]
+    assert found == sorted(found, reverse=True)
+    assert found == pytest.approx([row["coverage@10"] for row in TABLE_6.figures.values()], abs=0.02)
+
+
+def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardest(searched: Searched) -> None:
+    judged = searched.judged[HYBRID]
+    for metric in ("coverage@10", "strict@10"):
+        found = {label: score(judged.rows(held), metric) or 0.0 for label, held in searched.reasoning.items()}
+        assert max(found, key=found.__getitem__) == "Numerical reasoning"
+        assert min(found, key=found.__getitem__) == "Multiple constraints"
+        assert found == pytest.approx({label: row[metric] for label, row in TABLE_7.figures.items()}, abs=0.012)
+
+
+def test_copies_of_a_question_share_a_fold() -> None:
+    texts = [f"question {at % 60}" for at in range(120)]
+    labels = np.array([at % 3 == 0 for at in range(60)] * 2)
+    for rest, held in folds_of(texts, labels, SEED):
+        assert not {texts[at] for at in rest} & {texts[at] for at in held}

@@ -1,0 +1,159 @@
+"""A study is a document: it comes back from its file, says what is wrong with another, and becomes a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.evaluate.compare import Difference, Interval
+from suffice.evaluate.figures import (
+    Bars,
+    Curves,
+    Heatmap,
+    Line,
+    Lines,
+    Series,
+    figure_from_json,
+    figure_json,
+    reliability_lines,
+    risk_lines,
+    roc_lines,
+)
+from suffice.evaluate.metrics import Predictions
+from suffice.evaluate.plots import draw
+from suffice.evaluate.report import study_html, study_report
+from suffice.evaluate.reproduce import Section, Study
+from suffice.evaluate.tables import Beside, Signed, Table, printed
+
+HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
+HALF = Interval(0.5, 0.4, 0.6)
+TABLE = Table(
+    "Table 4. Predictors",
+    ("predictor", "n", "auroc", "against", "shift", "plain"),
+    (
+        ("MAGAF", 384, Beside(HALF, 0.884), Difference(0.1, 0.0, 0.2, 0.04), Signed(-0.25), 0.123456789),
+        (HOSTILE, 1, Beside(0.5, None), Difference(None), Signed(None), None),
+    ),
+    "a note",
+)
+FIGURES = (
+    Bars("Figure 4", "AUROC", (Series("a", (HALF, Interval(None)), (0.884, None)),), ("AUROC", "F1"), says="see"),
+    Curves("by k", "k", "recall", (2, 4), (Series("a", (HALF, HALF), (0.4, 0.6)), Series(HOSTILE, (HALF, Interval(None))))),
+    Lines("ROC", "x", "y", (Line("a", (0.0, 1.0), (0.0, 1.0)), Line("b", (0.1,), (0.2,), (7,))), diagonal=True),
+    Heatmap("by type", "share", ("tfidf", HOSTILE), ("null", "temporal"), ((0.1, None), (0.9, 0.5))),
+)
+
+
+def small(**options: object) -> Study:
+    told = {"sections": (Section("One", (TABLE, *FIGURES), "in words"),), "summary": ("It held.",), "notes": ("Because.",)}
+    more = {"settings": {"k": 4}, "data": {"village.jsonl": "ab" * 32}, "timings": {"search": 1.5}, **told, **options}
+    return Study("magaf", "MAGAF again", 42, **more)  # type: ignore[arg-type]
+
+
+def test_a_study_comes_back_from_its_file_as_it_was(tmp_path: Path):
+    again = Study.load(small().save(tmp_path / "study.json"))
+    assert again.to_json() == small().to_json()
+    assert [[printed(cell) for cell in row] for row in again.tables[0].rows] == TABLE.texts
+    assert again.figures == FIGURES
+
+
+def test_without_timings_two_studies_are_the_same_bytes():
+    assert small(timings={"search": 9.9}).to_json(timings=False) == small().to_json(timings=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("{", InputError, "not valid JSON"),
+        ("[]", InputError, "not a study"),
+        ('{"kind":"run"}', InputError, "not a study"),
+        ('{"kind":"study","version":99}', NotReadyError, "format version 99"),
+        ('{"kind":"study","version":1}', DataError, "damaged study"),
+    ],
+)
+def test_what_is_not_a_study_is_said_so(tmp_path: Path, text, error, says):
+    path = tmp_path / "study.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=says) as caught:
+        Study.load(path)
+    assert "suffice reproduce" in caught.value.hint
+
+
+@pytest.mark.parametrize("cell", [{"interval": [1, 2, 3, 4]}, {"beside": ["x", 1]}, {"secret": 1}, [1]])
+def test_a_damaged_cell_is_a_damaged_study(tmp_path: Path, cell):
+    document = json.loads(small().to_json())
+    document["sections"][0]["shown"][0]["rows"][0][2] = cell
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DataError, match="damaged"):
+        Study.load(path)
+
+
+def test_a_table_is_found_by_how_its_title_begins_and_a_cell_by_row_and_column():
+    assert small().table("Table 4").cell("MAGAF", "n") == 384
+    with pytest.raises(InputError, match="no table 'Table 5'"):
+        small().table("Table 5")
+    with pytest.raises(InputError, match="no cell"):
+        small().table("Table 4").cell("MAGAF", "nothing")
+
+
+def test_a_measured_figure_with_interval_says_how_far_the_paper_is():
+    assert printed(Beside(Interval(0.963, 0.9451, 0.98), 0.884)) == "0.963 [0.95, 0.98] (0.884, +0.079)"
+    assert printed(Beside(0.424, 0.417)) == "0.424 (0.417)"
+    assert "<small>paper 0.884, -0.384</small>" in TABLE.to_html()
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda one: type(one).__name__)
+def test_every_kind_of_figure_comes_back_from_json_and_is_drawn_the_same_twice(figure):
+    assert figure_from_json(json.loads(json.dumps(figure_json(figure)))) == figure
+    ElementTree.fromstring(draw(figure))  # our own drawing: well formed, whatever the names were
+    assert draw(figure) == draw(figure)
+
+
+def test_figures_without_anything_in_them_can_be_drawn():
+    for figure in (Lines("empty", "x", "y", ()), Heatmap("empty", "x", (), (), ()), Bars("empty", "x", (), ("a", "b"))):
+        ElementTree.fromstring(draw(figure))
+
+
+SOME = {"gate": Predictions([1, 1, 0, 0], [0.9, 0.6, 0.6, 0.1])}
+
+
+def test_a_roc_line_rises_from_the_corner_and_takes_ties_in_one_step():
+    line = roc_lines("ROC", SOME).lines[0]
+    assert line.x == (0.0, 0.0, 0.5, 1.0)
+    assert line.y == (0.0, 0.5, 1.0, 1.0)
+
+
+def test_risk_grows_as_less_sure_questions_are_answered():
+    line = risk_lines("risk", SOME).lines[0]
+    assert line.x == (0.25, 0.75, 1.0)
+    assert line.y == pytest.approx((0.0, 1 / 3, 0.5))
+
+
+def test_reliability_counts_what_came_true_in_each_bin():
+    line = reliability_lines("honest?", SOME, bins=2).lines[0]
+    assert (line.y, line.sizes) == ((0.0, 2 / 3), (1, 3))
+
+
+def test_the_page_of_a_study_holds_tables_figures_reasons_and_nothing_from_outside(tmp_path: Path):
+    page = study_report(small(), tmp_path / "report.html", command="suffice reproduce magaf").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", " ", page)
+    for shown in (
+        "MAGAF again",
+        "It held.",
+        "Because.",
+        "in words",
+        "Table 4. Predictors",
+        "ab" * 32,
+        "suffice reproduce magaf",
+    ):
+        assert shown in text, shown
+    assert page.count("<svg") == len(FIGURES)
+    assert "<script" not in page
+    assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", page)
+    assert study_html(small()) == study_html(small())
