@@ -70,7 +70,7 @@ def _differences(title: str, outcomes: dict[str, Outcome], seed: int) -> Table:
 def retrieval(found: Results, encoder: str, seed: int) -> Iterator[Table]:
     """Figures, differences from the baseline, and the differences by kind of question."""
     outcomes = found.benches[encoder]
-    shares = ", ".join(f"{name} {outcomes[name].relaxed:.1%}" for name in (OURS, RELAXED))
+    shares = ", ".join(f"{name} {outcomes[name].relaxed:.1%}" for name in (OURS, RELAXED) if name in outcomes)
     note = f"Questions with a hit that does not pass the filter (relaxed): {shares}."
     yield _systems(f"Retrieval by {encoder}", outcomes, seed, note)
     yield _differences(f"Above the baseline, {encoder}", outcomes, seed)
