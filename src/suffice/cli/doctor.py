@@ -30,6 +30,7 @@ EXTRAS = {
     "fit": ("onnx",),
     "onnx": ("tokenizers",),
     "hub": ("huggingface-hub",),
+    "llm": ("openai",),
 }
 
 
