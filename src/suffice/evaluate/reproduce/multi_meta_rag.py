@@ -39,7 +39,7 @@ __all__ = ["ENCODER_NAMES", "SEED", "study"]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-RERANKED = 80  # questions for the cross-encoder, which reads some eight pairs a second
+RERANKED = 60  # questions for the cross-encoder, which reads some eight pairs a second
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {"hotpotqa": "hotpotqa", "2wikimultihopqa": "2wikimultihopqa", "musique": "musique", "frames": "frames/test.tsv"}
 FILES = ("MultiHopRAG.json", "corpus.json", "query_metadata_filters.json")
@@ -103,7 +103,8 @@ def study(
         _judge_filters(held, found, folder.parent, clock)
     facts = Facts(held.chunks, [example.gold.facts for example in held.asked])
     found.sample = tuple(sorted(np.random.default_rng(seed).permutation(len(held.asked))[:reranked].tolist()))
-    gate = _gate(left_out)
+    gate, judge = _gate(left_out), _reranker(left_out) if reranked else None
+    once = judge and Once(judge, expected=2 * DEPTH * len(found.sample), progress=progress)
     for name in encoders:
         try:
             encoder = ENCODERS.get(name)()
@@ -114,9 +115,9 @@ def study(
             bench = Bench(encoder, held.chunks, held.asked, facts, progress=progress)
         with clock(f"searching by {name}"):
             found.benches[name] = _searched(bench, _published_filters(held, bench.vocabulary), gate)
-        if reranked and (judge := _reranker(left_out)) is not None:
+        if once is not None:
             with clock(f"reranking for {name}"):
-                found.reranked[name] = _reranked(bench, held, judge, found.sample, progress)
+                found.reranked[name] = _reranked(bench, held, once, found.sample)
     return Study(
         name="multi-meta-rag",
         title="Multi-Meta-RAG: filters from questions, without and with a language model",
@@ -248,10 +249,7 @@ def _reranker(left_out: list[str]) -> Reranker | None:
         return None
 
 
-def _reranked(
-    bench: Bench, held: _Data, reranker: Reranker, sample: Sequence[int], progress: Progress | None
-) -> dict[str, Outcome]:
-    judge = Once(reranker, expected=2 * DEPTH * len(sample), progress=progress)
+def _reranked(bench: Bench, held: _Data, judge: Reranker, sample: Sequence[int]) -> dict[str, Outcome]:
     published = _published_filters(held, bench.vocabulary)
     systems = {
         tables.BASELINE: (bench.dense, None),
