@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from tests.stand_in_server import drips, garbage, serving
+from typer.testing import CliRunner
 
+from suffice.cli.app import app
 from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.model_extract import ModelExtractor, filter_schema
@@ -97,3 +99,14 @@ def test_a_dead_server_does_too() -> None:
     (found,) = ModelExtractor(dead, VOCABULARY).extract(["What did Fortune report?"])
     assert (found.by, found.filter.conditions[0].values) == ("vocabulary", ("Fortune",))
     assert os.environ.get("OPENAI_API_KEY", "no key") not in found.notes[0]
+
+
+def test_it_answers_questions_about_what_a_retriever_finds(server: str, tmp_path: Path) -> None:
+    article = {"title": "The trial", "body": "Sam Smith went to trial in October.", "source": "The Verge"}
+    query = {"query": "Who went to trial?", "answer": "Sam Smith", "question_type": "inference_query"}
+    (tmp_path / "corpus.json").write_text(json.dumps([article]))
+    (tmp_path / "MultiHopRAG.json").write_text(json.dumps([{**query, "evidence_list": [{"title": "The trial"}]}]))
+    options = ["--dataset", "multihop_rag", "--path", str(tmp_path), "--model", "smollm2", "--base-url", server, "--json"]
+    result = CliRunner().invoke(app, ["evaluate", "answers", *options, "--timeout-s", "240", "--retriever", "bm25"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["unanswered"] == 0

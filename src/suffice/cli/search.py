@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json
-from suffice.cli.options import Json
+from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout
 
 EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 
@@ -29,6 +29,9 @@ def search(
     gate: Annotated[
         str | None, typer.Option("--gate", help="Relax the filter while this gate says incomplete: default, or a folder.")
     ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    timeout_s: ModelTimeout = 10.0,
     today: Annotated[str | None, typer.Option("--today", help='The day that "yesterday" is before; else today.')] = None,
     json: Json = False,
 ) -> None:
@@ -36,7 +39,7 @@ def search(
     with friendly_errors(json=json):
         from suffice.library import Library
 
-        judge = _gate(gate)
+        judge, clock = _gate(gate), _day(today)
         with Library.open(library) as lib:
             hits = lib.search(
                 [question],
@@ -44,8 +47,9 @@ def search(
                 retriever=retriever,
                 filter=_filter(filter),
                 strict=strict,
+                extractor=_extractor(lib, model, base_url, timeout_s, clock),
                 gate=judge,
-                today=_day(today),
+                today=clock,
             )[0]
             documents = dict(zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits])))
         if json:
@@ -60,6 +64,18 @@ def _gate(name: str | None) -> Any:
     from suffice.assess.gate import Gate
 
     return None if name is None else Gate.load(None if name == "default" else name)
+
+
+def _extractor(lib: Any, model: str | None, base_url: str | None, timeout_s: float, today: date) -> Any:
+    """Filters by a language model where one is named; otherwise the library's own reading."""
+    if model is None:
+        return None
+    from suffice.integrations.openai import OpenAIModel
+    from suffice.retrieve.metadata import Vocabulary
+    from suffice.retrieve.model_extract import ModelExtractor
+
+    asked = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s)
+    return ModelExtractor(asked, Vocabulary.of_store(lib.store), today=today)
 
 
 def _day(text: str | None) -> date:

@@ -40,12 +40,12 @@ class VocabularyExtractor:
         slack_days: int = 1,
         today: date | None = None,
     ) -> None:
-        self.vocabulary, self.fields, self.today = vocabulary, tuple(fields), today
+        self.vocabulary, self.fields, self.clock = vocabulary, tuple(fields), today
         self._slack = timedelta(days=slack_days)
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
         """One extraction a question; nothing named, empty filter."""
-        return [self.of_mentions(one) for one in self.vocabulary.mentions(questions, today=self.today)]
+        return [self.of_mentions(one) for one in self.vocabulary.mentions(questions, today=self.clock)]
 
     def of_mentions(self, mentions: Mentions) -> Extraction:
         """The same for a question that has been read already."""

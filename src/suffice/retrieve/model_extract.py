@@ -84,7 +84,7 @@ class ModelExtractor:
         fallback: Extractor | None = None,
         remember: int = 10_000,
     ) -> None:
-        self.model, self.vocabulary, self.fields, self.today = model, vocabulary, tuple(fields), today
+        self.model, self.vocabulary, self.fields, self.clock = model, vocabulary, tuple(fields), today
         self.fallback = fallback or VocabularyExtractor(vocabulary, fields=fields, today=today)
         self.schema = filter_schema(vocabulary, self.fields)
         self._known: dict[str, Extraction] = {}
@@ -134,7 +134,7 @@ class ModelExtractor:
         return PROMPT.format(
             fields=", ".join(self.fields),
             sources=", ".join(sources) or "(none)",
-            today=f"Today is {self.today}.\n" if self.today else "",
+            today=f"Today is {self.clock}.\n" if self.clock else "",
             first=first,
             second=second,
             question=" ".join(question.split()),

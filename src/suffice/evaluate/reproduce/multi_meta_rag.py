@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from suffice.datasets import read
 from suffice.datasets.gold import Example
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluate.facts import Facts
-from suffice.evaluate.filter_quality import FilterQuality, as_published, emptied, filter_quality, gold_metadata
+from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
 from suffice.evaluate.reproduce import Progress, Section, Study
 from suffice.evaluate.reproduce import multi_meta_rag_tables as tables
 from suffice.evaluate.reproduce.multi_meta_rag_systems import DEPTH, Bench, K, Once, Outcome
@@ -70,20 +70,6 @@ class _Data:
     chunks: list[Document]
     published: list[Mapping[str, Mapping[str, object]]]
     hashes: Mapping[str, str]
-
-
-@dataclass
-class Results:
-    """What was measured, for the tables and for the plain words."""
-
-    benches: dict[str, dict[str, Outcome]] = field(default_factory=dict)  # encoder -> system -> outcome
-    reranked: dict[str, dict[str, Outcome]] = field(default_factory=dict)
-    quality: dict[str, FilterQuality] = field(default_factory=dict)
-    emptied: dict[str, tuple[int, int]] = field(default_factory=dict)  # who -> missing fails, missing passes
-    invented: dict[str, tuple[int, int]] = field(default_factory=dict)  # data set -> invented, questions
-    kinds: tuple[str, ...] = ()
-    sample: tuple[int, ...] = ()
-    questions: int = 0
 
 
 def study(
@@ -205,7 +191,8 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> 
     gold = gold_metadata(held.everything, held.articles)
     for name, filters in ((tables.OURS, ours), (tables.PUBLISHED, published), (tables.MENDED, mended)):
         found.quality[name] = filter_quality(filters, gold)
-        found.emptied[name] = tuple(int(emptied(filters, corpus, lenient=one).sum()) for one in (False, True))  # type: ignore[assignment]
+        fails, passes = (int(emptied(filters, corpus, lenient=one).sum()) for one in (False, True))
+        found.emptied[name] = (fails, passes)
     for name, place in OTHERS.items():
         try:
             asked = [one.question.text for one in read(name, others / place).examples()]

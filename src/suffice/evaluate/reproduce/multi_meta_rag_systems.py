@@ -6,8 +6,8 @@ Question vectors and the cross-encoder's scores are made once and shared, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from suffice.assess.gate import Gate
 from suffice.datasets.gold import Example
 from suffice.evaluate.facts import Facts
+from suffice.evaluate.filter_quality import FilterQuality
 from suffice.evaluate.metrics import Judged, judge
 from suffice.ports import Encoder, Reranker, Retriever
 from suffice.retrieve.corpus import searchable
@@ -80,6 +81,20 @@ class Outcome:
 
     def rows(self, which: npt.NDArray[Any]) -> Outcome:
         return Outcome(self.facts.rows(which), self.articles.rows(which), self.relaxed)
+
+
+@dataclass
+class Results:
+    """What was measured, for the tables and for the plain words."""
+
+    benches: dict[str, dict[str, Outcome]] = field(default_factory=dict)  # encoder -> system -> outcome
+    reranked: dict[str, dict[str, Outcome]] = field(default_factory=dict)
+    quality: dict[str, FilterQuality] = field(default_factory=dict)
+    emptied: dict[str, tuple[int, int]] = field(default_factory=dict)  # who -> missing fails, missing passes
+    invented: dict[str, tuple[int, int]] = field(default_factory=dict)  # data set -> invented, questions
+    kinds: tuple[str, ...] = ()
+    sample: tuple[int, ...] = ()
+    questions: int = 0
 
 
 class Bench:
@@ -147,10 +162,6 @@ class Bench:
         relaxed = float(np.mean([any(hit.relaxed for hit in found[at]) for at in chosen]))
         gold = [example.gold.doc_ids for example in self.examples]
         return Outcome(self.facts.judge(found, depth=K), judge(articles, gold, depth=K), relaxed)
-
-    def plain(self, filters: Mapping[int, Filter]) -> list[Filter]:
-        """Filters by the question's place; nothing where there is none."""
-        return [filters.get(at, Filter()) for at in range(len(self.questions))]
 
     def missing_fails(self) -> list[Filter]:
         """Our filters, with documents that lack a field failing: what a plain data base does."""

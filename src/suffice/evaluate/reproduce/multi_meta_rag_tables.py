@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from suffice.evaluate.compare import Difference, compare, interval, interval_of_mean, paired_difference
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers.multi_meta_rag import TABLE as PAPER
-from suffice.evaluate.reproduce.multi_meta_rag_systems import Outcome
+from suffice.evaluate.reproduce.multi_meta_rag_systems import Outcome, Results
 from suffice.evaluate.tables import Cell, Table
 
-if TYPE_CHECKING:
-    from suffice.evaluate.reproduce.multi_meta_rag import Results
+__all__ = [
+    "BASELINE",
+    "BASELINE_RERANKED",
+    "MEASURES",
+    "MENDED",
+    "OURS",
+    "OURS_RERANKED",
+    "PLAIN",
+    "PUBLISHED",
+    "PUBLISHED_RERANKED",
+    "QUOTA",
+    "RELAXED",
+    "SHARED",
+    "SOFTENED",
+    "filters",
+    "findings",
+    "reranking",
+    "retrieval",
+]
 
 BASELINE = "baseline"
 PUBLISHED = "published filter (GPT-3.5)"

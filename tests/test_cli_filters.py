@@ -1,0 +1,51 @@
+"""`suffice search --filter auto`: what the question names, by the vocabulary or by a model, and filters that give way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.stand_in_server import fails, says, serving
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.library import Library
+from suffice.testing import VILLAGE
+
+
+@pytest.fixture(scope="module")
+def village(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("libraries") / "village"
+    Library.build(path, VILLAGE, encoder=None).close()
+    return path
+
+
+def found(village: Path, question: str, *options: str) -> list[str]:
+    result = CliRunner().invoke(app, ["search", str(village), question, "--strict", "--json", *options])
+    assert result.exit_code == 0, result.output
+    return [hit["doc_id"] for hit in json.loads(result.stdout)["hits"]]
+
+
+def test_auto_reads_the_filter_off_the_question(village: Path) -> None:
+    question = "What did BBC write of the engine, the river and Ada?"
+    assert set(found(village, question)) >= {"ada", "babbage", "river"}
+    assert set(found(village, question, "--filter", "auto")) == {"babbage", "river"}
+
+
+def test_the_clock_can_be_set(village: Path) -> None:
+    question = "What was written yesterday of the engine?"
+    assert found(village, question, "--filter", "auto", "--today", "2023-11-02") == ["babbage"]
+    result = CliRunner().invoke(app, ["search", str(village), question, "--today", "tomorrow"])
+    assert result.exit_code == 2
+    assert "--today 2023-12-01" in result.output
+
+
+def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
+    question = "What did BBC write of the engine and of Ada?"
+    with serving(says('{"source": {"$nin": ["BBC"]}}')) as (url, _):
+        options = ("--filter", "auto", "--model", "stand-in", "--base-url", url)
+        assert set(found(village, question, *options)) == {"ada", "byron"}
+    with serving(fails(500)) as (url, _):
+        options = ("--filter", "auto", "--model", "stand-in", "--base-url", url, "--timeout-s", "1")
+        assert found(village, question, *options) == ["babbage"]
