@@ -249,7 +249,7 @@ class Gate:
         told = taught.expanded
         if told.sum() < FEWEST_TO_ADAPT:
             return None
-        some, names = taught.where(told), self._transferable
+        some, names = taught.where(told), [name for name in self._transferable if name != OWN.name]
         features = self._standard(table[told], names)
         return Correction.learn(odds[told], features, some.complete_after, some.groups, names, seed=seed)[0]
 
