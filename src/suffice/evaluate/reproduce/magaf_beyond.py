@@ -8,7 +8,7 @@ import numpy.typing as npt
 from suffice.evaluate.compare import Difference, Interval, compare, interval, interval_of_mean
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers import magaf
-from suffice.evaluate.reproduce.magaf_protocol import GATE, GUESSED, Said
+from suffice.evaluate.reproduce.magaf_protocol import EVERYONE, GATE, GUESSED, Said
 from suffice.evaluate.reproduce.magaf_tables import CALIBRATED, Setting
 from suffice.evaluate.tables import Cell, Table
 from suffice.types import Action
@@ -65,7 +65,7 @@ def _published_row(at: Setting) -> tuple[Cell, ...]:
 
 
 def on_all_questions(at: Setting) -> Table:
-    """The paper's two best rows and the gate on every question, by five folds; and the gate less each of them."""
+    """The paper's two best rows and the gate on every question, by folds; and the gate less each of them."""
     measured = at.measured
     ours = measured.everyone[GATE]
     rows: list[tuple[Cell, ...]] = []
@@ -78,7 +78,7 @@ def on_all_questions(at: Setting) -> Table:
         "with 95 % paired bootstrap intervals. better / worse: the interval leaves out 0."
     )
     columns = ("predictor", *JUDGED, *(f"gate less it, {metric}" for metric in JUDGED), "the gate is")
-    return Table(f"All questions of {at.where}, by five folds", columns, tuple(rows), note)
+    return Table(f"All questions of {at.where}, by {EVERYONE} folds", columns, tuple(rows), note)
 
 
 def _verdict(cells: list[Difference]) -> str:

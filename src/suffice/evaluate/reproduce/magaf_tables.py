@@ -96,7 +96,8 @@ def retrieval(at: Setting) -> Shown:
     """Table 3 and Figure 3, and the curves behind them."""
     run, paper = at.measured.run, magaf.TABLE_3
     title = at.title("Table 3", "Retrieval at k = 2, 4, 8")
-    table = retrieval_table(run, ("recall", "complete", "ndcg", "mrr"), paper=paper if at.beside else None, title=title)
+    metrics = ("recall", "complete", "ndcg", "mrr")
+    table = retrieval_table(run, metrics, paper=paper if at.beside else None, intervals=True, title=title)
     bars = metric_bars(run, "complete@4")
     marked = [replace(one, paper=tuple(at.paper(paper, [one.name], "complete@4"))) for one in bars.bars]
     curves = depth_curves(run, "complete")
