@@ -44,6 +44,11 @@ CALIBRATED = "MAGAF-calibrated"
 ORDER = ("auroc", "auprc", "brier", "ece", "mae")
 DECISIONS = ("accuracy", "precision", "recall", "f1")
 MEANS = ("top1", "metadata_overlap_avg", "graph_density_top4", "attention_entropy")
+FEWEST = 5  # questions in a bin of a calibration curve
+HONEST = (
+    "On the dotted line a probability means what it says. A dot is as large as its bin is full; bins of fewer than five "
+    "questions are left out."
+)
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 TYPES = ("comparison", "inference", "null", "temporal")
 
@@ -267,12 +272,16 @@ def calibration(at: Setting) -> Shown:
         GATE: measured.predictions(measured.gate),
     }
     every = {name: measured.predictions(measured.rows[name]) for name in ("LR-text", "GBDT-all", *shown)}
+    everyone = {name: one for name, one in measured.everyone.items() if name in shown}
+    whole = reliability_lines(f"Calibration on all questions, {at.where}", everyone, fewest=FEWEST, says=HONEST)
     return (
         reliability_lines(
             at.title("Figure 6", "Calibration"),
             shown,
-            says="On the dotted line a probability means what it says. A dot is as large as its bin is full.",
+            fewest=FEWEST,
+            says=HONEST,
         ),
+        *((whole,) if everyone else ()),
         roc_lines(f"ROC, {at.where}", every, says="The dotted line is a coin."),
         risk_lines(
             f"Risk and coverage, {at.where}",
