@@ -146,11 +146,11 @@ def _summary(at: Setting) -> list[str]:
     ours = found[GATE]
     lines.append(
         f"Our gate, told neither, has AUROC {printed(ours['auroc'])}, Brier {printed(ours['brier'])}, "
-        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. {_against(beyond.against_the_gate(at))}"
+        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. It is {_against(beyond.against_the_gate(at))}"
     )
     if measured.everyone:
         table = beyond.on_all_questions(at)
-        lines.append(f"On all {len(measured.everyone[GATE]):,} questions, by {EVERYONE} folds: {_against(table)}")
+        lines.append(f"On all {len(measured.everyone[GATE]):,} questions, by {EVERYONE} folds, it is {_against(table)}")
     return lines
 
 
@@ -165,7 +165,7 @@ def _against(table: Table) -> str:
             if word in words.values()
         ]
         said += [f"{', '.join(parts)} against {name}"] if parts else []
-    return f"It is {'; '.join(said)}."
+    return f"{'; '.join(said)}."
 
 
 def _at_least(value: float | None, other: float | None) -> bool:
