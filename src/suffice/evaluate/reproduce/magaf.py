@@ -146,7 +146,8 @@ def _summary(at: Setting) -> list[str]:
     ours = found[GATE]
     lines.append(
         f"Our gate, told neither, has AUROC {printed(ours['auroc'])}, Brier {printed(ours['brier'])}, "
-        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. It is {_against(beyond.against_the_gate(at))}"
+        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. It is "
+        + _against(beyond.against_the_gate(at))
     )
     if measured.everyone:
         table = beyond.on_all_questions(at)
