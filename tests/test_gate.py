@@ -21,6 +21,8 @@ from suffice.assess.policy import Costs, by_cost
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.types import Action, Verdict
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def complete(example: Labelled) -> bool:
     return {hit.doc_id for hit in example.hits} >= set(example.needed)
@@ -74,7 +76,8 @@ def test_without_explanation_the_rest_is_the_same() -> None:
     example = fresh()[1]
     told = small_gate().check(example.question, shown(example))
     bare = small_gate().check(example.question, shown(example), explain=False)
-    assert bare == replace(told, reasons=(), missing=(), next_queries=())
+    assert bare == replace(told, estimate=bare.estimate, reasons=(), missing=(), next_queries=())
+    assert bare.p_complete == pytest.approx(told.p_complete)
 
 
 def test_nothing_to_check_gives_nothing() -> None:
@@ -118,15 +121,19 @@ def test_the_first_needed_document_more_raises_the_mean() -> None:
 # ---------------------------------------------------------------------------------------------------------- fitting
 
 
-def test_fitting_is_repeatable_and_a_promise_can_be_refused() -> None:
-    few = labelled()[:120]
-    first, second = Gate.fit(few, seed=3, alpha=0.01), Gate.fit(few, seed=3, alpha=0.01)
-    assert np.array_equal(p_of(first, fresh()[:40]), p_of(second, fresh()[:40]))
-    assert first.policy == second.policy
-    assert first.policy.promise is not None
-    assert first.policy.answer_at is None  # two dozen questions cannot bear that out
-    assert first.card["questions"] == {"fit": 120 - first.policy.promise.questions, "promise": first.policy.promise.questions}
-    assert first.policy.promise.questions == pytest.approx(24, abs=2)
+def test_a_promise_can_be_asked_for_and_refused() -> None:
+    gate = Gate.fit(labelled()[:120], seed=3, alpha=0.01)
+    assert gate.policy.promise is not None
+    assert gate.policy.answer_at is None  # two dozen questions cannot bear that out
+    kept = gate.policy.promise.questions
+    assert gate.card["questions"] == {"fit": 120 - kept, "promise": kept}
+    assert kept == pytest.approx(24, abs=2)
+
+
+def test_fitting_is_repeatable() -> None:
+    again = Gate.fit(labelled()[:FITTED], seed=7)
+    assert np.array_equal(p_of(again, fresh()[:40]), p_of(small_gate(), fresh()[:40]))
+    assert again.policy == small_gate().policy
 
 
 def test_without_a_promise_every_question_is_learned_from() -> None:
