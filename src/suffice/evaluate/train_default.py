@@ -27,6 +27,7 @@ from suffice.errors import InputError, SufficeError
 from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
 from suffice.evaluate.gate import FAST, QUALITY, Choice, check_extra, fitting, lenses, remembering
 from suffice.evaluate.gate_study import Material, study
+from suffice.evaluate.moving import DRAWS
 from suffice.files import sha256_of
 from suffice.ports import RERANKERS
 from suffice.retrieve.corpus import searchable
@@ -36,7 +37,7 @@ __all__ = ["SOURCES", "Source", "draw", "main", "train"]
 
 SEED = 42
 QUESTIONS, LISTS = 700, 2  # at most so many questions of a data set, and lists of a question
-JUDGED = 1000  # questions of a data set that the figures are measured on, at most
+JUDGED = 850  # questions of a data set that the figures are measured on, at most
 KS = (3, 5, 10)
 WITHOUT_SCORES, WITHOUT_TITLES = 4, 10  # one in so many lists, as some retrievers hand them over
 
@@ -148,6 +149,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="to learn from, of a data set at most")
     parser.add_argument("--judged", type=int, default=JUDGED, help="to measure on, of a data set at most")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of the questions to label, for the curve of labels")
     parser.add_argument("--seed", type=int, default=SEED)
     return parser
 
@@ -196,6 +198,7 @@ def _make(asked: argparse.Namespace, say: _Told) -> None:
             fit=fitting(Choice(), looking, asked.seed),
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
             seed=asked.seed,
+            draws=asked.draws,
             data={file: sha256_of(asked.data / file) for one in wanted for file in one.files.values()},
             settings={
                 "ks": list(KS),
