@@ -201,6 +201,9 @@ def _make(asked: argparse.Namespace, say: _Told) -> None:
             draws=asked.draws,
             data={file: sha256_of(asked.data / file) for one in wanted for file in one.files.values()},
             settings={
+                "questions": asked.questions,
+                "judged": asked.judged,
+                "draws": asked.draws,
                 "ks": list(KS),
                 "without scores": WITHOUT_SCORES,
                 "without titles": WITHOUT_TITLES,
