@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from suffice.evaluate.moving import DRAWS
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.tables import Table
+from suffice.evaluate.train_default import JUDGED, QUESTIONS
 
 DOCS = Path(__file__).parent
 RUNS = DOCS / "results" / "runs"
@@ -28,9 +30,11 @@ def studies() -> dict[str, Study]:
     return {grade: Study.load(path) for grade, path in stored.items() if path.is_file()}
 
 
-def command(grade: str) -> str:
-    """What makes the gate and its study."""
-    chosen = "" if grade == "fast" else f" --grade {grade}"
+def command(grade: str, study: Study | None = None) -> str:
+    """What makes the gate and its study; for a study that was made with other numbers of questions, those."""
+    usual = {"questions": QUESTIONS, "judged": JUDGED, "draws": DRAWS}
+    odd = {name: study.settings[name] for name, value in usual.items() if study and study.settings.get(name, value) != value}
+    chosen = ("" if grade == "fast" else f" --grade {grade}") + "".join(f" --{name} {value}" for name, value in odd.items())
     return f"python -m suffice.evaluate.train_default --data $DATA{chosen} --study docs/results/runs/gate-{grade}.json"
 
 
@@ -65,7 +69,7 @@ def results(found: dict[str, Study]) -> str:
         "were left out.\n",
     ]
     for grade, study in found.items():
-        lines += [f"## Grade `{grade}`\n", f"    {command(grade)}\n"]
+        lines += [f"## Grade `{grade}`\n", f"    {command(grade, study)}\n"]
         for section in study.sections:
             lines += _section(section, study)
     return "\n".join(lines)
@@ -99,7 +103,7 @@ def card(grade: str, study: Study) -> str:
 
 Says how probable it is that the hits hold every document a question needs. {GRADES[grade]}
 
-    {command(grade)}
+    {command(grade, study)}
 
 makes it from data and seed {study.seed}, byte for byte.
 

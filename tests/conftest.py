@@ -31,6 +31,15 @@ def data_folder() -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def few_trees() -> Iterator[None]:
+    """Every model that the module fits is a small one: `pytestmark = pytest.mark.usefixtures("few_trees")`."""
+    from tests.small_gate import few_trees as grown
+
+    with grown():
+        yield
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """With CI set, a live test that is skipped is a failure: the run would otherwise prove less than it says."""

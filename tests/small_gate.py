@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from unittest.mock import patch
 
+from suffice.assess import parts, whole
 from suffice.assess.gate import Gate, Labelled
 from suffice.datasets.controlled import controlled
 from suffice.datasets.gold import Example
@@ -13,6 +17,16 @@ from suffice.retrieve.ranking import hits_of, top_k
 from suffice.types import Document
 
 FITTED, K = 400, 6
+
+
+@contextmanager
+def few_trees() -> Iterator[None]:
+    """Fit small models: most tests ask what a gate does with its models, not how good they are, and a fit grows six of each."""
+    with (
+        patch.multiple(parts, HIT_TREES=40, ABSENT_TREES=15),
+        patch.multiple(whole, BOOSTED_TREES=30, EXTRA_TREES=25),
+    ):
+        yield
 
 
 @cache
@@ -53,7 +67,8 @@ def labelled(k: int = K) -> list[Labelled]:
 
 @cache
 def small_gate() -> Gate:
-    return Gate.fit(labelled()[:FITTED], seed=7)
+    with few_trees():
+        return Gate.fit(labelled()[:FITTED], seed=7)
 
 
 def fresh() -> list[Labelled]:

@@ -114,6 +114,10 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
         assert short.deeper[:2] == short.evidence.hits
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
+    beside = collect(controlled(documents=120), ["bm25"], [2], beside=["tfidf", "bm25"], limit=3).cases("bm25", 2)
+    assert [[one.hits for one in case.others] for case in beside] == [
+        [case.evidence.hits] for case in found.cases("tfidf", 2)[:3]
+    ]
     lesson = labelled(found.cases("bm25", 4)[0])
     assert lesson.needed == found.cases("bm25", 4)[0].gold.doc_ids
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.assess.calibration import Isotonic, Platt, VennAbers, estimated_share, move_prior, shift_prior
+from suffice.assess.calibration import Isotonic, Platt, VennAbers, interval_of
 from suffice.errors import DataError, InputError
 
 KINDS = [Platt, Isotonic, VennAbers]
@@ -118,25 +118,9 @@ def test_damaged_json_and_bad_input_are_told() -> None:
             kind.fit([0.0, 1.0], [2, 0])
 
 
-def test_a_rarer_share_of_complete_sets_is_found_without_labels() -> None:
+def test_an_interval_over_many_labels_is_kept_small_and_says_the_same() -> None:
     scores, complete = drawn(6_000, seed=5)
-    p, share = 1 / (1 + np.exp(-scores)), float(complete.mean())
-    kept = complete | (np.random.default_rng(1).random(len(p)) < 0.25)  # most incomplete ones go: complete is common now
-    assert estimated_share(p[kept], share_at_fit=share) == pytest.approx(complete[kept].mean(), abs=0.03)
-    moved = shift_prior(p[kept], share_at_fit=share)
-    assert abs(moved.mean() - complete[kept].mean()) < 0.03
-    assert abs(p[kept].mean() - complete[kept].mean()) > 0.1
-    assert np.array_equal(np.argsort(moved, kind="stable"), np.argsort(p[kept], kind="stable"))
-
-
-def test_prior_shift_at_the_edges() -> None:
-    assert shift_prior([], share_at_fit=0.4).shape == (0,)
-    assert estimated_share([], share_at_fit=0.4) == 0.4
-    assert move_prior([0.0, 0.5, 1.0], share_at_fit=0.5, share=0.9) == pytest.approx([0.0, 0.9, 1.0])
-    assert np.isfinite(shift_prior([0.0, 0.0, 1.0], share_at_fit=0.5)).all()
-    assert np.isfinite(shift_prior([0.0] * 5, share_at_fit=0.5)).all()
-    for share in (0.0, 1.0, float("nan")):
-        with pytest.raises(InputError, match="share_at_fit"):
-            shift_prior([0.5], share_at_fit=share)
-    with pytest.raises(InputError, match="between 0 and 1"):
-        shift_prior([1.5], share_at_fit=0.5)
+    fine, coarse = VennAbers.fit(scores, complete), interval_of(scores, complete)
+    assert len(coarse.scores) < len(fine.scores) / 4
+    asked = np.linspace(-3, 3, 50)
+    np.testing.assert_allclose(fine.apply(asked), coarse.apply(asked), atol=0.05)

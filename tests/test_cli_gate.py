@@ -12,6 +12,8 @@ from typer.testing import CliRunner, Result
 
 from suffice.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUESTION = "Who taught the teacher of Ada Lovelace?"
 HITS = [
     {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "score": 7.5},

@@ -8,7 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
+from suffice.cli.app import app
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluate.compare import Difference, Interval
 from suffice.evaluate.figures import (
@@ -157,3 +159,19 @@ def test_the_page_of_a_study_holds_tables_figures_reasons_and_nothing_from_outsi
     assert "<script" not in page
     assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", page)
     assert study_html(small()) == study_html(small())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nothing"], "no paper is named 'nothing'"),
+        (["magaf", "--data", "."], "holds no multihop_rag/"),
+        (["frames"], "test.tsv"),
+    ],
+)
+def test_a_mistake_is_said_before_the_work_begins(words, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["reproduce", *words])
+    assert result.exit_code == 2
+    assert says in result.output
+    assert "hint:" in result.output

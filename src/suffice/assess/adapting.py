@@ -159,7 +159,7 @@ def _pulled(rows: Floats, target: Floats, rest: Floats, force: float) -> Floats:
 
 
 def sigmoid(odds: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))), dtype=np.float64)
+    return np.asarray(1 / (1 + np.exp(-np.minimum(np.maximum(odds, -30), 30))), dtype=np.float64)
 
 
 def log_odds(p: Floats) -> Floats:

@@ -6,8 +6,7 @@
                 score, and between its ends one probability
 
 Each is fitted on scores (log-odds or probabilities; higher is likelier) that the model gave to questions it was not fitted on,
-never falls when the score rises, and is kept as JSON. `shift_prior` moves probabilities, without labels, to a place where
-complete sets are rarer or commoner than at fit time.
+never falls when the score rises, and is kept as JSON.
 """
 
 from __future__ import annotations
@@ -24,12 +23,10 @@ from scipy.special import expit
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["Isotonic", "Platt", "VennAbers", "estimated_share", "interval_of", "move_prior", "shift_prior"]
+__all__ = ["Isotonic", "Platt", "VennAbers", "interval_of"]
 
 Floats = npt.NDArray[np.float64]
 STRENGTH = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
-ROUNDS = 1_000
-EDGE = 1e-6  # shares and probabilities are kept this far from 0 and 1 where odds are taken
 
 
 def _scores(scores: npt.ArrayLike) -> Floats:
@@ -226,47 +223,3 @@ def _check_staircase(scores: tuple[float, ...], p: tuple[float, ...]) -> None:
     rising = bool((np.diff(scores) >= 0).all()) and bool((np.diff(p) >= -1e-12).all())
     if len(scores) != len(p) or not p or not rising or p[0] < -1e-12 or p[-1] > 1 + 1e-12:
         raise InputError("a calibration's scores and probabilities must rise together, the probabilities from 0 to 1")
-
-
-# ---------------------------------------------------------------------------------------- another share of complete sets
-
-
-def _share(value: float, name: str) -> float:
-    if not 0 < value < 1:
-        raise InputError(f"{name} is {value!r}, expected a number strictly between 0 and 1")
-    return float(value)
-
-
-def estimated_share(p: npt.ArrayLike, *, share_at_fit: float) -> float:
-    """The share of complete sets among unlabelled cases that explains their probabilities best (Saerens, Latinne, Decaestecker
-    2002): its maximum of likelihood, found by expectation and maximisation. Without cases it is the share at fit time.
-    """
-    found, share = _probabilities(p), _share(share_at_fit, "share_at_fit")
-    if not found.size:
-        return share
-    for _ in range(ROUNDS):
-        moved = float(move_prior(found, share_at_fit=share_at_fit, share=share).mean())
-        moved = min(max(moved, EDGE), 1 - EDGE)
-        if abs(moved - share) < 1e-7:
-            return moved
-        share = moved
-    return share
-
-
-def move_prior(p: npt.ArrayLike, *, share_at_fit: float, share: float) -> Floats:
-    """Probabilities as they would be where this share of the sets is complete, everything else being equal."""
-    found, before, now = _probabilities(p), _share(share_at_fit, "share_at_fit"), _share(share, "share")
-    yes, no = found * (now / before), (1 - found) * ((1 - now) / (1 - before))
-    return np.asarray(yes / (yes + no))
-
-
-def shift_prior(p: npt.ArrayLike, *, share_at_fit: float) -> Floats:
-    """Probabilities moved to the share of complete sets that they themselves suggest."""
-    return move_prior(p, share_at_fit=share_at_fit, share=estimated_share(p, share_at_fit=share_at_fit))
-
-
-def _probabilities(p: npt.ArrayLike) -> Floats:
-    found = _scores(p)
-    if ((found < 0) | (found > 1)).any():
-        raise InputError("probabilities must lie between 0 and 1")
-    return found

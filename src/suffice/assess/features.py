@@ -8,7 +8,8 @@ set ("whole") are what the gate looks at ("gate"); `describe` puts these togethe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,7 +187,8 @@ def _level(level: str, described: Mapping[str, tuple[str, str]]) -> tuple[Featur
     return tuple(Feature(family, name, meaning, level) for name, (family, meaning) in described.items())
 
 
-def table(targets: Sequence[str]) -> tuple[Feature, ...]:
+@lru_cache(maxsize=64)
+def table(targets: tuple[str, ...]) -> tuple[Feature, ...]:
     """What the gate looks at, in column order, when its question model has these targets ("hops" first)."""
     return (
         *(Feature(family, name, meaning) for name, (family, meaning) in _WHOLE.items()),

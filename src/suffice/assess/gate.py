@@ -199,6 +199,7 @@ class Gate:
         words: Words | None = None,
         encoder: Encoder | None = None,
         reranker: Reranker | None = None,
+        sets: Sequence[str] | None = None,
     ) -> Gate:
         """A gate for these questions and hits.
 
@@ -208,13 +209,12 @@ class Gate:
 
         `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs one fixed gate and questions that no
         part of it has seen: only then is a fifth of the questions set aside, and the threshold chosen on that.
-
         `k` is how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality
-        grade, and a `reranker` makes that better and ten times as slow.
+        grade, a `reranker` that better and ten times as slow. With `sets`, the data set of each, it is made for yet other sets.
         """
         rule = Rule("risk" if alpha is not None else policy, alpha, delta, costs)
         words, lenses = words or Words.load(), Lenses(encoder, reranker)
-        every = teach(examples, words, lenses, k=k, fewest=FEWEST_TO_FIT)
+        every = teach(examples, words, lenses, k=k, fewest=FEWEST_TO_FIT, sets=sets)
         aside = every.one_part_of(PARTS, seed) if rule.promises else np.zeros(len(every.examples), bool)
         taught = every.where(~aside)
         taught.expect_both("the part to fit on")
@@ -249,7 +249,7 @@ class Gate:
         told = taught.expanded
         if told.sum() < FEWEST_TO_ADAPT:
             return None
-        some, names = taught.where(told), self._transferable
+        some, names = taught.where(told), [name for name in self._transferable if name != OWN.name]
         features = self._standard(table[told], names)
         return Correction.learn(odds[told], features, some.complete_after, some.groups, names, seed=seed)[0]
 

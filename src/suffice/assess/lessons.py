@@ -75,9 +75,11 @@ class Taught:
     seen: Looked
     complete: Bools
     groups: Sequence[str]
+    sets: Sequence[str] | None = None  # the data set of each, where they come from several
 
     def where(self, mask: Bools) -> Taught:
-        return Taught(_where(mask, self.examples), self.seen.where(mask), self.complete[mask], _where(mask, self.groups))
+        sets = None if self.sets is None else _where(mask, self.sets)
+        return Taught(_where(mask, self.examples), self.seen.where(mask), self.complete[mask], _where(mask, self.groups), sets)
 
     def one_part_of(self, parts: int, seed: int) -> Bools:
         """Which questions make up one of so many parts; those with the same words are in it together or not at all."""
@@ -104,6 +106,7 @@ class Taught:
             more=seen.more,
             hit_more=seen.hit_more,
             groups=self.groups,
+            sets=self.sets,
             named=seen.named,
         )
 
@@ -127,18 +130,22 @@ def teach(
     k: int | None,
     fewest: int,
     others: bool | None = None,
+    sets: Sequence[str] | None = None,
 ) -> Taught:
     """Look at the first `k` hits of each example, and at the `others` where told, or where an example has some.
 
     InputError where there are too few examples, or one is none.
     """
     held = listed(examples, fewest=fewest)
+    if sets is not None and len(sets) != len(held):
+        raise InputError(f"{len(sets)} data sets for {len(held)} examples", hint="name the data set of each example")
     taken = [take(one.question, one.hits, documents=one.documents, k=k) for one in held]
     complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)], dtype=bool)
     runs = None
     if others or (others is None and any(one.others for one in held)):
         runs = [runs_beside(own, one.others, one.documents) for one, own in zip(held, taken, strict=True)]
-    return Taught(held, look(taken, words, lenses, runs), complete, [" ".join(tokens(one.question)) for one in held])
+    groups = [" ".join(tokens(one.question)) for one in held]
+    return Taught(held, look(taken, words, lenses, runs), complete, groups, sets)
 
 
 def folds_by_group(groups: Sequence[str], folds: int, seed: int) -> Ints:

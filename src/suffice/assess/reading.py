@@ -10,9 +10,9 @@ column means.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, chain, compress
 from math import isfinite
 from typing import Any
@@ -24,6 +24,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from suffice.assess import folding
 from suffice.assess.asking import Asked, ask
 from suffice.assess.folding import KINSHIP, OPENERS, QUIET, SAID, is_agent, title_key
+from suffice.assess.pages import MAX_CHARS, page
 from suffice.assess.words import ORDINARY, Words
 from suffice.errors import InputError
 
@@ -33,9 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
-# What a reader would be shown, and a bound on the time that a hostile input can take.
-MAX_CHARS = 4_000  # of one hit
-MAX_TITLE = 200
+# Bounds on the time that a hostile input can take.
 MAX_LINKED = 50  # hits whose titles are looked for in the others: beyond, time would grow with their square
 MAX_SOURCES = 3  # sources that absent names are taken from
 MAX_NAMES = 12  # absent names from one source
@@ -101,25 +100,20 @@ class _Pass:
         self, asked: Asked, titles: Sequence[str], texts: Sequence[str], scores: Sequence[float | None] | None, words: Words
     ) -> None:
         self.asked, self.words, self.k = asked, words, len(titles)
-        raws = [folding.plain(_shown(title[:MAX_TITLE], text[:MAX_CHARS])) for title, text in zip(titles, texts)]
-        self.flats = list(map(folding.fold, raws))
-        self.keys = [title_key(title[:MAX_TITLE]) for title in titles]
-        titled = Counter(self.keys)
-        self.same_title = [titled[key] - 1 for key in self.keys]
-        self.has_text = list(map(bool, texts))
-        self.scores = _shares(scores, self.k)
-        self.ranks = [at / max(self.k - 1, 1) for at in range(self.k)]
+        pages = list(map(page, titles, texts))
+        self.keys, self.title_words, self.flats, self.runs, self.mentioned, self.has_text = zip(*pages)
+        self.same_title = [0] * self.k if len(set(self.keys)) == self.k else [self.keys.count(key) - 1 for key in self.keys]
+        self.scores, self.ranks = _shares(scores, self.k), _ranks(self.k)
         self.total = sum(asked.rarity) or 1.0
         self._name_titles()
         self._loosen()
         self._find()
         self._link()
-        self._share_names(list(map(folding.name_runs, raws)))
+        self._share_names()
 
     def _name_titles(self) -> None:
         """Which titles the question names, and how much of each stands in it."""
         flat, is_asked, rarities = self.asked.flat, set(self.asked.tokens).__contains__, self.words.rarities
-        self.title_words = [key.split() for key in self.keys]
         self.title_share, self.title_rare, named = [], [], []
         for at, words in enumerate(self.title_words):
             rare = rarities(words)
@@ -159,7 +153,6 @@ class _Pass:
         self.holders, _, self.mentions, self.counted, self.pointers = (
             holders[start:end] for start, end in zip([0, *ends], ends)
         )
-        self.first_title = ends[3]
         phrases = set(range(ends[0], ends[1]))
         self.relating, self.leading = self.loose | phrases, self.agents | phrases
         self.covered = self._held(range(len(self.holders)), self.total)
@@ -195,13 +188,13 @@ class _Pass:
         self.leads = {at: self._places(self.leading, at) for at in self.sources}
         self.by_named, self.near, self.near_agent, self.resolved = [False] * k, [False] * k, [False] * k, [False] * k
         self.closeness, self.by_any, self.links_out = [0.0] * k, [0] * k, [0] * k
-        for which, (to, pointers) in enumerate(zip(self.to, self.pointers), start=self.first_title):
+        for to, pointers in zip(self.to, self.pointers):
             for by in pointers:
                 if by != to and keys[to] not in keys[by]:
                     self.links_out[by] += 1
                     self.by_any[to] += 1
                     if by in self.relations:
-                        self._link_from_source(by, to, self._places({which}, by)[0])
+                        self._link_from_source(by, to, self.flats[by].index(keys[to]))
 
     def _places(self, wanted: Collection[int], at: int) -> list[int]:
         """Where one of the wanted stands in this hit, in order."""
@@ -215,17 +208,16 @@ class _Pass:
         self.near_agent[to] |= to_agent < REACH
         self.resolved[by] |= not self.named[to] and (to_agent if self.agents else distance) < REACH
 
-    def _share_names(self, runs: list[list[bytes]]) -> None:
+    def _share_names(self) -> None:
         """Names that several hits mention and the question does not."""
-        flat, self.runs, self.mentioned = self.asked.flat, runs, list(map(set, runs))
-        once: set[bytes] = set()
+        flat, once = self.asked.flat, set[bytes]()
         self.several: set[bytes] = set()
         for own in self.mentioned:
             self.several |= once & own
             once |= own
         outside = [(name, name.lower()) for name in self.several if len(name) > 2]
         common = {name for name, low in outside if low not in OPENERS and low not in flat}
-        anchored = common.intersection(chain.from_iterable([self.runs[at] for at in self.anchors]))
+        anchored = common & set[bytes]().union(*[self.mentioned[at] for at in self.anchors])
         self.shares_any = [min(len(common & own), 6) for own in self.mentioned]
         self.shares_named = [min(len(anchored & own), 4) for own in self.mentioned] if anchored else [0] * self.k
         for at in self.anchors:
@@ -347,12 +339,13 @@ class _Pass:
         ]  # fmt: skip
 
 
-def _shown(title: str, text: str) -> str:
-    return f"{title}. {text}" if title else text
-
-
 def _rows(rows: Iterable[Iterable[float]], columns: tuple[str, ...]) -> Floats:
     return np.fromiter(chain.from_iterable(rows), dtype=np.float32).reshape(-1, len(columns))
+
+
+@lru_cache(maxsize=64)
+def _ranks(k: int) -> tuple[float, ...]:
+    return tuple(at / max(k - 1, 1) for at in range(k))
 
 
 def _tally(groups: Iterable[Iterable[int]], k: int) -> list[int]:

@@ -28,7 +28,7 @@ MAX_CLAUSES = 8
 IRRELEVANT = -12.0  # a cross-encoder's score for a hit that is not there
 SHORTEST = 3  # words of a clause
 _NEAREST = ("nearest", "second nearest", "third nearest", "fourth nearest", "fifth nearest")
-_BETWEEN = re.compile(r"[,;?]|\b(?:that|which|who|whose|whom|where|when|and|or|than|if|while)\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"[,;?]|\b(?:that|which|who|whose|whom|where|when|and|or|than|if|while)\b")  # not the "Who" it opens with
 
 SIMILARITY_HIT = {
     "cosine": "Cosine with the question.",

@@ -13,6 +13,7 @@ from suffice.cli.answers import answers
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import (
     Alpha,
+    Beside,
     ChunkOverlap,
     ChunkTokens,
     CorpusFile,
@@ -113,6 +114,7 @@ def gate(
     retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate sees.")] = 10,
     judge: Annotated[str, typer.Option("--gate", help="'default', a folder, or 'fitted': on the other folds.")] = "default",
+    beside: Beside = None,
     grade: Grade = "fast",
     reranker: RerankerName = None,
     policy: PolicyName = "f1",
@@ -153,6 +155,7 @@ def gate(
                 judge,
                 grade=grade,
                 reranker=reranker,
+                beside=words(beside),
                 folds=folds,
                 seed=seed,
                 choice=experiment.Choice(policy, alpha, delta, experiment.costs_of(costs)),

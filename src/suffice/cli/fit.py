@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, words
 from suffice.cli.options import (
     Alpha,
+    Beside,
     CorpusFile,
     CostList,
     DatasetPath,
@@ -42,6 +43,7 @@ def fit(
     retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
+    beside: Beside = None,
     grade: Grade = "fast",
     reranker: RerankerName = None,
     policy: PolicyName = "f1",
@@ -55,6 +57,8 @@ def fit(
 ) -> None:
     """Fit a gate to labelled questions and what your retriever returned for them."""
     with friendly_errors(json=json):
+        from suffice.datasets import read
+        from suffice.evaluate.cases import collect, labelled
         from suffice.evaluate.gate import Choice, check_extra, costs_of, fitting, lenses, remembering
         from suffice.files import BadRecords
 
@@ -68,7 +72,9 @@ def fit(
             if examples is not None:
                 lessons = [one for _, one in zip(range(limit or 10**9), _read(examples, k, bad))]
             else:
-                lessons = _searched(dataset or "", path, questions, corpus, skip_bad, retriever, k, encoder, limit, progress)
+                data = read(dataset or "", path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+                options: dict[str, Any] = {"beside": words(beside), "encoder": encoder, "limit": limit, "progress": progress}
+                lessons = [labelled(one) for one in collect(data, [retriever], [k], **options).cases(retriever, k)]
             if not json:
                 say(f"fitting on {len(lessons):,} questions ...")
             gate = remembering(fitting(choice, looking, seed, k=k)(lessons), [one.question for one in lessons])
@@ -83,26 +89,6 @@ def fit(
             say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
         if not json:
             say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
-
-
-def _searched(
-    dataset: str,
-    path: Path | None,
-    questions: Path | None,
-    corpus: Path | None,
-    skip_bad: bool,
-    retriever: str,
-    k: int,
-    encoder: str,
-    limit: int | None,
-    progress: Any,
-) -> list[Labelled]:
-    from suffice.datasets import read
-    from suffice.evaluate.cases import collect, labelled
-
-    data = read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-    found = collect(data, [retriever], [k], encoder=encoder, limit=limit, progress=progress)
-    return [labelled(case) for case in found.cases(retriever, k)]
 
 
 def _read(path: Path, k: int, bad: BadRecords) -> Iterator[Labelled]:

@@ -19,6 +19,9 @@ Grade = Annotated[str, typer.Option("--grade", help="fast, or quality, which loo
 RerankerName = Annotated[
     str | None, typer.Option("--reranker", help="quality: also read the hits with this cross-encoder; slow.")
 ]
+Beside = Annotated[
+    str | None, typer.Option("--beside", help="Other retrievers, with commas: how far they agree is looked at, too.")
+]
 PolicyName = Annotated[str, typer.Option("--policy", help="How the threshold is chosen: f1, cost or risk.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")]
 Delta = Annotated[float, typer.Option("--delta", help="... except with this probability.")]

@@ -9,8 +9,8 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class Case:
     gold_titles: Mapping[DocId, str] = field(default_factory=dict)
     deeper: tuple[Hit, ...] = ()  # the first 2k hits
     background: float = 0.0  # mean score of a deep ranking: what NQC and WIG take for the score of the whole collection
+    others: tuple[Any, ...] = ()  # what other retrievers found, as Evidence
 
     @property
     def complete(self) -> bool:
@@ -89,6 +90,7 @@ def collect(
     retrievers: Sequence[str],
     ks: Sequence[int],
     *,
+    beside: Sequence[str] = (),
     encoder: str = "wordllama",
     limit: int | None = None,
     sample: int | None = None,
@@ -97,7 +99,8 @@ def collect(
 ) -> Collected:
     """Search every question of the data set with every retriever, once and deep.
 
-    `limit` keeps to the first so many questions, `sample` to so many drawn by their words and the seed.
+    `limit` keeps to the first so many questions, `sample` to so many drawn by their words and the seed. What the retrievers
+    named in `beside` find is held beside each case.
     """
     if not retrievers or not ks or min(ks) < 1:
         raise InputError(f"retrievers are {list(retrievers)} and k is {list(ks)}: expected at least one of each, k from 1 on")
@@ -107,30 +110,34 @@ def collect(
         examples = [examples[at] for at in sorted(drawn)]
     if not examples:
         raise InputError(f"the data set '{dataset.name}' has no questions", hint="check the questions file")
-    wanted = {name: RETRIEVERS.get(name) for name in retrievers if name != GIVEN}
-    if GIVEN in retrievers and (lacking := next((one for one in examples if one.hits is None), None)):
+    every = list(dict.fromkeys([*retrievers, *beside]))
+    wanted = {name: RETRIEVERS.get(name) for name in every if name != GIVEN}
+    if GIVEN in every and (lacking := next((one for one in examples if one.hits is None), None)):
         raise InputError(f"question {lacking.question.question_id!r} came without hits", hint="name a retriever")
     vectors = any(map(_takes_encoder, wanted.values()))
     chosen: Encoder | None = ENCODERS.get(encoder)() if vectors else None
     store = _indexed(dataset, chosen, progress)
     titles = {document.doc_id: document.title for document in store.documents() if document.title}
     questions = [example.question.text for example in examples]
-    found: dict[tuple[str, int], tuple[Case, ...]] = {}
-    for name in retrievers:
+    ranked: dict[str, list[tuple[Hit, ...]]] = {}
+    for name in every:
         if name == GIVEN:
-            ranked = [example.hits or () for example in examples]
-        else:
-            factory = wanted[name]
-            retriever = factory(store, encoder=chosen) if _takes_encoder(factory) else factory(store)
-            ranked = []
-            for start in range(0, len(questions), 256):
-                ranked += retriever.search(questions[start : start + 256], k=max(_DEEP, *ks))
-                if progress is not None:
-                    progress(f"searching with {name}", len(ranked), len(questions))
-        for k in ks:
-            found[name, k] = tuple(
-                _case(example.question, example.gold, hits, k, store, titles) for example, hits in zip(examples, ranked)
-            )
+            ranked[name] = [example.hits or () for example in examples]
+            continue
+        factory, ranked[name] = wanted[name], []
+        retriever = factory(store, encoder=chosen) if _takes_encoder(factory) else factory(store)
+        for start in range(0, len(questions), 256):
+            ranked[name] += retriever.search(questions[start : start + 256], k=max(_DEEP, *ks))
+            if progress is not None:
+                progress(f"searching with {name}", len(ranked[name]), len(questions))
+    found: dict[tuple[str, int], tuple[Case, ...]] = {}
+    for name, k in product(retrievers, ks):
+        cases = [_case(one.question, one.gold, hits, k, store, titles) for one, hits in zip(examples, ranked[name])]
+        others = [ranked[other] for other in beside if other != name]
+        found[name, k] = tuple(
+            replace(case, others=tuple(_evidence(case.question, run[at][:k], store) for run in others))
+            for at, case in enumerate(cases)
+        )
     return Collected(dataset.name, found, store)
 
 
@@ -141,12 +148,17 @@ def draw_key(seed: int, text: str) -> bytes:
 
 def _case(question: Question, gold: Gold, deep: Sequence[Hit], k: int, store: Store, titles: Mapping[DocId, str]) -> Case:
     hits, deeper = tuple(deep[:k]), tuple(deep[: 2 * k])
-    ids = [hit.doc_id for hit in deeper]
-    documents = {doc_id: document for doc_id, document in zip(ids, store.get(ids)) if document is not None}
+    documents = _evidence(question, deeper, store).documents
     known = {doc_id: titles[doc_id] for doc_id in sorted(gold.doc_ids) if doc_id in titles}
     scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
     background = sum(scores) / len(scores) if scores else 0.0
     return Case(question, gold, Evidence(question, hits, documents), known, deeper, background)
+
+
+def _evidence(question: Question, hits: Sequence[Hit], store: Store) -> Evidence:
+    ids = [hit.doc_id for hit in hits]
+    documents = {doc_id: document for doc_id, document in zip(ids, store.get(ids)) if document is not None}
+    return Evidence(question, tuple(hits), documents)
 
 
 def _takes_encoder(factory: Callable[..., Any]) -> bool:
@@ -181,4 +193,5 @@ def labelled(case: Case) -> Labelled:
         labels=gold.labels,
         hops=float(gold.hops),
         documents=case.evidence.documents,
+        others=case.others,
     )

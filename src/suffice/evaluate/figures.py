@@ -146,11 +146,16 @@ def roc_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "")
     return Lines(title, across, axis, tuple(lines), diagonal=True, says=says)
 
 
-def reliability_lines(title: str, systems: Mapping[str, Predictions], *, bins: int = 10, says: str = "") -> Lines:
-    """What came true beside what was said, bin by bin; the dots are as large as their bins are full."""
+def reliability_lines(
+    title: str, systems: Mapping[str, Predictions], *, bins: int = 10, fewest: int = 1, says: str = ""
+) -> Lines:
+    """What came true beside what was said, bin by bin; the dots are as large as their bins are full.
+
+    Bins of fewer than `fewest` questions are left out: what came true in them is chance.
+    """
     lines = []
     for name, one in systems.items():
-        held = [each for each in reliability(one, bins) if each.predicted is not None and each.observed is not None]
+        held = [each for each in reliability(one, bins) if each.count >= fewest and each.predicted is not None]
         lines.append(
             Line(
                 name,
@@ -170,7 +175,7 @@ def risk_lines(title: str, systems: Mapping[str, Predictions], *, says: str = ""
 
 
 def _thinned(name: str, x: Any, y: Any) -> Line:
-    at = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int)) if len(x) else []
+    at = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(np.intp))
     return Line(name, tuple(np.asarray(x, dtype=float)[at].tolist()), tuple(np.asarray(y, dtype=float)[at].tolist()))
 
 

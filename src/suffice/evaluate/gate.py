@@ -164,6 +164,7 @@ def evaluate_gate(
     *,
     grade: str = FAST,
     reranker: str | None = None,
+    beside: Sequence[str] = (),
     folds: int = 5,
     seed: int = 42,
     choice: Choice | None = None,
@@ -183,7 +184,8 @@ def evaluate_gate(
         check_extra()
     opened = None if gate == FITTED else open_gate(gate, grade)
     started = time.perf_counter()
-    cases = collect(dataset, [retriever], [k], encoder=encoder, limit=limit, progress=progress).cases(retriever, k)
+    options: dict[str, Any] = {"beside": beside, "encoder": encoder, "limit": limit, "progress": progress}
+    cases = collect(dataset, [retriever], [k], **options).cases(retriever, k)
     searched = time.perf_counter()
     complete = np.array([case.complete for case in cases], dtype=bool)
     texts = [case.question.text for case in cases]
@@ -196,7 +198,7 @@ def evaluate_gate(
     else:
         said = judge_cases(opened, cases, progress=progress)
     judged = time.perf_counter()
-    beside = baseline_predictions(cases, parts, reranker=cross_encoder, seed=seed) if baselines and parts else {}
+    others = baseline_predictions(cases, parts, reranker=cross_encoder, seed=seed) if baselines and parts else {}
     return GateRun(
         dataset=dataset.name,
         retriever=retriever,
@@ -210,11 +212,12 @@ def evaluate_gate(
         actions=said.actions,
         policy=said.policy,
         labels=tuple(tuple(case.gold.labels) for case in cases),
-        baselines={name: tuple(map(float, values)) for name, values in beside.items()},
+        baselines={name: tuple(map(float, values)) for name, values in others.items()},
         seed=seed,
         settings={
             "grade": opened.card["grade"] if opened else grade,
             "reranker": opened.card.get("reranker") if opened else reranker,
+            "beside": list(beside),
             "folds": folds,
             "encoder": encoder,
             "limit": limit,
@@ -278,9 +281,9 @@ def judge_cases(gate: Gate, cases: Sequence[Case], *, progress: Progress | None 
     return Judged(p, tuple(str(one.action) for one in verdicts), gate.policy.words)
 
 
-def pairs(cases: Sequence[Case]) -> list[tuple[str, Any]]:
-    """Question and hits of each case, as a gate takes them."""
-    return [(case.question.text, case.evidence) for case in cases]
+def pairs(cases: Sequence[Case]) -> list[tuple[str, Any, Any]]:
+    """Question, hits and what other retrievers found, as a gate takes them."""
+    return [(case.question.text, case.evidence, case.others) for case in cases]
 
 
 def fitting(choice: Choice, looking: Lenses, seed: int, k: int | None = None) -> Fit:

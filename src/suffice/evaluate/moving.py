@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 Recipe = Callable[[Mapping[str, Sequence[Case]]], "Gate"]  # the drawn cases of each data set -> a gate
 
 LABELS = (25, 50, 100, 200, 400)
-DRAWS = 5
+DRAWS = 3
 KEPT = 0.4  # share of the questions that no draw may label: all curves of a draw are judged on the same ones
 
 

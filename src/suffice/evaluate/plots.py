@@ -230,7 +230,7 @@ def _draw_heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
             shade = 0.0 if value is None else 0.08 + 0.84 * (value - low) / span
             axes.fill_between([x - 0.48, x + 0.48], y - 0.46, y + 0.46, color=COLOURS[0], alpha=shade, linewidth=0)
             # White letters on the darkest shades of one hue, ink on all others: readable in print and in the dark.
-            colour = "white" if shade > 0.85 else INK
+            colour = "white" if shade > 0.72 else INK
             axes.text(x, y, "--" if value is None else f"{value:.3f}", ha="center", va="center", fontsize=10, color=colour)
     axes.set_xticks(range(len(figure.across)), [_short(name, 16) for name in figure.across])
     axes.set_yticks(range(len(figure.down)), [_short(name) for name in figure.down])

@@ -118,8 +118,11 @@ class Table:
         for name, right in zip(self.columns, self.numeric):
             # "recall (paper)" on two lines: the heading must not be what makes a table of figures too wide.
             table.add_column(Text(name.replace(" (", "\n(")), justify="right" if right else "left", no_wrap=right)
-        for row in self.texts:
-            table.add_row(*map(Text, row))
+        for row in self.rows:
+            # The paper's figure on a second line, or a table of intervals would be wider than a terminal.
+            table.add_row(
+                *(Text(printed(one).replace(" (", "\n(") if isinstance(one, Beside) else printed(one)) for one in row)
+            )
         return table
 
     def to_markdown(self) -> str:
@@ -261,7 +264,7 @@ def retrieval_table(
                 if alone:
                     cells += [figure, published, _above(figure.value, published)]
                 else:
-                    cells.append(Beside(figure.value, published) if paper else figure)
+                    cells.append(Beside(figure if intervals else figure.value, published) if paper else figure)
             rows.append(tuple(cells))
     beside = f" (in parentheses: {paper.paper}, {paper.table})" if paper else ""
     described = title or f"Retrieval on {run.dataset}{beside}"

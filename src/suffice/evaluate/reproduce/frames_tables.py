@@ -12,7 +12,7 @@ import numpy.typing as npt
 from suffice.assess.selections import REASONING
 from suffice.evaluate.compare import Interval, compare, interval, interval_of_mean, paired_difference
 from suffice.evaluate.figures import Bars, Series, reliability_lines, risk_lines, roc_lines
-from suffice.evaluate.metrics import Predictions, ece_by_chance
+from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.papers import Published
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce import Section
@@ -245,10 +245,10 @@ def _shown(found: Found) -> Mapping[str, Predictions]:
 
 
 def _answered(found: Found) -> Table:
-    rows = []
-    for name, one in _shown(found).items():
-        shares = tuple(interval(one, f"coverage_at_risk@{risk}") for risk in RISKS)
-        rows.append((name, *(Interval(share.value) for share in shares), interval(one, "aurc").value))
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(score(one, f"coverage_at_risk@{risk}") for risk in RISKS), score(one, "aurc"))
+        for name, one in _shown(found).items()
+    ]
     head = tuple(f"at most {risk:.0%}" for risk in RISKS)
     note = "Largest share answered while at most so many of the answered lack an article. aurc: mean risk over all shares."
     return Table("How many questions can be answered at a risk", ("predictor", *head, "aurc"), tuple(rows), note)
@@ -265,35 +265,41 @@ def _honesty(found: Found, seed: int) -> Table:
 
 def expansion(searched: Searched, found: Found) -> Section:
     """The value of one expansion, by kind and by what the gate thinks."""
-    before = found.expanded[0]
+    says = "What another look adds to ten titles: further down the same list, elsewhere, or for what the gate finds missing."
+    return Section("One expansion", (_by_kind(found.expanded, searched.seed), *_by_probability(found, searched.seed)), says)
+
+
+def _by_kind(expanded: Sequence[Expanded], seed: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for one in found.expanded:
-        share = interval_of_mean(one.complete, seed=searched.seed)
-        gain = paired_difference(one.complete, before.complete, seed=searched.seed) if one is not before else None
-        rows.append((one.name, one.titles, share, gain))
-    heads = ("expansion", "titles read", "complete", "gain")
+    for at, one in enumerate(expanded):
+        gain = paired_difference(one.complete, expanded[0].complete, seed=seed) if at else None
+        rows.append((one.name, one.titles, interval_of_mean(one.complete, seed=seed), gain))
     note = (
         "Next titles: of the same list. Other retrievers: the ten titles of each of the paper's other three. Gate's queries: "
         "at most ten titles found by the queries that the gate proposes. Gain: paired, over the same questions."
     )
-    kinds = Table("The value of one expansion", heads, tuple(rows), note)
+    return Table("The value of one expansion", ("expansion", "titles read", "complete", "gain"), tuple(rows), note)
+
+
+def _by_probability(found: Found, seed: int) -> tuple[Table, Bars]:
+    """Fifths of the questions by the gate's probability, the surest first: how many are complete before and after."""
     p = found.gates[0].row.predictions.probabilities
-    part = np.argsort(np.argsort(p, kind="stable"), kind="stable") * PARTS // len(p)
-    bars, cells = [], []
-    for at in reversed(range(PARTS)):
+    part = np.argsort(np.argsort(-p, kind="stable"), kind="stable") * PARTS // len(p)
+    bars: list[Series] = []
+    rows: list[tuple[Cell, ...]] = []
+    for at in range(PARTS):
         held = part == at
-        low, high = float(p[held].min()), float(p[held].max())
-        shares = [interval_of_mean(one.complete[held], seed=searched.seed) for one in found.expanded]
-        cells.append((f"{low:.2f} to {high:.2f}", int(held.sum()), *(share.value for share in shares)))
-        bars.append(Series(f"p {low:.2f} to {high:.2f}", (shares[0], shares[1])))
-    columns = ("p of the gate", "questions", *(one.name for one in found.expanded))
-    by_p = Table("By what the gate said before", columns, tuple(cells), "Share complete in each fifth of the questions.")
+        span = f"{p[held].min():.2f} to {p[held].max():.2f}"
+        shares = [interval_of_mean(one.complete[held], seed=seed) for one in found.expanded]
+        rows.append((span, int(held.sum()), *(share.value for share in shares)))
+        bars.append(Series(f"p {span}", (shares[0], shares[1])))
+    heads = ("p of the gate", "questions", *(one.name for one in found.expanded))
+    note = "Share of the questions that are complete, in fifths by the gate's probability."
     figure = Bars(
         "Complete before and after the next ten titles",
         "share of questions that are complete",
         tuple(bars),
         ("ten titles", "twenty"),
-        says="Fifths of the questions by the gate's probability. A longer list helps few; the gate knows which set is whole.",
+        says="Fifths of the questions by the gate's probability. A longer list helps few; the gate knows which sets are whole.",
     )
-    says = "What another look adds to ten titles: further down the same list, elsewhere, or for what the gate finds missing."
-    return Section("One expansion", (kinds, by_p, figure), says)
+    return Table("By what the gate said before", heads, tuple(rows), note), figure

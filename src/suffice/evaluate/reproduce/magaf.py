@@ -16,10 +16,10 @@ from suffice.evaluate.papers import magaf as paper
 from suffice.evaluate.reproduce import Progress, Section, Study
 from suffice.evaluate.reproduce import magaf_beyond as beyond
 from suffice.evaluate.reproduce import magaf_tables as tables
-from suffice.evaluate.reproduce.magaf_protocol import GATE, RETRIEVERS, Measured, measure
+from suffice.evaluate.reproduce.magaf_protocol import EVERYONE, GATE, RETRIEVERS, Measured, measure
 from suffice.evaluate.reproduce.magaf_tables import CALIBRATED, Setting
 from suffice.evaluate.runs import source_commit
-from suffice.evaluate.tables import printed
+from suffice.evaluate.tables import Table, printed
 from suffice.files import package_versions, sha256_of
 
 __all__ = ["study"]
@@ -143,21 +143,30 @@ def _summary(at: Setting) -> list[str]:
             f"questions. MAGAF-calibrated has AUROC {printed(found[CALIBRATED]['auroc'])} when told each question's type and "
             f"hop count, {printed(found[f'{CALIBRATED}, predicted']['auroc'])} when it has to guess them."
         )
-    ours, rows = found[GATE], beyond.against_the_gate(at).rows
+    ours = found[GATE]
     lines.append(
         f"Our gate, told neither, has AUROC {printed(ours['auroc'])}, Brier {printed(ours['brier'])}, "
-        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. On AUROC, Brier and ECE it is "
-        + "; ".join(f"{row[-1]} against {row[0]}" for row in rows)
-        + "."
+        f"ECE {printed(ours['ece'])} on the {len(measured.complete):,} test questions. It is "
+        + _against(beyond.against_the_gate(at))
     )
     if measured.everyone:
-        rows = beyond.on_all_questions(at).rows[:-1]
-        lines.append(
-            f"On all {len(measured.everyone[GATE]):,} questions by five folds it is "
-            + "; ".join(f"{row[-1]} against {row[0]}" for row in rows)
-            + "."
-        )
+        table = beyond.on_all_questions(at)
+        lines.append(f"On all {len(measured.everyone[GATE]):,} questions, by {EVERYONE} folds, it is {_against(table)}")
     return lines
+
+
+def _against(table: Table) -> str:
+    """The last column in a sentence: better on AUROC and Brier, level on ECE against this one; …"""
+    said = []
+    for name, *_, verdict in table.rows:
+        words = dict(zip(("AUROC", "Brier", "ECE"), str(verdict).split(", ")))
+        parts = [
+            f"{word} on {' and '.join(metric for metric, one in words.items() if one == word)}"
+            for word in ("better", "level", "worse")
+            if word in words.values()
+        ]
+        said += [f"{', '.join(parts)} against {name}"] if parts else []
+    return f"{'; '.join(said)}."
 
 
 def _at_least(value: float | None, other: float | None) -> bool:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from suffice.evaluate.compare import Difference, Interval, compare, interval, interval_of_mean
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers import magaf
-from suffice.evaluate.reproduce.magaf_protocol import GATE, GUESSED, Said
+from suffice.evaluate.reproduce.magaf_protocol import EVERYONE, GATE, GUESSED, Said
 from suffice.evaluate.reproduce.magaf_tables import CALIBRATED, Setting
 from suffice.evaluate.tables import Cell, Table
 from suffice.types import Action
 
-__all__ = ["against_the_gate", "best", "expansion", "guesses", "nulls", "on_all_questions"]
+__all__ = ["against_the_gate", "expansion", "guesses", "nulls", "on_all_questions"]
 
 ANSWERED = 0.95
 LOWER_IS_BETTER = ("brier", "ece")
 JUDGED = ("auroc", "brier", "ece")
-
-
-def best(at: Setting, rows: dict[str, Said], metric: str) -> str:
-    """The predictor that is best by a metric on the test part."""
-    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
-    return max(rows, key=lambda name: sign * (score(at.measured.predictions(rows[name]), metric) or 0.0))
 
 
 def against_the_gate(at: Setting) -> Table:
@@ -31,41 +27,47 @@ def against_the_gate(at: Setting) -> Table:
     measured = at.measured
     ours = measured.predictions(measured.gate)
     rows: list[tuple[Cell, ...]] = []
-
-    def row(label: str, names: dict[str, Said], chosen: dict[str, str]) -> None:
-        cells: list[Cell] = []
-        for metric in JUDGED:
-            other = measured.predictions(names[chosen[metric]])
-            cells.append(compare(ours, other, metric, seed=measured.seed))
-        rows.append((label, *cells, _verdict([one for one in cells if isinstance(one, Difference)])))
-
-    for label, names in (("given", dict(measured.given)), ("predicted", dict(measured.predicted))):
-        row(f"{CALIBRATED}, {label}", names, dict.fromkeys(JUDGED, CALIBRATED))
-        row(f"best row of each metric, {label}", names, {metric: best(at, names, metric) for metric in JUDGED})
+    for label, others in _rivals(at).items():
+        apart = [compare(ours, measured.predictions(others[metric]), metric, seed=measured.seed) for metric in JUDGED]
+        rows.append((label, *apart, _verdict(apart)))
     if at.beside:
         rows.append(_published_row(at))
     note = (
         "Our gate less the other, with the 95 % paired bootstrap interval over the test questions. The gate is told neither "
-        "type nor hop count; the rows 'given' are. better / worse: the interval leaves out 0; level: it does not."
+        "type nor hop count; the rows 'given' are. Best row: chosen on these same questions, in the paper's favour. better / "
+        "worse: the interval leaves out 0; level: it does not."
     )
-    return Table(
-        f"Our gate against the paper's predictors, {at.where}", ("against", *JUDGED, "auroc, brier, ece"), tuple(rows), note
-    )
+    columns = ("against", *JUDGED, "auroc, brier, ece")
+    return Table(f"Our gate against the paper's predictors, {at.where}", columns, tuple(rows), note)
+
+
+def _rivals(at: Setting) -> dict[str, dict[str, Said]]:
+    """For each comparison the predictor that is compared by each metric."""
+    found: dict[str, dict[str, Said]] = {}
+    for label, rows in (("given", at.measured.given), ("predicted", at.measured.predicted)):
+        found[f"{CALIBRATED}, {label}"] = dict.fromkeys(JUDGED, rows[CALIBRATED])
+        found[f"best row of each metric, {label}"] = {metric: rows[_best(at, rows, metric)] for metric in JUDGED}
+    return found
+
+
+def _best(at: Setting, rows: Mapping[str, Said], metric: str) -> str:
+    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
+    return max(rows, key=lambda name: sign * (score(at.measured.predictions(rows[name]), metric) or 0.0))
 
 
 def _published_row(at: Setting) -> tuple[Cell, ...]:
     """Against the best figure that the paper prints for each metric, which is a constant here."""
-    cells: list[Cell] = []
+    cells: list[Difference] = []
     for metric in JUDGED:
         printed = [row[metric] for table in (magaf.TABLE_4, magaf.TABLE_6) for row in table.figures.values()]
         figure = min(printed) if metric in LOWER_IS_BETTER else max(printed)
         found = at.of(at.measured.gate, metric)
         cells.append(Difference(*(None if one is None else one - figure for one in (found.value, found.low, found.high))))
-    return ("best figure printed in the paper", *cells, _verdict([one for one in cells if isinstance(one, Difference)]))
+    return ("best figure printed in the paper", *cells, _verdict(cells))
 
 
 def on_all_questions(at: Setting) -> Table:
-    """The paper's two best rows and the gate on every question, by five folds; and the gate less each of them."""
+    """The paper's two best rows and the gate on every question, by folds; and the gate less each of them."""
     measured = at.measured
     ours = measured.everyone[GATE]
     rows: list[tuple[Cell, ...]] = []
@@ -78,7 +80,7 @@ def on_all_questions(at: Setting) -> Table:
         "with 95 % paired bootstrap intervals. better / worse: the interval leaves out 0."
     )
     columns = ("predictor", *JUDGED, *(f"gate less it, {metric}" for metric in JUDGED), "the gate is")
-    return Table(f"All questions of {at.where}, by five folds", columns, tuple(rows), note)
+    return Table(f"All questions of {at.where}, by {EVERYONE} folds", columns, tuple(rows), note)
 
 
 def _verdict(cells: list[Difference]) -> str:

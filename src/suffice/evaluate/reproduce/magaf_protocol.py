@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABLATION",
+    "EVERYONE",
     "GATE",
     "GUESSED",
     "HYBRID",
@@ -56,6 +57,7 @@ Ints = npt.NDArray[np.intp]
 RETRIEVERS = ("tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph")
 HYBRID, K = "hybrid-metagraph", 4
 GATE, GUESSED = "our gate", ", predicted"
+EVERYONE = 3  # folds for the figures on all questions: each costs a fit of the gate
 FOLDS = 5  # of the fit part, so that no predictor is fitted on a type or hop count that was guessed in hindsight
 TEXT, METADATA, GRAPH, ALL = 9, 16, 17, 20  # features in the order of MAGAF: how far each model reads
 
@@ -132,7 +134,7 @@ class Measured:
     importances: Mapping[str, float]
     guessed: Mapping[str, float]  # how well types and hops are predicted
     timings: Mapping[str, float]
-    everyone: Mapping[str, Predictions]  # on all questions, by five folds; empty where that was not asked for
+    everyone: Mapping[str, Predictions]  # on all questions, by folds; empty where that was not asked for
 
     def predictions(self, said: Said) -> Predictions:
         return Predictions(self.complete.astype(float), said.p)
@@ -325,19 +327,18 @@ def _on_folds(
     """The paper's two best rows and the gate on every question, each judged by models that have not seen it.
 
     The test part is small: seven times as many questions tell smaller differences from chance. A fold is judged by models
-    fitted on the others, of which the paper's predictors keep the next one for calibration.
+    fitted on the others, of which the paper's predictors keep a fifth for calibration.
     """
-    held = [fold for _, fold in grouped_folds([case.question.text for case in cases], complete, FOLDS, seed)]
+    texts = [case.question.text for case in cases]
     models = [one for one in MODELS if one.name in ("GBDT-all", "MAGAF-calibrated")]
     p = {name: np.zeros(len(cases)) for name in (*(one.name + word for word in ("", GUESSED) for one in models), GATE)}
-    for at, test in enumerate(held):
-        following = held[(at + 1) % FOLDS]
-        rest = np.sort(np.concatenate([fold for fold in held if fold is not test and fold is not following]))
-        parts = Parts(rest, following, test)
+    for at, (rest, test) in enumerate(grouped_folds(texts, complete, EVERYONE, seed), start=1):
+        fit, calibrate = grouped_folds([texts[one] for one in rest], complete[rest], FOLDS, seed)[0]
+        parts = Parts(rest[fit], rest[calibrate], test)
         for table, word in zip(tables, ("", GUESSED)):
             for one in models:
                 p[one.name + word][test] = said_by(one, table, complete, parts, seed)[0].p
         p[GATE][test] = _gate(cases, parts, seed)[0].p
         if progress is not None:
-            progress("judging all questions by folds", at + 1, FOLDS)
+            progress("judging all questions by folds", at, EVERYONE)
     return {name: Predictions(complete.astype(float), values) for name, values in p.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from suffice.evaluate.figures import (
 )
 from suffice.evaluate.metrics import Predictions, score
 from suffice.evaluate.papers import Published, magaf
-from suffice.evaluate.reproduce.magaf_protocol import GATE, Measured, Said
+from suffice.evaluate.reproduce.magaf_protocol import GATE, GUESSED, Measured, Said
 from suffice.evaluate.tables import Beside, Cell, Table, retrieval_table
 
 __all__ = [
@@ -44,6 +43,11 @@ CALIBRATED = "MAGAF-calibrated"
 ORDER = ("auroc", "auprc", "brier", "ece", "mae")
 DECISIONS = ("accuracy", "precision", "recall", "f1")
 MEANS = ("top1", "metadata_overlap_avg", "graph_density_top4", "attention_entropy")
+FEWEST = 5  # questions in a bin of a calibration curve
+HONEST = (
+    "On the dotted line a probability means what it says. A dot is as large as its bin is full; bins of fewer than five "
+    "questions are left out."
+)
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 TYPES = ("comparison", "inference", "null", "temporal")
 
@@ -62,8 +66,9 @@ class Setting:
         published = paper.get(row, column) if self.beside else None
         return figure if published is None else Beside(figure, published)
 
-    def paper(self, paper: Published, rows: Sequence[str], column: str) -> list[float | None]:
-        return [paper.get(row, column) if self.beside else None for row in rows]
+    def marks(self, paper: Published, row: str, *columns: str) -> tuple[float | None, ...]:
+        """The paper's figures for a drawing."""
+        return tuple(paper.get(row, column) if self.beside else None for column in columns)
 
     def of(self, said: Said, metric: str) -> Interval:
         """A metric of the test part with its interval; decisions are judged at the predictor's own threshold."""
@@ -96,14 +101,12 @@ def retrieval(at: Setting) -> Shown:
     """Table 3 and Figure 3, and the curves behind them."""
     run, paper = at.measured.run, magaf.TABLE_3
     title = at.title("Table 3", "Retrieval at k = 2, 4, 8")
-    table = retrieval_table(run, ("recall", "complete", "ndcg", "mrr"), paper=paper if at.beside else None, title=title)
+    metrics = ("recall", "complete", "ndcg", "mrr")
+    table = retrieval_table(run, metrics, paper=paper if at.beside else None, intervals=True, title=title)
     bars = metric_bars(run, "complete@4")
-    marked = [replace(one, paper=tuple(at.paper(paper, [one.name], "complete@4"))) for one in bars.bars]
+    marked = [replace(one, paper=at.marks(paper, one.name, "complete@4")) for one in bars.bars]
     curves = depth_curves(run, "complete")
-    lines = [
-        replace(one, paper=tuple(paper.get(one.name, f"complete@{k}") if at.beside else None for k in curves.points))
-        for one in curves.lines
-    ]
+    lines = [replace(one, paper=at.marks(paper, one.name, *(f"complete@{k}" for k in curves.points))) for one in curves.lines]
     kinds = [kind for kind in TYPES if kind != "null"]
     shares = tuple(tuple(score(run.judged(name, kind=kind), "complete@4") for kind in kinds) for name in run.names)
     return (
@@ -166,7 +169,7 @@ def predictors(at: Setting) -> Shown:
     )
     names = list(at.measured.given)
     bars = [
-        Series(name, tuple(at.of(said, one) for one in ("auroc", "f1")), tuple(_published(at, paper, name, ("auroc", "f1"))))
+        Series(name, tuple(at.of(said, one) for one in ("auroc", "f1")), at.marks(paper, name, "auroc", "f1"))
         for name, said in every.items()
     ]
     return (
@@ -190,10 +193,6 @@ def predictors(at: Setting) -> Shown:
             says=f"The first {len(names)} are told type and hop count; the others are not.",
         ),
     )
-
-
-def _published(at: Setting, paper: Published, row: str, columns: Sequence[str]) -> list[float | None]:
-    return [paper.get(row, column) if at.beside else None for column in columns]
 
 
 def by_type(at: Setting) -> Shown:
@@ -223,7 +222,7 @@ def ablation(at: Setting) -> Shown:
     for name, said in at.measured.ablation.items():
         figures = {one: at.of(said, one) for one in ("auroc", "f1", "brier", "ece")}
         rows.append((name, said.features, *(at.cell(figure, paper, name, one) for one, figure in figures.items())))
-        bars.append(Series(f"{name} ({said.features})", (figures["auroc"],), tuple(_published(at, paper, name, ("auroc",)))))
+        bars.append(Series(f"{name} ({said.features})", (figures["auroc"],), at.marks(paper, name, "auroc")))
     note = "One estimator for all rows: MAGAF's forest with Platt scaling; f1 at 0.5. Types and hops given."
     return (
         Table(
@@ -262,16 +261,15 @@ def calibration(at: Setting) -> Shown:
     measured = at.measured
     shown = {
         CALIBRATED: measured.predictions(measured.given[CALIBRATED]),
-        f"{CALIBRATED}, predicted": measured.predictions(measured.predicted[CALIBRATED]),
+        CALIBRATED + GUESSED: measured.predictions(measured.predicted[CALIBRATED]),
         GATE: measured.predictions(measured.gate),
     }
     every = {name: measured.predictions(measured.rows[name]) for name in ("LR-text", "GBDT-all", *shown)}
+    everyone = {name: one for name, one in measured.everyone.items() if name in shown}
+    whole = reliability_lines(f"Calibration on all questions, {at.where}", everyone, fewest=FEWEST, says=HONEST)
     return (
-        reliability_lines(
-            at.title("Figure 6", "Calibration"),
-            shown,
-            says="On the dotted line a probability means what it says. A dot is as large as its bin is full.",
-        ),
+        reliability_lines(at.title("Figure 6", "Calibration"), shown, fewest=FEWEST, says=HONEST),
+        *((whole,) if everyone else ()),
         roc_lines(f"ROC, {at.where}", every, says="The dotted line is a coin."),
         risk_lines(
             f"Risk and coverage, {at.where}",
@@ -305,18 +303,15 @@ def errors(at: Setting) -> Shown:
         "false negative": ~decided & measured.complete,
         "correct": decided == measured.complete,
     }
-    places = {one.name: at_column for at_column, one in enumerate(MAGAF)}
+    places = {one.name: place for place, one in enumerate(MAGAF)}
     rows: list[tuple[Cell, ...]] = []
     for name, chosen in buckets.items():
         values = [np.where(chosen, measured.features[:, places[one]], np.nan) for one in MEANS]
         means = [interval_of_mean(one, seed=measured.seed) for one in values]
         cells = [at.cell(mean, paper, name, one) for mean, one in zip(means, MEANS)]
         rows.append((name, int(chosen.sum()), *cells))
-    if at.beside:
-        counts = ", ".join(f"{name} {int(paper.figures[name]['n'])}" for name in buckets)
-        note = f"The paper's counts: {counts}."
-    else:
-        note = ""
+    counts = ", ".join(f"{name} {int(paper.figures[name]['n'])}" for name in buckets)
+    note = f"The paper's counts: {counts}." if at.beside else ""
     columns = ("decision", "n", *MEANS)
     return (Table(at.title("Table 10", "Errors of MAGAF-calibrated at its threshold"), columns, tuple(rows), note),)
 
@@ -327,7 +322,7 @@ def importances(at: Setting) -> Shown:
     first = sorted(found, key=lambda name: -found[name])[:12]
     names = sorted({*first, *(paper.figures if at.beside else ())}, key=lambda name: -found[name])
     rows = tuple((name, at.cell(found[name], paper, name, "importance")) for name in names)
-    bars = tuple(Series(name, (Interval(found[name]),), tuple(_published(at, paper, name, ("importance",)))) for name in names)
+    bars = tuple(Series(name, (Interval(found[name]),), at.marks(paper, name, "importance")) for name in names)
     note = "Mean decrease in impurity over MAGAF's forest, types and hops given."
     return (
         Table(at.title("Table 11", "Importances"), ("feature", "importance"), rows, note),
