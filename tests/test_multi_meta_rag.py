@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from suffice.errors import InputError
 from suffice.evaluate.reproduce import Study
 from suffice.evaluate.reproduce.multi_meta_rag import study
+from suffice.ports import RERANKERS
+from suffice.retrieve.named import DEFAULT_RERANKER
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
 TOPICS = ("trial", "merger", "launch", "strike")
@@ -41,7 +45,7 @@ def newsroom(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(newsroom: Path) -> Study:
-    return study(data=newsroom.parent, encoders=("wordllama",), reranked=0)
+    return study(data=newsroom.parent, encoders=("wordllama",))
 
 
 def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> None:
@@ -60,9 +64,23 @@ def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> No
 def test_the_same_seed_gives_the_same_study_and_it_comes_back_from_its_file(
     small: Study, newsroom: Path, tmp_path: Path
 ) -> None:
-    again = study(data=newsroom, encoders=("wordllama",), reranked=0)
+    again = study(data=newsroom, encoders=("wordllama",))
     assert again.to_json(timings=False) == small.to_json(timings=False)
     assert Study.load(small.save(tmp_path / "study.json")).to_json() == small.to_json()
+
+
+def test_the_cross_encoder_comes_on_request_and_reads_each_pair_once(newsroom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, str]] = []
+
+    class Length:
+        def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+            read.extend((question, text) for text in texts)
+            return np.array([len(text) for text in texts], dtype=np.float32)
+
+    monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
+    slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=5)
+    assert len(slow.table("With the cross-encoder, wordllama").rows) == 6
+    assert len(read) == len(set(read)) > 0
 
 
 def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:

@@ -57,7 +57,7 @@ def test_no_filter_is_invented(place: str, data_folder: Path, extractor: Vocabul
 
 @pytest.fixture(scope="module")
 def measured(news: Path) -> Study:
-    return study(data=news, encoders=("wordllama",), reranked=0)
+    return study(data=news, encoders=("wordllama",))
 
 
 def test_filtering_helps_and_never_hurts(measured: Study) -> None:

@@ -16,6 +16,7 @@ STUDIES = {
     "frames": "suffice.evaluate.reproduce.frames",
     "multi-meta-rag": "suffice.evaluate.reproduce.multi_meta_rag",
 }
+SLOW = ("frames", "multi-meta-rag")
 
 
 def reproduce(
@@ -24,7 +25,9 @@ def reproduce(
         Path | None, typer.Option("--data", help="The folder of real data sets (frames/, multihop_rag/), or FRAMES' test.tsv.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for study.json and report.html.")] = None,
-    quality: Annotated[bool, typer.Option("--quality", help="frames: the gate's slow grade, too; minutes more.")] = False,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")
     ] = None,
@@ -37,8 +40,8 @@ def reproduce(
 
         if paper not in STUDIES:
             raise InputError(f"no paper is named {paper!r} here", hint=nearest(paper, STUDIES))
-        if quality and paper != "frames":
-            raise InputError(f"the study of {paper} has no quality grade", hint="leave --quality out")
+        if quality and paper not in SLOW:
+            raise InputError(f"the study of {paper} has no slow part", hint="leave --quality out")
         if out:
             check_extra()
         options = {"seed": seed, "quality": quality or None}
