@@ -132,6 +132,13 @@ def test_unknown_names_can_be_left_out(vocabulary: Vocabulary) -> None:
     assert found == Filter((Condition("source", "$in", ("Fortune",)),))
 
 
+def test_a_null_in_a_list_lets_documents_without_the_field_through(vocabulary: Vocabulary) -> None:
+    found = parse_filter({"source": {"$in": ["Fortune", None]}}, vocabulary)
+    assert found == Filter((Condition("source", "$in", ("Fortune",)),), lenient=True)
+    assert parse_filter({"published_at": {"$in": [None, "2023-10-07"]}}, vocabulary).lenient
+    assert not parse_filter({"source": {"$nin": ["Fortune", None]}}, vocabulary).lenient
+
+
 def test_the_nearest_of_a_million_names_is_found_in_time() -> None:
     many = Vocabulary({"entities": (f"Entity {n}" for n in range(30_000))})
     with pytest.raises(InputError, match="no entities is named"):
