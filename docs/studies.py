@@ -1,10 +1,12 @@
 """The pages of the papers that were done again: from the studies that `suffice reproduce` wrote.
 
-`make results` runs them and stores the documents without their timings; `make docs` renders page and pictures from these.
+`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them); `make
+docs` renders page and pictures from these.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -17,11 +19,13 @@ from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
+OPTIONS = {"frames": {"quality": True}}  # what a study is asked for besides its data
 DRAWN = ("Figure", "Risk")  # the paper's own figures, and what it means to act on them; the report has all
 
 
 def command(name: str) -> str:
-    return f"suffice reproduce {name} --data $DATA --out {name}"
+    chosen = "".join(f" --{option}" for option in OPTIONS.get(name, {}))
+    return f"suffice reproduce {name} --data $DATA{chosen} --out {name}"
 
 
 def stored(name: str) -> Path:
@@ -30,7 +34,7 @@ def stored(name: str) -> Path:
 
 def measure(name: str, data: Path) -> None:
     """Do a paper again, and store the document without its timings."""
-    study = import_module(STUDIES[name]).study(data=data)
+    study = import_module(STUDIES[name]).study(data=data, **OPTIONS.get(name, {}))
     write_atomically(stored(name), study.to_json(timings=False))
 
 
@@ -87,3 +91,7 @@ def _lines(study: Study) -> Iterator[str]:
         yield "## Files\n"
         yield from files
         yield ""
+
+
+if __name__ == "__main__":
+    measure(sys.argv[2], Path(sys.argv[1]))

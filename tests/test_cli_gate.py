@@ -111,6 +111,7 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["check"], "give either --hits"),
         (["check", "--hits", "x.json"], "needs the question"),
         (["check", "Who?", "--batch", "x.jsonl"], "brings its own"),
+        (["check", "--batch", "x.jsonl", "--beside", "run.txt"], "goes with --run"),
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
         (["fit", "--out", "x"], "give either --examples or --dataset"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),

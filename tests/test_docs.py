@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from docs.gates import studies
 from docs.generate import pages
-from docs.outputs import PAGES, ROOT, blocks, is_run, run
+from docs.outputs import PAGES, ROOT, blocks, is_run, refreshed, run
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -49,6 +49,12 @@ def run_command(command: str, expected: str) -> None:
     assert result.exit_code == 0, result.output
     if expected.strip():
         assert same(expected, result.stdout), f"`{command}` should print\n{expected}\nbut prints\n{result.stdout}"
+
+
+def test_an_output_is_printed_anew_unless_it_stands_for_anything(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\n```text\n...\n```\n", encoding="utf-8")
+    assert refreshed(page) == "```python\nprint(1 + 1)\n```\n\n```text\n2\n```\n\n```text\n...\n```\n"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

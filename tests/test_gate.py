@@ -345,6 +345,7 @@ def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
     np.testing.assert_allclose(p_of(again, fresh()[:30]), p_of(adapted(), fresh()[:30]), atol=1e-5)
     assert again.card["history"] == ["adapted to 200 questions"]
     assert again.own is not None
+    assert again.check("Who taught Ada?", []).p_complete < 0.001
     example = labelled(3)[500]
     assert again.check(example.question, shown(example)).reasons
     assert not again.drift(pairs(labelled(3)[400:]), documents=collection()[0]).recalibrate

@@ -55,6 +55,11 @@ def cases() -> list[tuple[str, list[dict[str, object]]]]:
 
 
 @cache
+def before() -> np.ndarray:
+    return small_gate().probabilities(cases())
+
+
+@cache
 def moved_by(added: str, *, in_front: bool = False) -> np.ndarray:
     """How far p_complete goes, for each question, when its first hit says this as well."""
     joined = "{added} {text}" if in_front else "{text} {added}"
@@ -62,8 +67,7 @@ def moved_by(added: str, *, in_front: bool = False) -> np.ndarray:
         (question, [{**hits[0], "text": joined.format(added=added, text=hits[0]["text"])}, *hits[1:]])
         for question, hits in cases()
     ]
-    gate = small_gate()
-    return gate.probabilities(with_it) - gate.probabilities(cases())
+    return small_gate().probabilities(with_it) - before()
 
 
 def test_there_are_enough_attacks() -> None:

@@ -26,6 +26,8 @@ from suffice.assess.words import Words
 from suffice.errors import DataError, NotReadyError
 from suffice.evaluate.vectors import Remembering
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 HIT = {name: at for at, name in enumerate(SIMILARITY_HIT)}
 WHOLE = {one.name: at for at, one in enumerate(SIMILARITY)}
 

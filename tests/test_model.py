@@ -18,6 +18,8 @@ from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 class Village(NamedTuple):
     words: Words

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from suffice.assess import folding
+from suffice.assess import folding, pages
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, ask, read, title_key
 from suffice.assess.words import Words
 from suffice.errors import InputError
@@ -215,6 +215,18 @@ def test_hostile_text_is_read_in_bounded_time(words: Words, kind: str) -> None:
         assert np.isfinite(found.absent).all()
         assert np.isfinite(found.whole).all()
     assert time.process_time() - start < 2.0
+
+
+def test_a_page_seen_before_is_read_the_same_and_only_so_many_are_kept(words: Words) -> None:
+    pages.forget()
+    first = reading(words, FILM, MAKER)
+    again = reading(words, FILM, MAKER)
+    np.testing.assert_array_equal(first.hits, again.hits)
+    assert pages.page(*FILM) is pages.page(*FILM)
+    kept = pages.page("Kept", "text")
+    for at in range(pages.KEPT):
+        pages.page("", f"text {at}")
+    assert pages.page("Kept", "text") is not kept
 
 
 def test_only_the_beginning_of_a_long_text_is_read(words: Words) -> None:

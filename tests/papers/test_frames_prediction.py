@@ -10,6 +10,7 @@ import pytest
 from suffice.datasets import read
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers.frames import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
+from suffice.evaluate.reproduce import Study
 from suffice.evaluate.reproduce.frames_prediction import (
     MODELS,
     Folds,
@@ -20,6 +21,7 @@ from suffice.evaluate.reproduce.frames_prediction import (
     paper_rows,
 )
 from suffice.evaluate.reproduce.frames_retrieval import HYBRID, Searched, search
+from suffice.evaluate.reproduce.frames_tables import SETTINGS
 
 TOLERANCE = 0.025
 
@@ -43,6 +45,15 @@ def test_roc_auc_is_the_papers_in_all_nine_rows(auroc: dict[str, float]) -> None
     assert auroc.keys() == TABLE_8.figures.keys()
     apart = {name: round(auroc[name] - row["auroc"], 4) for name, row in TABLE_8.figures.items()}
     assert max(map(abs, apart.values())) <= TOLERANCE, apart
+
+
+def test_the_study_behind_the_results_page_holds_these_very_figures(auroc: dict[str, float]) -> None:
+    stored = Path(__file__).parents[2] / "docs" / "results" / "runs" / "study-frames.json"
+    table = Study.load(stored).table("Table 8.")
+    held = {(row[0], row[1]): row[table.columns.index("auroc")].measured.value for row in table.rows}
+    for name, value in auroc.items():
+        setting, _, model = name.partition(" / ")
+        assert held[SETTINGS[setting], MODELS[model]] == pytest.approx(value, abs=1e-5)
 
 
 def test_knowing_the_hop_count_helps_every_model(auroc: dict[str, float]) -> None:

@@ -50,7 +50,9 @@ class Correction:
 
     def __call__(self, odds: Floats, features: Floats) -> Floats:
         """(n,) log-odds and (n, names) standardised features to (n,) corrected log-odds."""
-        return np.asarray(_rows(odds, features, self.names) @ np.array([self.offset, self.slope, *self.weights]))
+        reach = _reach(self.names)
+        within = np.minimum(np.maximum(features, -reach), reach)
+        return np.asarray(self.offset + self.slope * odds + within @ np.array(self.weights), dtype=np.float64)
 
     @classmethod
     def learn(
@@ -136,9 +138,13 @@ class Rule:
         return by_cost(p, complete, costs=self.costs) if self.name == "cost" else by_f1(p, complete, costs=self.costs)
 
 
+def _reach(names: Sequence[str]) -> Floats:
+    return np.array([np.inf if name == OWN.name else REACH for name in names])
+
+
 def _rows(odds: Floats, features: Floats, names: Sequence[str]) -> Floats:
     """(n, 2 + names): one, the odds, and the features as far as they reach; the place's own odds reach as far as they like."""
-    reach = np.array([np.inf if name == OWN.name else REACH for name in names])
+    reach = _reach(names)
     return np.column_stack([np.ones(len(odds)), odds, np.clip(features, -reach, reach)]).astype(np.float64)
 
 

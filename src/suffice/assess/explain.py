@@ -104,7 +104,8 @@ def _about_scores(seen: Figures, usual: Figures) -> str:
 
 
 def _about_hops(seen: Figures, usual: Figures) -> str:
-    return f"questions of this form need about {seen['guess_hops']:.1f} documents (usually {usual['guess_hops']:.1f})"
+    need = max(seen["guess_hops"], 1.0)  # a straight line may fall below what makes sense
+    return f"questions of this form need about {need:.1f} documents (usually {usual['guess_hops']:.1f})"
 
 
 def _about_query(seen: Figures, usual: Figures) -> str:

@@ -8,7 +8,8 @@ set ("whole") are what the gate looks at ("gate"); `describe` puts these togethe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ __all__ = ["AGREEMENT", "AMONG", "FEATURES", "STEADY", "Feature", "describe", "l
 
 Floats = npt.NDArray[np.floating[Any]]
 TOP = 5  # hits, likeliest first, whose odds the gate sees one by one
+ABSENT = 8  # absent names that count, likeliest first
 SUREST = 2e-3  # a probability nearer to 0 or 1 than this is taken for this: odds stay finite and one part cannot shout
 
 
@@ -222,27 +224,48 @@ def logit(p: Floats) -> Floats:
     return np.asarray(np.log(clipped / (1 - clipped)))
 
 
-def describe(whole: Floats, p_held: Floats, p_absent: Floats, guesses: Floats, question: Floats) -> Floats:
+def describe(
+    whole: Floats, p_held: Iterable[Iterable[float]], p_absent: Iterable[Iterable[float]], guesses: Floats, question: Floats
+) -> Floats:
     """What the gate looks at, from the parts: (questions, features), float32, columns as in `table`.
 
-    `p_held` is (questions, k), 0 where there is no hit; `p_absent` likewise, sorted from the likeliest down and at least three
-    wide; `guesses` has the expected number of documents needed in its first column, `question` what the form of the question
-    needs in its last two, as log(1 + number).
+    `p_held` has a chance for each hit of each question, `p_absent` one for each absent name; `guesses` has the expected number
+    of documents needed in its first column, `question` what its form needs in the last two, as log(1 + number).
     """
-    rows = np.arange(len(whole))
-    lacking = TOP + 1 - p_held.shape[1]
-    wide = np.concatenate([p_held, np.zeros((len(whole), lacking))], axis=1) if lacking > 0 else p_held
-    ordered = np.sort(wide, axis=1)[:, ::-1]
-    odds = logit(ordered)
-    need = np.concatenate([guesses[:, :1], np.expm1(question[:, -2:])], axis=1).T  # as guessed, at least, likely
-    need = np.minimum(np.maximum(need, 1.6), TOP - 0.01)
-    below = need.astype(int)  # between two whole numbers of documents needed, the odds go over smoothly
-    last = odds[rows, below - 1]
-    weakest = last + (need - below) * (odds[rows, below] - last)
-    held = ordered.sum(1)
-    short, pair = held - need, ordered[:, 0] * ordered[:, 1]
-    needed = [weakest[0], short[0], weakest[1], weakest[2], *np.minimum(short[1:], 1.0)]
-    path = np.array([held, *needed, pair, pair * ordered[:, 2], (ordered > 0.5).sum(1)]).T
-    absent = p_absent[:, :3], p_absent.sum(1, keepdims=True)
-    columns = np.concatenate([whole, odds[:, :TOP], path, *absent, guesses, question], axis=1, dtype=np.float32)
+    needs = zip(guesses[:, 0].tolist(), *np.expm1(question[:, -2:]).T.tolist(), strict=True)
+    path = [_path(sorted(held, reverse=True), need) for held, need in zip(p_held, needs, strict=True)]
+    absent = [_absent(sorted(chances, reverse=True)) for chances in p_absent]
+    parts = np.array([one + other for one, other in zip(path, absent, strict=True)]).reshape(-1, len(_PATH) + len(_ABSENT))
+    columns = np.concatenate([whole, parts, guesses, question], axis=1, dtype=np.float32)
     return columns if np.isfinite(columns).all() else np.nan_to_num(columns)
+
+
+def _path(chances: list[float], need: tuple[float, float, float]) -> list[float]:
+    """The columns of _PATH, from the chances of the hits, likeliest first, and the needs: as guessed, at least, likely.
+
+    Number by number: for one question that takes a fifth of what arrays do.
+    """
+    first = (*chances[:TOP], *[0.0] * (TOP - len(chances)))
+    odds = [_log_odds(one) for one in first]
+    held, pair = sum(chances), first[0] * first[1]
+    needs = [min(max(one, 1.6), TOP - 0.01) for one in need]
+    weakest = []
+    for one in needs:
+        below = int(one)  # between two whole numbers of documents needed, the odds go over smoothly
+        weakest.append(odds[below - 1] + (one - below) * (odds[below] - odds[below - 1]))
+    short = [held - one for one in needs]
+    sure = sum([one > 0.5 for one in chances])
+    return [
+        *odds, held, weakest[0], short[0], *weakest[1:], min(short[1], 1.0), min(short[2], 1.0), pair, pair * first[2], sure,
+    ]  # fmt: skip
+
+
+def _absent(chances: list[float]) -> list[float]:
+    """The columns of _ABSENT, from the chances of the absent names, likeliest first."""
+    first = chances[:3] + [0.0] * (3 - len(chances))
+    return [*first, sum(chances[:ABSENT])]
+
+
+def _log_odds(p: float) -> float:
+    held = min(max(p, SUREST), 1 - SUREST)
+    return math.log(held / (1 - held))

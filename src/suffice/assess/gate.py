@@ -373,9 +373,9 @@ class Gate:
         """
         folder, card = keeping.opened(None if path is None else Path(path), grade)
         lenses = Lenses(encoder, reranker).named(card.get("encoder"), card.get("reranker"), where=str(folder))
-        calibration, correction = (keeping.record_in(folder, name) for name in ("calibration", "correction"))
-        words = Words.load()
-        now, after, own = (correction[name] for name in ("now", "after", "own"))
+        calibration = keeping.record_in(folder, "calibration", "p", "interval", "shares")
+        correction = keeping.record_in(folder, "correction", "now", "shift", "after", "own")
+        words, (now, after, own) = Words.load(), (correction[name] for name in ("now", "after", "own"))
         return cls(
             words,
             GateModel.load(folder, words),

@@ -11,7 +11,7 @@ from typing import Any
 from suffice.assess.features import FEATURES
 from suffice.assess.model import GateModel
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
 
 __all__ = ["GRADES", "KIND", "SHIPPED", "VERSION", "opened", "record_in", "schema", "write"]
@@ -56,5 +56,9 @@ def opened(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
     return folder, card
 
 
-def record_in(folder: Path, name: str) -> dict[str, Any]:
-    return {entry.key: entry.value for entry in read_json_object(folder / f"{name}.json")}
+def record_in(folder: Path, name: str, *wanted: str) -> dict[str, Any]:
+    """One of a gate's records; DataError where something that is wanted is not in it."""
+    record = {entry.key: entry.value for entry in read_json_object(folder / f"{name}.json")}
+    if lost := [key for key in wanted if key not in record]:
+        raise DataError(f"{folder / name}.json has no {', '.join(lost)}", hint=REFIT.format(path=folder))
+    return record

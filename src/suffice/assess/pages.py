@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from suffice.assess import folding
 
-__all__ = ["MAX_CHARS", "MAX_TITLE", "Page", "page"]
+__all__ = ["MAX_CHARS", "MAX_TITLE", "Page", "forget", "page"]
 
 # What a reader would be shown, and a bound on the time that a hostile input can take.
 MAX_CHARS = 4_000  # of one hit
@@ -30,6 +30,11 @@ class Page(NamedTuple):
 
 def page(title: str, text: str) -> Page:
     return _page(title[:MAX_TITLE], text[:MAX_CHARS])
+
+
+def forget() -> None:
+    """Read every page anew, as a process does that has just begun."""
+    _page.cache_clear()
 
 
 @lru_cache(maxsize=KEPT)

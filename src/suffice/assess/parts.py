@@ -25,7 +25,6 @@ from suffice.files import write_atomically
 __all__ = ["Judge", "Lesson", "Parts", "boosted"]
 
 Floats = npt.NDArray[np.floating[Any]]
-ABSENT = 8  # absent names that count, likeliest first
 MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many
 FEWEST = 20  # rows of either label from which trees are grown; below, a part only knows how often its label holds
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
@@ -132,9 +131,8 @@ class Parts:
         self, asked: Sequence[Asked], readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None
     ) -> tuple[Floats, list[Floats]]:
         """The description, and what it came from: for each question the chance of each absent name."""
-        p_held = padded(self.hit_probabilities(readings, hit_more), 1)
-        by_name = self.absent_probabilities(readings)
-        p_absent = np.sort(padded(by_name, ABSENT), axis=1)[:, : -ABSENT - 1 : -1]
+        by_hit, by_name = self.hit_probabilities(readings, hit_more), self.absent_probabilities(readings)
+        p_held, p_absent = ([block.tolist() for block in blocks] for blocks in (by_hit, by_name))
         whole = np.array([reading.whole for reading in readings], dtype=np.float32).reshape(-1, len(WHOLE_COLUMNS))
         rows = question_rows(asked)
         return describe(whole, p_held, p_absent, self.question.predict(asked, rows), rows), by_name
@@ -182,14 +180,6 @@ def among(hits: Floats) -> Floats:
     lead = seen - np.where(seen == ordered[-1], ordered[-2], ordered[-1])
     above = (seen[:RIVALS] > seen[:, None]).sum(1) / min(len(seen) - 1, RIVALS)
     return np.concatenate([lead, above], axis=1, dtype=np.float32)
-
-
-def padded(blocks: Sequence[Floats], width: int) -> Floats:
-    """Rows of unlike length as one array: (blocks, longest or `width`), 0 behind the shorter ones."""
-    out = np.zeros((len(blocks), max([width, *map(len, blocks)])))
-    for row, block in zip(out, blocks, strict=True):
-        row[: len(block)] = block
-    return out
 
 
 def _by_block(judge: Judge, blocks: list[Floats]) -> list[Floats]:

@@ -53,7 +53,8 @@ class Trees:
             return np.zeros(0)
         given = np.ascontiguousarray(rows, dtype=np.float32)
         found = [self._session.run(_OUTPUTS, {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(rows), AT_ONCE)]
-        return np.concatenate(found)[:, 0].astype(float)
+        whole = found[0] if len(found) == 1 else np.concatenate(found)
+        return np.asarray(whole[:, 0], dtype=float)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,16 @@ class Whole:
 
     def odds(self, rows: Floats) -> Floats:
         """(rows, columns) to (rows,)."""
-        lines = rows @ np.array([self.linear.weights, self.steady.weights]).T + [self.linear.offset, self.steady.offset]
-        lines = np.minimum(np.maximum(lines, -_MOST), _MOST)
+        weights, offsets = self._lines
+        lines = np.minimum(np.maximum(rows @ weights + offsets, -_MOST), _MOST)
         trees = logit(np.array([self.boosted.p(rows), self.extra.p(rows)])).sum(0)
         return np.asarray((1 - self.share) * (lines[:, 0] + trees) / 3 + self.share * lines[:, 1])
+
+    @cached_property
+    def _lines(self) -> tuple[Floats, Floats]:
+        """The weights of both linear models, a column each, and their offsets."""
+        both = self.linear, self.steady
+        return np.array([one.weights for one in both]).T.copy(), np.array([one.offset for one in both])
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the trees; what else there is to know is returned."""

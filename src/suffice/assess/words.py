@@ -38,8 +38,8 @@ class Words:
         plurals = {word + b"s": rare for word, rare in known.items()}
         self._rarity = {**plurals, **known, **dict.fromkeys(QUIET, ORDINARY)}
         self._row = dict(zip(words, range(1, len(words) + 1), strict=True))
-        given = np.asarray(vectors, dtype=np.float32)
-        self._vectors = np.concatenate([np.zeros((1, given.shape[1]), dtype=np.float32), given])  # row 0 is nothing
+        given = np.asarray(vectors)
+        self._vectors = np.concatenate([np.zeros((1, given.shape[1]), dtype=given.dtype), given])  # row 0 is nothing
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Words:
@@ -67,7 +67,7 @@ class Words:
             starts.append(len(rows))
             rows.append(0)  # reduceat needs something in every bag
             rows += filter(None, map(self._row.get, bag))
-        sums = np.add.reduceat(self._vectors.take(rows, axis=0), starts, axis=0)
+        sums = np.add.reduceat(self._vectors.take(rows, axis=0).astype(np.float32), starts, axis=0)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         norms[norms == 0] = 1.0
         return np.asarray(sums / norms[:, None], dtype=np.float32)

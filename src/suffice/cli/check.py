@@ -70,6 +70,8 @@ def check(
             raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
         if hits is None and question:
             raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
+        if beside and run is None:
+            raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
         if run is not None and (queries is None or corpus is None):
             raise InputError(
                 "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
@@ -155,11 +157,13 @@ def _trec(runs: list[Path], queries: Path, corpus: Path, bad: BadRecords) -> Ite
     """The first run's questions in its order; the others are looked up."""
     from suffice.datasets.jsonl import read_documents
     from suffice.datasets.trec import ranked_hits, topics_of
-    from suffice.files import readable_file
+    from suffice.files import BadRecords, readable_file
 
     run, *others = [readable_file(one) for one in runs]
     texts = topics_of(readable_file(queries), bad)
-    documents = {document.doc_id: document for document in read_documents(readable_file(corpus), bad)}
+    # The runs are read twice, so that only documents that were found are held: a corpus may be larger than memory.
+    found = {hit.doc_id for one in (run, *others) for _, hits in ranked_hits(one, BadRecords(skip=True)) for hit in hits}
+    documents = {one.doc_id: one for one in read_documents(readable_file(corpus), bad) if one.doc_id in found}
     known = [dict(ranked_hits(other, bad)) for other in others]
     for question_id, hits in ranked_hits(run, bad):
         if question_id not in texts:

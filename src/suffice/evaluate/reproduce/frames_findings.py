@@ -84,7 +84,7 @@ def summary(searched: Searched, found: Found) -> tuple[str, ...]:
         _how_near(searched, found),
         f"Told how many articles a question needs, the best predictor reaches an AUROC of {_auroc(told):.3f}; with a count and "
         f"labels guessed from the question's words, {_auroc(guessed):.3f}.",
-        f"What pooling four retrievers gains in the paper comes from questions that stand on both sides of a fold: kept "
+        f"Most of what pooling four retrievers gains in the paper comes from questions on both sides of a fold: kept "
         f"together, the random forest falls from {forest:.3f} to {kept:.3f}.",
         *(_gate_line(one.row, found, searched.seed) for one in found.gates),
         f"One expansion helps few: {first.complete.mean():.1%} of the questions are complete with ten titles, "

@@ -142,7 +142,7 @@ def guesses(at: Setting) -> Table:
         rows.append((f"{metric} of {CALIBRATED}", guessed, given, compare(ours, theirs, metric, seed=measured.seed)))
     return Table(
         f"Type and hop count predicted instead of given, {at.where}",
-        ("", "predicted", "given", "difference"),
+        ("figure", "predicted", "given", "difference"),
         tuple(rows),
         "Predicted from the question's words by a linear model of the fit part. A null question counts as 0 hops.",
     )

@@ -89,7 +89,7 @@ def collection(at: Setting) -> Shown:
         published = magaf.TABLE_1.get("collection", name) if at.beside else None
         same = "" if published is None else ("the same" if round(float(value), 3) == published else "differs")
         rows.append((name, _exact(value), *((_exact(published), same) if at.beside else ())))
-    columns = ("item", "measured", *(("paper", "") if at.beside else ()))
+    columns = ("item", "measured", *(("paper", "agreement") if at.beside else ()))
     return (Table(at.title("Table 1", "The collection"), columns, tuple(rows)),)
 
 
