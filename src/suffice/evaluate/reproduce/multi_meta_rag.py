@@ -189,9 +189,9 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> 
     vocabulary, corpus = Vocabulary.of_store(store), Corpus(held.articles)
     extractor = VocabularyExtractor(vocabulary)
     questions = [one.question.text for one in held.everything]
-    started = time.perf_counter()
+    started = time.process_time()
     ours = [one.filter for one in extractor.extract(questions)]
-    clock.seconds["extraction, ms a question"] = 1000 * (time.perf_counter() - started) / len(questions)
+    clock.seconds["extraction, ms of processor time a question"] = 1000 * (time.process_time() - started) / len(questions)
     published = [as_published(one, vocabulary) for one in held.published]
     mended = [read_answer(_json(one), vocabulary)[0] for one in held.published]
     gold = gold_metadata(held.everything, held.articles)
