@@ -21,7 +21,7 @@ from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Progress, Retriever
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.filters import SoftFilter, parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links
@@ -32,8 +32,6 @@ __all__ = ["Library"]
 
 KIND, VERSION = "library", 1
 REBUILD = "make it with: suffice build FILE --out DIR"
-
-Progress = Callable[[str, int, int | None], None]
 
 
 class Library:

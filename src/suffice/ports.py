@@ -30,6 +30,7 @@ __all__ = [
     "STORES",
     "Encoder",
     "LanguageModel",
+    "Progress",
     "Registry",
     "Reranker",
     "Retriever",
@@ -38,6 +39,7 @@ __all__ = [
 
 PLUGINS = "suffice.plugins"
 T = TypeVar("T")
+Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from suffice.errors import DataError
 from suffice.files import write_atomically
-from suffice.ports import Encoder, Reranker
+from suffice.ports import Encoder, Progress, Reranker
 
 __all__ = ["Remembering", "RememberingReranker"]
 
 Floats = npt.NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None], None]
 _AT_ONCE = 256
 
 

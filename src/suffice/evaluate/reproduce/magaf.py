@@ -13,7 +13,7 @@ from suffice.datasets.controlled import controlled
 from suffice.errors import InputError
 from suffice.evaluate.metrics import score
 from suffice.evaluate.papers import magaf as paper
-from suffice.evaluate.reproduce import Progress, Section, Study
+from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.reproduce import magaf_beyond as beyond
 from suffice.evaluate.reproduce import magaf_tables as tables
 from suffice.evaluate.reproduce.magaf_protocol import EVERYONE, GATE, RETRIEVERS, Measured, measure
@@ -21,6 +21,7 @@ from suffice.evaluate.reproduce.magaf_tables import CALIBRATED, Setting
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.tables import Table, printed
 from suffice.files import package_versions, sha256_of
+from suffice.ports import Progress
 
 __all__ = ["study"]
 
