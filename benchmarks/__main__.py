@@ -1,4 +1,8 @@
-"""`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes docs/results/performance.md."""
+"""`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes the pages in docs/results.
+
+`python -m benchmarks gate` runs those of the gate alone: the others take half an hour, and need not run again because the gate
+has changed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import platform
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 
@@ -19,15 +24,17 @@ import psutil
 from benchmarks import bench_gate, bench_graph, bench_lexical, bench_library, bench_links, bench_reading
 from benchmarks.measured import Measured, show
 
-PAGE = Path(__file__).parent.parent / "docs" / "results" / "performance.md"
-BENCHES = {
-    "The gate": bench_gate.tables,
-    "Reading": bench_reading.tables,
-    "Graph propagation": bench_graph.tables,
-    "BM25 and TF-IDF": bench_lexical.tables,
-    "Mention links": bench_links.tables,
-    "The library on disk": bench_library.tables,
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
+    "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
+    "search": {
+        "Graph propagation": bench_graph.tables,
+        "BM25 and TF-IDF": bench_lexical.tables,
+        "Mention links": bench_links.tables,
+        "The library on disk": bench_library.tables,
+    },
 }
+PAGES = {"gate": RESULTS / "performance-gate.md", "search": RESULTS / "performance.md"}
 
 
 def machine() -> str:
@@ -46,8 +53,7 @@ def load() -> str:
     return f"{os.getloadavg()[0]:.1f}"
 
 
-def page(sections: dict[str, list[Measured]], quick: bool, loads: tuple[str, str]) -> str:
-    command = "python -m benchmarks --write" + (" --quick" if quick else "")
+def page(sections: dict[str, list[Measured]], command: str, quick: bool, loads: tuple[str, str]) -> str:
     lines = [
         "# Speed and memory: what was measured\n",
         f"<!-- Written by `{command}`; do not edit. -->\n",
@@ -64,24 +70,32 @@ def page(sections: dict[str, list[Measured]], quick: bool, loads: tuple[str, str
     return "\n".join(lines)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the small sizes only")
-    parser.add_argument("--write", action="store_true", help="write docs/results/performance.md from this run")
-    asked = parser.parse_args()
+def run(part: str, benches: dict[str, Callable[[bool], Iterable[Measured]]], asked: argparse.Namespace) -> list[str]:
+    """The benchmarks of one part in turn, and its page; what failed or fell short."""
+    command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
     before, failed = load(), []
-    sections: dict[str, list[Measured]] = {name: [] for name in BENCHES}
-    for name, tables in BENCHES.items():
+    sections: dict[str, list[Measured]] = {}
+    for name, tables in benches.items():
         print(f"\n=== {name} ===", flush=True)
         try:
-            sections[name] += show(tables(asked.quick))
+            sections[name] = show(tables(asked.quick))
         except Exception:  # noqa: BLE001 - one that fails must not cost the figures of the others
             traceback.print_exc()
             failed.append(name)
-        failed += [one.title for one in sections[name] if one.kept is False]
+        failed += [one.title for one in sections.get(name, []) if one.kept is False]
         if asked.write:  # after each, so that a run that is cut short leaves what it measured
-            done = {name: tables for name, tables in sections.items() if tables}
-            PAGE.write_text(page(done, asked.quick, (before, load())), encoding="utf-8")
+            written = page(sections, command, asked.quick, (before, load()))
+            PAGES[part].write_text(written, encoding="utf-8")
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="one part; all unless told")
+    parser.add_argument("--quick", action="store_true", help="the small sizes only")
+    parser.add_argument("--write", action="store_true", help="write the part's page in docs/results from this run")
+    asked = parser.parse_args()
+    failed = [one for part, benches in PARTS.items() if asked.part in (None, part) for one in run(part, benches, asked)]
     if failed:
         print(f"error: did not finish, or fell short: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import cache
 from unittest.mock import patch
 
+import numpy as np
+
 from suffice.assess import parts, whole
 from suffice.assess.gate import Gate, Labelled
 from suffice.datasets.controlled import controlled
@@ -80,3 +82,23 @@ def shown(example: Labelled) -> list[dict[str, object]]:
     """The hits of an example as dicts with their texts."""
     found = [(example.documents[hit.doc_id], hit.score) for hit in example.hits]
     return [{"id": one.doc_id, "title": one.title, "text": one.text, "score": score} for one, score in found]
+
+
+def complete(example: Labelled) -> bool:
+    return {hit.doc_id for hit in example.hits} >= set(example.needed)
+
+
+def pairs(examples: list[Labelled]) -> list[tuple[str, object]]:
+    return [(one.question, one.hits) for one in examples]
+
+
+def p_of(gate: Gate, examples: list[Labelled]) -> np.ndarray:
+    return gate.probabilities(pairs(examples), documents=collection()[0])
+
+
+def auroc(p: np.ndarray, truth: np.ndarray) -> float:
+    return float((p[truth][:, None] > p[~truth]).mean() + (p[truth][:, None] == p[~truth]).mean() / 2)
+
+
+def log_loss(p: np.ndarray, truth: np.ndarray) -> float:
+    return float(-np.log(np.where(truth, p, 1 - p)).mean())

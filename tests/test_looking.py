@@ -190,6 +190,15 @@ def test_a_text_is_encoded_once(tmp_path: Path) -> None:
     assert letters.read[3:] == ["carol"]
 
 
+def test_a_text_that_two_processes_kept_stays_itself(tmp_path: Path) -> None:
+    first, second = Remembering(Letters(), tmp_path), Remembering(Letters(), tmp_path)
+    first.encode(["ada", "bob"])
+    second._files = 1  # as if it had begun a block later
+    second.encode(["bob", "carol"])
+    again = Remembering(Letters(), tmp_path)
+    np.testing.assert_array_equal(again.encode(["carol", "bob", "ada"]), Letters().encode(["carol", "bob", "ada"]))
+
+
 def test_vectors_that_were_not_all_written_do_not_count(tmp_path: Path) -> None:
     Remembering(Letters(), tmp_path).encode(["ada"])
     np.save(tmp_path / "letters" / "00001.npy", np.zeros((3, 26), np.float32))

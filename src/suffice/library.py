@@ -22,7 +22,7 @@ from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Progress, Retriever
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
@@ -39,8 +39,6 @@ __all__ = ["Library"]
 
 KIND, VERSION = "library", 1
 REBUILD = "make it with: suffice build FILE --out DIR"
-
-Progress = Callable[[str, int, int | None], None]
 
 
 class Library:

@@ -31,6 +31,7 @@ __all__ = [
     "Encoder",
     "Extractor",
     "LanguageModel",
+    "Progress",
     "Registry",
     "Reranker",
     "Retriever",
@@ -39,6 +40,7 @@ __all__ = [
 
 PLUGINS = "suffice.plugins"
 T = TypeVar("T")
+Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
 
 @runtime_checkable

@@ -56,7 +56,7 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 
 @pytest.fixture(scope="module")
 def small() -> Setting:
-    return Setting(measure(controlled(documents=145), seed=7, folds=False), beside=True)
+    return Setting(measure(controlled(documents=87), seed=7, folds=False), beside=True)
 
 
 def test_every_table_and_figure_of_the_paper_is_there_and_ours_beside_it(small):

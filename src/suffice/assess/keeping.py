@@ -34,7 +34,6 @@ def write(path: Path, card: Mapping[str, Any], models: Mapping[str, GateModel], 
     inputs = {"examples": card["data"]}
     with new_artefact(path, kind=KIND, version=VERSION, settings=settings, inputs=inputs, seed=card["seed"]) as folder:
         for name, model in models.items():
-            (folder / name).mkdir(exist_ok=True)
             model.save(folder / name)
         for name, record in records.items():
             write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")

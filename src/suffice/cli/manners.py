@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 from suffice.errors import InputError, SufficeError
+from suffice.ports import Progress
 
-__all__ = ["Progress", "friendly_errors", "numbers", "print_json", "progress_bar", "say", "show_table", "words"]
+__all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "say", "show_table", "words"]
 
-Progress = Callable[[str, int, int | None], None]  # what is being done, how many done, how many in all if known
 settings = {"debug": False}
 
 

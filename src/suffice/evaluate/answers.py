@@ -5,9 +5,8 @@ Answers come from a file, or from a language model that reads the hits of a retr
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,10 +20,11 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError, ModelError
 from suffice.evaluate.compare import Interval, interval_of_mean
 from suffice.evaluate.metrics import ANSWERS
-from suffice.evaluate.retrieval import Settings, indexed
+from suffice.evaluate.retrieval import Settings, cut
+from suffice.evaluate.searching import encoder_for, factories, indexed, opened
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import BadRecords, package_versions, read_json_records, write_atomically
-from suffice.ports import ENCODERS, RETRIEVERS, LanguageModel, Retriever, Store
+from suffice.ports import LanguageModel, Progress, Retriever, Store
 from suffice.retrieve.corpus import searchable
 from suffice.types import Question
 
@@ -36,7 +36,6 @@ __all__ = [
     "read_answers",
 ]
 
-Progress = Callable[[str, int, int | None], None]
 VERSION = 1
 MOST_CHARACTERS = 1500  # of one hit in the prompt
 
@@ -169,12 +168,11 @@ def answers_by_model(
     A question that the model fails on is recorded and counts as wrong.
     """
     (name,) = settings.retrievers
-    factory = RETRIEVERS.get(name)
-    encoder = ENCODERS.get(settings.encoder)() if "encoder" in inspect.signature(factory).parameters else None
+    chosen = factories([name])
+    encoder = encoder_for(chosen, settings.encoder)
     examples = [example for example in islice(dataset.examples(), settings.limit) if example.gold.answer]
-    store = indexed(dataset, settings, encoder, progress)
-    retriever = factory(store, **({} if encoder is None else {"encoder": encoder}))
-    reader = _Reader(retriever, store, model, k)
+    store = indexed(cut(dataset, settings), encoder, progress)
+    reader = _Reader(opened(chosen, store, encoder)[name], store, model, k)
     for done, example in enumerate(examples, 1):
         reader.answer(example.question)
         if progress is not None:
@@ -182,10 +180,10 @@ def answers_by_model(
     if not reader.answers:
         first = next(iter(reader.errors.values()), "no questions")
         raise ModelError(f"the model answered nothing: {first}", hint="check the server, its address and the model's name")
-    chosen = {**asdict(settings), "k": k, "model": str(getattr(model, "name", type(model).__name__))}
-    system = f"{chosen['model']} reading {name}"
+    told = {**asdict(settings), "k": k, "model": str(getattr(model, "name", type(model).__name__))}
+    system = f"{told['model']} reading {name}"
     return judge_answers(
-        dataset.name, examples, reader.answers, system=system, seed=settings.seed, errors=reader.errors, settings=chosen
+        dataset.name, examples, reader.answers, system=system, seed=settings.seed, errors=reader.errors, settings=told
     )
 
 

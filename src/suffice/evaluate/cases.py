@@ -6,30 +6,23 @@ The only place where gold meets evidence; `labelled` turns a case into what a ga
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
-
-import numpy as np
 
 from suffice.assess.lessons import Labelled
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Store
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.memory import MemoryStore
+from suffice.evaluate.runs import GIVEN
+from suffice.evaluate.searching import encoder_for, factories, indexed, opened
+from suffice.ports import Progress, Store
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
 __all__ = ["GIVEN", "Case", "Collected", "collect", "draw_key", "labelled"]
 
-GIVEN = "given"  # the retriever that stands for hits which came with the examples
-Progress = Callable[[str, int, int | None], None]
-_AT_ONCE = 1024
 _DEEP = 100
 
 
@@ -111,21 +104,18 @@ def collect(
     if not examples:
         raise InputError(f"the data set '{dataset.name}' has no questions", hint="check the questions file")
     every = list(dict.fromkeys([*retrievers, *beside]))
-    wanted = {name: RETRIEVERS.get(name) for name in every if name != GIVEN}
+    wanted = factories(name for name in every if name != GIVEN)
     if GIVEN in every and (lacking := next((one for one in examples if one.hits is None), None)):
         raise InputError(f"question {lacking.question.question_id!r} came without hits", hint="name a retriever")
-    vectors = any(map(_takes_encoder, wanted.values()))
-    chosen: Encoder | None = ENCODERS.get(encoder)() if vectors else None
-    store = _indexed(dataset, chosen, progress)
+    chosen = encoder_for(wanted, encoder)
+    store = indexed(dataset.documents() if dataset.has_documents else (), chosen, progress)
     titles = {document.doc_id: document.title for document in store.documents() if document.title}
     questions = [example.question.text for example in examples]
     ranked: dict[str, list[tuple[Hit, ...]]] = {}
-    for name in every:
-        if name == GIVEN:
-            ranked[name] = [example.hits or () for example in examples]
-            continue
-        factory, ranked[name] = wanted[name], []
-        retriever = factory(store, encoder=chosen) if _takes_encoder(factory) else factory(store)
+    if GIVEN in every:
+        ranked[GIVEN] = [example.hits or () for example in examples]
+    for name, retriever in opened(wanted, store, chosen).items():
+        ranked[name] = []
         for start in range(0, len(questions), 256):
             ranked[name] += retriever.search(questions[start : start + 256], k=max(_DEEP, *ks))
             if progress is not None:
@@ -159,22 +149,6 @@ def _evidence(question: Question, hits: Sequence[Hit], store: Store) -> Evidence
     ids = [hit.doc_id for hit in hits]
     documents = {doc_id: document for doc_id, document in zip(ids, store.get(ids)) if document is not None}
     return Evidence(question, tuple(hits), documents)
-
-
-def _takes_encoder(factory: Callable[..., Any]) -> bool:
-    return "encoder" in inspect.signature(factory).parameters
-
-
-def _indexed(dataset: Dataset, encoder: Encoder | None, progress: Progress | None) -> MemoryStore:
-    documents = list(dataset.documents()) if dataset.has_documents else []
-    if encoder is None:
-        return MemoryStore(documents)
-    blocks = [np.zeros((0, encoder.dimension), np.float32)]
-    for start in range(0, len(documents), _AT_ONCE):
-        blocks.append(encoder.encode([searchable(document) for document in documents[start : start + _AT_ONCE]]))
-        if progress is not None:
-            progress("encoding", min(start + _AT_ONCE, len(documents)), len(documents))
-    return MemoryStore(documents, np.concatenate(blocks))
 
 
 # ------------------------------------------------------------------------------------------------------ labels

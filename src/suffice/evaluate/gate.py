@@ -30,7 +30,7 @@ from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.vectors import Remembering, RememberingReranker
 from suffice.files import package_versions
-from suffice.ports import ENCODERS, RERANKERS, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Progress, Reranker
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -60,7 +60,6 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Folds = list[tuple[Ints, Ints]]
-Progress = Callable[[str, int, int | None], None]
 Fit = Callable[[Sequence[Labelled]], "Gate"]
 
 DEFAULT, FITTED = "default", "fitted"

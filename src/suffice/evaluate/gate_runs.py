@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import InputError
 from suffice.evaluate.compare import Interval, interval, interval_of_mean
+from suffice.evaluate.documents import load_document
 from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.tables import Cell, Table
-from suffice.files import readable_file, write_atomically
+from suffice.files import write_atomically
 from suffice.types import Action
 
 __all__ = ["FIGURES", "GateRun", "summary", "tables"]
@@ -27,7 +28,6 @@ __all__ = ["FIGURES", "GateRun", "summary", "tables"]
 VERSION = 1
 FIGURES = {"auroc": "auroc", "ap": "auprc", "brier": "brier", "ece": "ece", "aurc": "aurc"}  # our name -> the metric's
 DECISIONS = ("accuracy", "precision", "recall", "f1")
-_AGAIN = "make it again with: suffice evaluate gate"
 _FEWEST = 10  # questions of a kind that earn it a row
 
 
@@ -82,21 +82,9 @@ class GateRun:
     @staticmethod
     def load(path: Path) -> GateRun:
         """Read a run that this version can read; the error says what else the file is."""
-        path = readable_file(Path(path))
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a run: not valid JSON: {error}", hint=_AGAIN) from error
-        if not isinstance(document, dict) or document.get("kind") != "run" or document.get("task") != "gate":
-            raise InputError(f"{path} is not a gate's run", hint=_AGAIN)
-        if document.get("version") != VERSION:
-            raise NotReadyError(
-                f"{path} has format version {document.get('version')}, this suffice reads version {VERSION}", hint=_AGAIN
-            )
-        try:
-            return _read(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"{path} is a damaged run: {type(error).__name__}: {error}", hint=_AGAIN) from error
+        return load_document(
+            path, _read, kind="run", task="gate", named="gate's run", version=VERSION, again="suffice evaluate gate"
+        )
 
 
 def _read(document: dict[str, Any]) -> GateRun:

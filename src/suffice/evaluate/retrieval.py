@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError
@@ -17,20 +14,16 @@ from suffice.evaluate.compare import interval
 from suffice.evaluate.papers import Published, frames, magaf
 from suffice.evaluate.report import write_report
 from suffice.evaluate.runs import GIVEN, Run, evaluate_retrieval
+from suffice.evaluate.searching import encoder_for, factories, indexed, opened
 from suffice.evaluate.tables import Table, comparison_table, kind_table, retrieval_table
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Store
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.ports import Progress, Store
 from suffice.retrieve.chunks import chunked
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.memory import MemoryStore
 from suffice.types import DocId, Document
 
-__all__ = ["Settings", "compare_retrievers", "indexed", "published_for", "report", "summary", "tables"]
+__all__ = ["Settings", "compare_retrievers", "cut", "published_for", "report", "summary", "tables"]
 
-Progress = Callable[[str, int, int | None], None]
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
 PUBLISHED: Mapping[str, tuple[Published, ...]] = {"controlled": (magaf.TABLE_3,), "frames": (frames.TABLE_4, frames.TABLE_5)}
-_ENCODED_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -61,53 +54,32 @@ def compare_retrievers(
     """
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
-    factories = {name: RETRIEVERS.get(name) for name in settings.retrievers if name != GIVEN}
+    chosen = factories(name for name in settings.retrievers if name != GIVEN)
     examples = list(islice(dataset.examples(), settings.limit))
-    if not factories and any(example.hits is None for example in examples):
+    if not chosen and any(example.hits is None for example in examples):
         raise InputError(f"not every question of {dataset.name!r} comes with hits", hint="name a retriever, like bm25")
-    # Whoever takes an encoder searches vectors; nobody else should have to wait for them.
-    encoder = ENCODERS.get(settings.encoder)() if any(map(_takes_encoder, factories.values())) else None
+    encoder = encoder_for(chosen, settings.encoder)
     if store is None:
-        store = indexed(dataset, settings, encoder, progress) if factories else MemoryStore()
-    retrievers = {
-        name: factory(store, encoder=encoder) if _takes_encoder(factory) else factory(store)
-        for name, factory in factories.items()
-    }
-    chosen = {name: value for name, value in asdict(settings).items() if name != "seed"}
+        store = indexed(cut(dataset, settings) if chosen else (), encoder, progress)
+    told = {name: value for name, value in asdict(settings).items() if name != "seed"}
     return evaluate_retrieval(
         dataset.name,
         examples,
-        retrievers,
+        opened(chosen, store, encoder),
         settings.ks,
         parents=_parents(store),
         progress=progress,
         seed=settings.seed,
-        settings={**chosen, "documents": len(store)},
+        settings={**told, "documents": len(store)},
         data=data,
     )
 
 
-def _takes_encoder(factory: Callable[..., Any]) -> bool:
-    return "encoder" in inspect.signature(factory).parameters
-
-
-def indexed(dataset: Dataset, settings: Settings, encoder: Encoder | None, progress: Progress | None = None) -> MemoryStore:
-    """The data set's documents in memory: cut into chunks and with vectors, as the settings and the encoder say."""
-    documents: Iterable[Document] = dataset.documents()
-    if settings.chunk_tokens:
-        documents = chunked(documents, tokens=settings.chunk_tokens, overlap=settings.chunk_overlap)
-    listed = list(documents)
-    if encoder is None:
-        return MemoryStore(listed)
-    return MemoryStore(listed, np.concatenate(list(_vectors(listed, encoder, progress))))
-
-
-def _vectors(documents: list[Document], encoder: Encoder, progress: Progress | None) -> Iterator[Any]:
-    yield np.zeros((0, encoder.dimension), np.float32)
-    for start in range(0, len(documents), _ENCODED_AT_ONCE):
-        yield encoder.encode([searchable(document) for document in documents[start : start + _ENCODED_AT_ONCE]])
-        if progress is not None:
-            progress("encoding", min(start + _ENCODED_AT_ONCE, len(documents)), len(documents))
+def cut(dataset: Dataset, settings: Settings) -> Iterable[Document]:
+    """The data set's documents, in chunks where the settings say so."""
+    if not settings.chunk_tokens:
+        return dataset.documents()
+    return chunked(dataset.documents(), tokens=settings.chunk_tokens, overlap=settings.chunk_overlap)
 
 
 def _parents(store: Store) -> dict[DocId, DocId] | None:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice.datasets.gold import Example
-from suffice.errors import DataError, InputError, NotReadyError, nearest
+from suffice.errors import InputError, nearest
+from suffice.evaluate.documents import load_document
 from suffice.evaluate.metrics import Judged, judge
-from suffice.files import package_versions, readable_file, write_atomically
+from suffice.files import package_versions, write_atomically
+from suffice.ports import Progress
 from suffice.types import DocId, Hit, Question
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ GIVEN = "given"  # the system that stands for hits which came with the examples
 _FIRST_LOOK, _DEEPEST_LOOK = 4, 16  # chunks asked for each wanted parent, at first and at most
 
 Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
-Progress = Callable[[str, int, int], None]  # system, questions done, questions in all
 
 
 @dataclass(frozen=True)
@@ -120,24 +121,7 @@ class Run:
     @staticmethod
     def load(path: Path) -> Run:
         """Read a run that this version can read; the error says what else the file is."""
-        path = readable_file(Path(path))
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a run: not valid JSON: {error}", hint=_AGAIN) from error
-        if not isinstance(document, dict) or document.get("kind") != "run":
-            raise InputError(f"{path} is not a run", hint=_AGAIN)
-        if document.get("version") != VERSION:
-            raise NotReadyError(
-                f"{path} has format version {document.get('version')}, this suffice reads version {VERSION}", hint=_AGAIN
-            )
-        try:
-            return _read(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"{path} is a damaged run: {type(error).__name__}: {error}", hint=_AGAIN) from error
-
-
-_AGAIN = "make it again with: suffice evaluate retrieval"
+        return load_document(path, _read, kind="run", named="run", version=VERSION, again="suffice evaluate retrieval")
 
 
 def _system_document(system: System) -> dict[str, Any]:

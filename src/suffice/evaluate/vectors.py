@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from suffice.errors import DataError
 from suffice.files import write_atomically
-from suffice.ports import Encoder, Reranker
+from suffice.ports import Encoder, Progress, Reranker
 
 __all__ = ["Remembering", "RememberingReranker"]
 
 Floats = npt.NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None], None]
 _AT_ONCE = 256
 
 
@@ -35,17 +34,22 @@ class Remembering:
         self.name, self.dimension = encoder.name, encoder.dimension
         self.folder.mkdir(parents=True, exist_ok=True)
         self._at: dict[str, int] = {}
-        blocks = [self._block(path) for path in sorted(self.folder.glob("*.json"))]
-        self._vectors = np.concatenate([np.zeros((0, self.dimension), np.float32), *blocks])
-        self._files = len(blocks)
+        self._vectors = np.zeros((0, self.dimension), np.float32)
+        paths = sorted(self.folder.glob("[0-9]*.json"))
+        blocks = [self._block(path) for path in paths]
+        self._know([key for keys, _ in blocks for key in keys], np.concatenate([self._vectors, *(made for _, made in blocks)]))
+        self._files = 1 + int(paths[-1].stem) if paths else 0
 
-    def _block(self, path: Path) -> Floats:
+    def _block(self, path: Path) -> tuple[list[str], Floats]:
         vectors = np.load(path.with_suffix(".npy"), allow_pickle=False)
         keys = json.loads(path.read_text("utf-8"))
         if vectors.shape != (len(keys), self.dimension):
             raise DataError(f"{path} does not fit its vectors", hint=f"delete {self.folder} and encode anew")
-        self._at.update(zip(keys, range(len(self._at), len(self._at) + len(keys)), strict=True))
-        return np.asarray(vectors, dtype=np.float32)
+        return keys, vectors
+
+    def _know(self, keys: Sequence[str], vectors: Floats) -> None:
+        self._at.update((key, len(self._vectors) + at) for at, key in enumerate(keys))
+        self._vectors = np.concatenate([self._vectors, vectors], dtype=np.float32)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
         keys = [_key(text, query) for text in texts]
@@ -62,8 +66,7 @@ class Remembering:
         np.save(path.with_suffix(".npy"), vectors)
         write_atomically(path, json.dumps([key for key, _ in block]) + "\n")  # last: a block without it does not count
         self._files += 1
-        self._at.update((key, len(self._vectors) + at) for at, (key, _) in enumerate(block))
-        self._vectors = np.concatenate([self._vectors, vectors])
+        self._know([key for key, _ in block], vectors)
 
 
 def _key(text: str, query: bool) -> str:

@@ -8,21 +8,21 @@ two studies with the same seed are the same bytes but for them. `evaluate.report
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import DataError, InputError, NotReadyError, nearest
+from suffice.errors import InputError, nearest
+from suffice.evaluate.documents import load_document
 from suffice.evaluate.figures import Figure, figure_from_json, figure_json
 from suffice.evaluate.tables import Table
-from suffice.files import readable_file, write_atomically
+from suffice.files import write_atomically
 
-__all__ = ["VERSION", "Progress", "Section", "Study"]
+__all__ = ["VERSION", "Section", "Study"]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,7 @@ class Study:
     @staticmethod
     def load(path: Path) -> Study:
         """Read a study that this version can read; the error says what else the file is."""
-        path = readable_file(Path(path))
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a study: not valid JSON: {error}", hint=_AGAIN) from error
-        if not isinstance(document, dict) or document.get("kind") != "study":
-            raise InputError(f"{path} is not a study", hint=_AGAIN)
-        if document.get("version") != VERSION:
-            raise NotReadyError(
-                f"{path} has format version {document.get('version')}, this suffice reads version {VERSION}", hint=_AGAIN
-            )
-        try:
-            return _read(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"{path} is a damaged study: {type(error).__name__}: {error}", hint=_AGAIN) from error
-
-
-_AGAIN = "make it again with: suffice reproduce"
+        return load_document(path, _read, kind="study", named="study", version=VERSION, again="suffice reproduce")
 
 
 def _section_json(section: Section) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from suffice.datasets import read
 from suffice.errors import InputError
 from suffice.evaluate.gate import check_extra
 from suffice.evaluate.papers import frames as paper
-from suffice.evaluate.reproduce import Progress, Section, Study
+from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.reproduce import frames_retrieval as retrieval
 from suffice.evaluate.reproduce import frames_tables as tables
 from suffice.evaluate.reproduce.frames_findings import findings, summary
@@ -33,6 +33,7 @@ from suffice.evaluate.reproduce.frames_retrieval import KS, NAMES, K, Searched
 from suffice.evaluate.reproduce.frames_tables import Found
 from suffice.evaluate.runs import source_commit
 from suffice.files import package_versions, sha256_of
+from suffice.ports import Progress
 
 __all__ = ["SEED", "study"]
 

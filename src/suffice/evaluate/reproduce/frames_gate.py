@@ -21,13 +21,13 @@ from suffice.assess.hops import QuestionModel
 from suffice.assess.reading import ask
 from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, REASONING
 from suffice.assess.words import Words
-from suffice.evaluate.cases import Case, Progress, labelled
+from suffice.evaluate.cases import Case, labelled
 from suffice.evaluate.gate import LENS
 from suffice.evaluate.metrics import Predictions
 from suffice.evaluate.reproduce.frames_prediction import MODELS, Folds, Predicted, complete_of, folds_of, out_of_fold, told
 from suffice.evaluate.reproduce.frames_retrieval import HYBRID, NAMES, K, Searched
 from suffice.evaluate.vectors import Remembering
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Progress
 
 if TYPE_CHECKING:
     from suffice.types import Verdict

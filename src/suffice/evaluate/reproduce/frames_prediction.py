@@ -17,11 +17,12 @@ import numpy.typing as npt
 from suffice.assess.classic import classic
 from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, AskedFor, frames_features
 from suffice.errors import InputError
-from suffice.evaluate.cases import Case, Progress
+from suffice.evaluate.cases import Case
 from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.metrics import Predictions
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce.frames_retrieval import NAMES, Searched
+from suffice.ports import Progress
 
 __all__ = [
     "FAMILIES",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.dataset import Dataset
-from suffice.evaluate.cases import Case, Collected, Progress, collect
+from suffice.evaluate.cases import Case, Collected, collect
 from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.figures import Bars, Curves, Series
 from suffice.evaluate.metrics import Judged, judge
@@ -20,6 +20,7 @@ from suffice.evaluate.papers import Published
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce import Section
 from suffice.evaluate.tables import Beside, Cell, Signed, Table
+from suffice.ports import Progress
 
 __all__ = ["HYBRID", "KS", "NAMES", "K", "Searched", "by_size_and_reasoning", "coverage", "parsing", "search"]
 

@@ -23,9 +23,9 @@ from suffice.datasets.gold import Example, split
 from suffice.evaluate.cases import Case, collect, labelled
 from suffice.evaluate.gate import grouped_folds, judge_cases
 from suffice.evaluate.metrics import Predictions
-from suffice.evaluate.reproduce import Progress
 from suffice.evaluate.retrieval import Settings, compare_retrievers
 from suffice.evaluate.runs import Run
+from suffice.ports import Progress
 from suffice.types import Evidence
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ class Setting:
         self.where = measured.dataset.replace("_", "-")
 
     def title(self, number: str, what: str) -> str:
-        return f"{number}. {what}" if self.beside else f"{what} on {self.where} (as {number})"
+        return f"{number}. {what}" if self.beside else f"{what}, {self.where} (as {number})"
 
     def cell(self, figure: Interval | float | None, paper: Published, row: str, column: str) -> Cell:
         published = paper.get(row, column) if self.beside else None

@@ -20,12 +20,12 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluate.facts import Facts
 from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
-from suffice.evaluate.reproduce import Progress, Section, Study
+from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.reproduce import multi_meta_rag_tables as tables
 from suffice.evaluate.reproduce.multi_meta_rag_systems import DEPTH, Bench, K, Once, Outcome, Results
 from suffice.evaluate.runs import source_commit
 from suffice.files import BadRecords, package_versions, read_json_records, sha256_of
-from suffice.ports import ENCODERS, RERANKERS, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Progress, Reranker
 from suffice.retrieve.chunks import chunked
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.extract import VocabularyExtractor

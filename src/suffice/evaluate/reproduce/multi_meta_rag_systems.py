@@ -6,7 +6,7 @@ Question vectors and the cross-encoder's scores are made once and shared, so tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from suffice.datasets.gold import Example
 from suffice.evaluate.facts import Facts
 from suffice.evaluate.filter_quality import FilterQuality
 from suffice.evaluate.metrics import Judged, judge
-from suffice.ports import Encoder, Reranker, Retriever
+from suffice.ports import Encoder, Progress, Reranker, Retriever
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.dense import VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
@@ -33,7 +33,6 @@ from suffice.types import DocId, Document, Filter, Hit
 __all__ = ["DEPTH", "Bench", "K", "Once", "Outcome"]
 
 Floats = npt.NDArray[np.floating[Any]]
-Progress = Callable[[str, int, int | None], None]
 DEPTH, K = 20, 10  # the paper's: 20 chunks from the store, 10 after reranking
 _AT_ONCE = 64
 
