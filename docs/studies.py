@@ -1,7 +1,7 @@
 """The pages of the papers that were done again: from the studies that `suffice reproduce` wrote.
 
-`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them; with a
-third argument, the folder for `--cache`); `make docs` renders page and pictures from these.
+`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them; a
+third argument is the folder for `--cache`); `make docs` renders page and pictures from these.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Sect
     if found.reranked:
         sample = (
             f"The cross-encoder reads some five pairs a second, so that only {len(found.sample)} questions are asked here: "
-            "drawn by the seed, each kind in its share. The rows without it are of the same questions, and the intervals are wide."
+            "drawn by the seed, each kind in its share. The rows without it are of the same questions, and intervals are wide."
         )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
         sections.append(Section("With the cross-encoder", tuple(shown), sample))
@@ -158,7 +158,8 @@ def _folder(data: Path | None) -> Path:
     for place in (Path(data), Path(data) / "multihop_rag"):
         if all((place / name).is_file() for name in FILES):
             return place
-    raise InputError(f"{data} does not hold {', '.join(FILES)}", hint=hint)
+    fault = f"does not hold {', '.join(FILES)}" if Path(data).is_dir() else "is no folder"
+    raise InputError(f"{data} {fault}", hint=hint)
 
 
 def _read(folder: Path) -> _Data:
