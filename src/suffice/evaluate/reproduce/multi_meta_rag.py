@@ -198,7 +198,8 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> 
     questions = [one.question.text for one in held.everything]
     started = time.process_time()
     ours = [one.filter for one in extractor.extract(questions)]
-    clock.seconds["extraction, ms of processor time a question"] = 1000 * (time.process_time() - started) / len(questions)
+    found.extraction_ms = 1000 * (time.process_time() - started) / max(1, len(questions))
+    clock.seconds["extraction, ms of processor time a question"] = found.extraction_ms
     published = [as_published(one, vocabulary) for one in held.published]
     mended = [read_answer(json.dumps(one), vocabulary)[0] for one in held.published]
     gold = gold_metadata(held.everything, held.articles)

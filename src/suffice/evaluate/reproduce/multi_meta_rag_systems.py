@@ -76,6 +76,7 @@ class Results:
     emptied: dict[str, tuple[int, int]] = field(default_factory=dict)  # who -> missing fails, missing passes
     emptied_elsewhere: int = 0  # of the published ones, by sources alone, were all outlets of the whole corpus here
     invented: dict[str, tuple[int, int]] = field(default_factory=dict)  # data set -> invented, questions
+    extraction_ms: float = 0.0  # of processor time, a question
     kinds: tuple[str, ...] = ()
     sample: tuple[int, ...] = ()
     questions: int = 0
