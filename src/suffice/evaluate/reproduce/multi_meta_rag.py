@@ -42,7 +42,7 @@ __all__ = ["ENCODER_NAMES", "SEED", "study"]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-RERANKED = 60  # questions for the cross-encoder, which reads some five pairs a second
+RERANKED = 60  # questions for the cross-encoder, which reads a few pairs a second
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {"hotpotqa": "hotpotqa", "2wikimultihopqa": "2wikimultihopqa", "musique": "musique", "frames": "frames/test.tsv"}
 FILES = ("MultiHopRAG.json", "corpus.json", "query_metadata_filters.json")
@@ -140,7 +140,7 @@ def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Sect
     ]
     if found.reranked:
         sample = (
-            f"The cross-encoder reads some five pairs a second, so that only {len(found.sample)} questions are asked here: "
+            f"The cross-encoder reads a few pairs a second, so that only {len(found.sample)} questions are asked here: "
             "drawn by the seed, each kind in its share. The rows without it are of the same questions, and intervals are wide."
         )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
