@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from suffice.assess.features import Feature
 from suffice.assess.folding import written
-from suffice.assess.reading import ABSENT_COLUMNS, QUIET, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, Asked, Reading
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Document, Evidence, Reason
 
@@ -222,9 +222,7 @@ def next_queries(asked: Asked, lost: Sequence[str]) -> tuple[str, ...]:
     When nothing in particular is missing, each name of the question is looked for with those words.
     """
     told = b" ".join(asked.names)
-    relating = [
-        word.decode("utf-8", "ignore") for word in asked.content if b" " + word + b" " not in told and word not in QUIET
-    ]
+    relating = [word.decode("utf-8", "ignore") for word in asked.content if b" " + word + b" " not in told]
     subjects = list(lost) or list(asked.written.values())
     if not subjects:
         return (" ".join(relating[: 2 * WORDS]),) if relating else ()

@@ -140,13 +140,15 @@ def names(runs: Iterable[bytes]) -> dict[bytes, bytes]:
     """Each name once, in order: as it is looked for, and as it stands, without the words that merely open a sentence."""
     found: dict[bytes, bytes] = {}
     for run in dict.fromkeys(runs):
-        first, _, rest = run.partition(b" ")
-        while rest and first.lower() in OPENERS:
-            run = rest
-            first, _, rest = run.partition(b" ")
-        name = b" %b " % b" ".join(fold(_bare(run)).split())
-        if len(name) > 3 and (rest or first.lower() not in OPENERS):
-            found.setdefault(name, run)
+        low = run.lower()
+        first, _, rest = low.partition(b" ")
+        while rest and first in OPENERS:
+            run, low = run[-len(rest) :], rest
+            first, _, rest = low.partition(b" ")
+        if not low.replace(b" ", b"").isalnum():  # most have nothing to fold away
+            low = b" ".join(fold(_bare(run)).split())
+        if len(low) > 1 and (rest or first not in OPENERS):
+            found.setdefault(b" %b " % low, run)
     return found
 
 
