@@ -169,13 +169,12 @@ class Gate:
         self, seen: Looked, table: Floats, p_absent: Sequence[Floats], moved: Floats, actions: Sequence[Action]
     ) -> list[dict[str, Any]]:
         """Reasons, missing and next queries of each question."""
-        families, usual = self._occlusion.families, self._occlusion.usual
+        families, usual, named = self._occlusion.families, self._occlusion.usual, self._occlusion.named
         told = []
-        for at, action in enumerate(actions):
-            row = dict(zip(usual, table[at].tolist(), strict=True))
+        for at, (action, row) in enumerate(zip(actions, table.tolist(), strict=True)):
             lost = explain.missing(seen.taken[at].evidence, seen.readings[at], p_absent[at])
             queries = explain.next_queries(seen.asked[at], lost) if lost or action is not Action.ANSWER else ()
-            why = explain.reasons(families, moved[at], row, usual)
+            why = explain.reasons(families, moved[at], named(row), usual)
             told.append({"missing": lost, "next_queries": queries, "reasons": why})
         return told
 

@@ -99,6 +99,14 @@ class _Pass:
     Words of the question are told by their place in it. Plain lists and sets, since arrays this small cost more.
     """
 
+    __slots__ = (  # more than Python keeps cheaply in a dictionary
+        "agents", "anchors", "asked", "by_any", "by_named", "carriers", "closeness", "counted", "covered", "flats", "found",
+        "has_text", "holders", "in_named", "k", "keys", "leading", "leads", "links_out", "loose", "matches", "mentioned",
+        "mentions", "named", "near", "near_agent", "pointers", "ranks", "relating", "relations", "resolved", "runs",
+        "same_title", "scores", "shares_any", "shares_named", "sources", "times", "title_rare", "title_share", "title_words",
+        "to", "total", "words",
+    )  # fmt: skip
+
     def __init__(
         self, asked: Asked, titles: Sequence[str], texts: Sequence[str], scores: Sequence[float | None] | None, words: Words
     ) -> None:
