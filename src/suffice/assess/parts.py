@@ -167,34 +167,31 @@ def hit_rows(readings: Sequence[Reading], hit_more: Sequence[Floats] | None) -> 
         len(hit_more) != len(blocks) or any(np.ndim(more) != 2 or len(more) != len(own) for more, own in zip(hit_more, blocks))
     ):
         raise InputError("hit_more must have a block for each question, and in it a row for each hit")
-    parts = [np.concatenate(blocks or [_NO_HITS]), among(blocks)]
+    hits = np.concatenate(blocks or [_NO_HITS])
+    parts = [hits, among(hits, list(map(len, blocks)))]
     if hit_more:
         parts.append(np.nan_to_num(np.concatenate(hit_more)))
     return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def among(blocks: Sequence[Floats]) -> Floats:
+def among(hits: Floats, counts: Sequence[int]) -> Floats:
     """By how much each hit leads the best other one of its question, and the share of the others above it.
 
-    (hits, HIT_COLUMNS) a question to (all hits, 2 * AMONG). Questions with as many hits are worked out together.
+    (hits, HIT_COLUMNS) of all questions, and how many hits each has, to (hits, 2 * AMONG). A hit alone leads nobody: zeros.
+    Questions with as many hits are worked out together.
     """
-    counts = list(map(len, blocks))
-    found = [np.zeros((0, 2 * len(AMONG)), dtype=np.float32)] * (1 + len(blocks))  # the first is nobody's
-    for k in set(counts):
-        alike = [at for at, count in enumerate(counts, start=1) if count == k]
-        step = 1 + COMPARED // (1 + k)
-        for some in (alike[start : start + step] for start in range(0, len(alike), step)):
-            for at, block in zip(some, _among(np.array([blocks[at - 1] for at in some]))):
-                found[at] = block
-    return np.concatenate(found)
+    found = np.zeros((len(hits), 2 * len(AMONG)), dtype=np.float32)
+    together = np.repeat(counts, counts)  # of each hit: how many hits its question has
+    for k in set(counts) - {0, 1}:
+        rows, step = np.flatnonzero(together == k), k * (1 + COMPARED // k)
+        for some in (rows[start : start + step] for start in range(0, len(rows), step)):
+            found[some] = _among(hits[some].reshape(-1, k, hits.shape[1])).reshape(len(some), -1)
+    return found
 
 
 def _among(hits: Floats) -> Floats:
     """(questions, hits, HIT_COLUMNS) to (questions, hits, 2 * AMONG)."""
-    k = hits.shape[1]
-    if k < 2:
-        return np.zeros((len(hits), k, 2 * len(AMONG)), dtype=np.float32)
-    seen = hits.take(_AMONG_AT, axis=2)
+    k, seen = hits.shape[1], hits.take(_AMONG_AT, axis=2)
     ordered = np.sort(seen, axis=1)
     best, second = ordered[:, -1:], ordered[:, -2:-1]
     lead = seen - np.where(seen == best, second, best)
