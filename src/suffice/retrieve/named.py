@@ -1,4 +1,4 @@
-"""The retrievers by name: importing this module registers the thirteen that the papers and the product speak of.
+"""The retrievers by name: importing this module registers the fourteen that the papers and the product speak of.
 
 Each is a function from a store to a retriever. `bm25`, `dense`, `hybrid`, `filtered` and `filtered-rerank` search in the store
 and see what is written later. The others are the papers' and score whole collections: they read the documents once, when they
@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
+from suffice.retrieve.bridge import Bridge, SetScorer
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import DenseProxy, VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
@@ -19,7 +20,9 @@ from suffice.retrieve.graph import DocumentGraph, GraphSignal
 from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
 from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
 from suffice.retrieve.metadata import Agreement, Vocabulary
+from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.quota import SourceQuota
+from suffice.retrieve.ranker import HandRanker, Ranker
 from suffice.retrieve.ranking import Signal
 from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
@@ -202,6 +205,24 @@ def _soft(
     return SoftFilter(nearest, store, vocabulary, strict=strict, extractor=made)
 
 
+def bridge(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    links: NameLinks | None = None,
+    ranker: Ranker | None = None,
+    preset: str = "fast",
+    scorer: SetScorer | None = None,
+    depth: int = 30,
+) -> Retriever:
+    """A set of documents chosen one by one along the names that link them, each for what those held do not say.
+
+    `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
+    """
+    made = links if links is not None else name_links(store.documents)
+    return Bridge(store, _encoder(encoder), made, ranker or HandRanker(), depth=depth, scorer=scorer)
+
+
 def _encoder(encoder: str | Encoder) -> Encoder:
     return ENCODERS.get(encoder)() if isinstance(encoder, str) else encoder
 
@@ -220,6 +241,7 @@ _NAMED: dict[str, Callable[..., Retriever]] = {
     "hybrid": hybrid,
     "filtered": filtered,
     "filtered-rerank": filtered_rerank,
+    "bridge": bridge,
 }
 for _name, _factory in _NAMED.items():
     RETRIEVERS.add(_name, _factory)

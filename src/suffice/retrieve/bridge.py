@@ -1,0 +1,180 @@
+"""The bridge retriever: a set of documents that together answer the question, chosen along the names that link them.
+
+Candidates are what text and vector search find, what the question names, and whatever is linked with the best of those; each
+chosen document brings its own links in. The ranker says which candidate is needed next, given those already held, so that the
+second document is chosen for what the first does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.ports import Encoder, Store
+from suffice.retrieve.corpus import Corpus, searchable
+from suffice.retrieve.dense import VectorSearch
+from suffice.retrieve.lexical import TextSearch
+from suffice.retrieve.links import NAMESAKES
+from suffice.retrieve.name_links import NameLinks
+from suffice.retrieve.pool import Pool, read_question
+from suffice.retrieve.ranker import Ranker
+from suffice.retrieve.ranking import checked, falling
+from suffice.types import DocId, Filter, Hit
+
+__all__ = ["Bridge", "SetScorer"]
+
+Floats = npt.NDArray[np.floating[Any]]
+
+EXPANDED = 10  # candidates whose links join the pool at the start
+OUT, INTO, RARE = 24, 6, 8  # links of one candidate that join: names it has, documents that name it, if so few do
+SCORED = 32  # candidates that a scorer reads
+
+
+@runtime_checkable
+class SetScorer(Protocol):
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
+        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
+        ...
+
+
+class Bridge:
+    """Retriever port. `hops` is how often chosen documents bring their links in; a `scorer` joins the ranker's opinion."""
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        links: NameLinks,
+        ranker: Ranker,
+        *,
+        depth: int = 30,
+        hops: int = 3,
+        scorer: SetScorer | None = None,
+        share: float = 0.5,
+    ) -> None:
+        self.store, self.links, self.ranker = store, links, ranker
+        self.depth, self.hops, self.scorer, self.share = depth, hops, scorer, share
+        self._text, self._near = TextSearch(store), VectorSearch(store, encoder)
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        k = checked(questions, k, filters)
+        pools = self.pools(questions, filters=filters)
+        scores: list[list[float]] = [[] for _ in pools]
+        for step in range(k):
+            if 0 < step <= self.hops:
+                self.grow(pools, filters, [pool.held[-1:] for pool in pools])
+            for pool, p, kept in zip(pools, self.judged(pools), scores):
+                if len(pool.held) < len(pool):
+                    best = int(np.argmax(p))
+                    pool.hold(best)
+                    kept.append(float(p[best]))
+        return [falling([pool.hit(at, score) for at, score in zip(pool.held, kept)]) for pool, kept in zip(pools, scores)]
+
+    # -------------------------------------------------------------------------------------------------- the pool
+
+    def pools(self, questions: Sequence[str], *, filters: Sequence[Filter | None] | None = None) -> list[Pool]:
+        """The candidates of each question before anything is held."""
+        bm25 = self._text.search(questions, k=self.depth, filters=filters)
+        dense = self._near.search(questions, k=4 * self.depth, filters=filters)
+        named = self.links.asked(questions)
+        pools, wanted = [], []
+        for question, text, near, names in zip(questions, bm25, dense, named):
+            pools.append(Pool(read_question(question, names, self.links), self.links, text, near))
+            why: dict[DocId, dict[str, float]] = {}
+            for hit in text:
+                why.setdefault(hit.doc_id, {})["bm25"] = hit.score or 0.0
+            for hit in near[: self.depth]:
+                why.setdefault(hit.doc_id, {})["dense"] = hit.score or 0.0
+            for name in names.tolist():
+                bearers = self.links.bearers.row(name)[:NAMESAKES]
+                for row in bearers.tolist():
+                    why.setdefault(self.links.ids[row], {})["named"] = 1 / len(bearers)
+            wanted.append(why)
+        self._join(pools, wanted, filters)
+        self.grow(
+            pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() if len(pool) else [] for pool in pools]
+        )
+        return pools
+
+    def grow(self, pools: Sequence[Pool], filters: Sequence[Filter | None] | None, chosen: Sequence[Sequence[int]]) -> None:
+        """The links of these candidates join, in one look at the store."""
+        wanted: list[dict[DocId, dict[str, float]]] = []
+        for pool, ats in zip(pools, chosen):
+            why: dict[DocId, dict[str, float]] = {}
+            for at in ats:
+                if at not in pool.expanded:
+                    pool.expanded.add(at)
+                    for row, worth in self._linked(self.links.position.get(pool.ids[at], -1)):
+                        doc_id = self.links.ids[row]
+                        if doc_id not in pool.at:
+                            why.setdefault(doc_id, {"link": worth})
+            wanted.append(why)
+        self._join(pools, wanted, filters)
+
+    def _linked(self, row: int) -> list[tuple[int, float]]:
+        if row < 0:
+            return []
+        links = self.links
+        found: dict[int, float] = {}
+        own = links.borne.row(row)
+        for name in links.mentioned.row(row).tolist():
+            if len(found) >= OUT:
+                break
+            bearers = links.bearers.row(name)[:NAMESAKES].tolist()
+            for other in bearers:
+                found.setdefault(other, 1 / len(bearers))
+        for name in own[:2].tolist():
+            if len(mentioners := links.mentioners.row(name)) <= RARE:
+                for other in mentioners[:INTO].tolist():
+                    found.setdefault(other, 1 / (1 + len(mentioners)))
+        found.pop(row, None)
+        return list(found.items())
+
+    def _join(
+        self, pools: Sequence[Pool], wanted: Sequence[dict[DocId, dict[str, float]]], filters: Sequence[Filter | None] | None
+    ) -> None:
+        ids = list(dict.fromkeys(doc_id for why in wanted for doc_id in why))
+        if not ids:
+            return
+        held = {document.doc_id: document for document in self.store.get(ids) if document is not None}
+        for at, (pool, why) in enumerate(zip(pools, wanted)):
+            documents = [held[doc_id] for doc_id in why if doc_id in held]
+            if documents and filters is not None and filters[at]:
+                passing = Corpus(documents).mask(filters[at])
+                documents = [one for one, passes in zip(documents, passing.tolist()) if passes]
+            pool.join(documents, why)
+
+    # -------------------------------------------------------------------------------------------------- the choice
+
+    def judged(self, pools: Sequence[Pool]) -> list[Floats]:
+        """How likely each candidate of each pool is needed next; what is held already counts -1."""
+        rows = [pool.features() for pool in pools]
+        p = self.ranker.p(np.concatenate(rows)) if rows else np.zeros(0)
+        ends = np.cumsum([len(one) for one in rows])
+        parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
+        for pool, part in zip(pools, parts):
+            part[pool.held] = -1
+            if self.scorer is not None:
+                self._scored(pool, part)
+        return parts
+
+    def _scored(self, pool: Pool, p: Floats) -> None:
+        """Mix the scorer's opinion of the best few dozen into p, in log-odds; those it does not read fall behind."""
+        assert self.scorer is not None
+        best = [at for at in np.argsort(-p, kind="stable")[:SCORED].tolist() if p[at] >= 0]
+        held = [searchable(pool.documents[at]) for at in pool.held]
+        said = self.scorer.score(pool.asked.text, held, [searchable(pool.documents[at]) for at in best])
+        mixed = (1 - self.share) * _log_odds(p[best]) + self.share * _log_odds(np.asarray(said))
+        rest = np.setdiff1d(np.flatnonzero(p >= 0), best)
+        p[rest] *= 1e-6
+        p[best] = 1 / (1 + np.exp(-mixed))
+
+
+def _log_odds(p: Floats) -> Floats:
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)))
