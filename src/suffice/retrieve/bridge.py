@@ -7,7 +7,7 @@ second document is chosen for what the first does not say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy.typing as npt
 from suffice.ports import Encoder, Store
 from suffice.retrieve.corpus import Corpus, searchable
 from suffice.retrieve.dense import VectorSearch
+from suffice.retrieve.filters import filter_for
 from suffice.retrieve.lexical import TextSearch
 from suffice.retrieve.links import NAMESAKES
+from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.retrieve.name_links import NameLinks
 from suffice.retrieve.pool import Pool, read_question
 from suffice.retrieve.ranker import Ranker
@@ -27,9 +29,10 @@ from suffice.types import DocId, Filter, Hit
 __all__ = ["Bridge", "SetScorer"]
 
 Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
 
 EXPANDED = 10  # candidates whose links join the pool at the start
-OUT, INTO, RARE = 24, 6, 8  # links of one candidate that join: names it has, documents that name it, if so few do
+OUT, INTO, RARE, SHARED = 24, 6, 8, 16  # links of one candidate that join: names it has, documents that name it, if so few do
 SCORED = 32  # candidates that a scorer reads
 
 
@@ -50,13 +53,15 @@ class Bridge:
         links: NameLinks,
         ranker: Ranker,
         *,
+        vocabulary: Vocabulary | None = None,
         depth: int = 30,
+        near: int | None = None,
         hops: int = 3,
         scorer: SetScorer | None = None,
         share: float = 0.5,
     ) -> None:
-        self.store, self.links, self.ranker = store, links, ranker
-        self.depth, self.hops, self.scorer, self.share = depth, hops, scorer, share
+        self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
+        self.depth, self.near, self.hops, self.scorer, self.share = depth, near or depth, hops, scorer, share
         self._text, self._near = TextSearch(store), VectorSearch(store, encoder)
 
     def search(
@@ -79,27 +84,43 @@ class Bridge:
 
     def pools(self, questions: Sequence[str], *, filters: Sequence[Filter | None] | None = None) -> list[Pool]:
         """The candidates of each question before anything is held."""
-        bm25 = self._text.search(questions, k=self.depth, filters=filters)
-        dense = self._near.search(questions, k=4 * self.depth, filters=filters)
-        named = self.links.asked(questions)
+        text = self._text.search(questions, k=self.depth, filters=filters)
+        near = self._near.search(questions, k=max(2 * self.depth, self.near), filters=filters)
+        named, metadata = self.links.asked(questions), self._metadata(questions)
+        agreeing = self._agreeing(questions, metadata, filters)
         pools, wanted = [], []
-        for question, text, near, names in zip(questions, bm25, dense, named):
-            pools.append(Pool(read_question(question, names, self.links), self.links, text, near))
+        for at, question in enumerate(questions):
+            asked = read_question(question, named[at], self.links, metadata[at])
+            pools.append(Pool(asked, self.links, text[at], near[at]))
             why: dict[DocId, dict[str, float]] = {}
-            for hit in text:
-                why.setdefault(hit.doc_id, {})["bm25"] = hit.score or 0.0
-            for hit in near[: self.depth]:
-                why.setdefault(hit.doc_id, {})["dense"] = hit.score or 0.0
-            for name in names.tolist():
-                bearers = self.links.bearers.row(name)[:NAMESAKES]
-                for row in bearers.tolist():
-                    why.setdefault(self.links.ids[row], {})["named"] = 1 / len(bearers)
+            for part, hits in (("bm25", text[at]), ("dense", near[at][: self.near]), ("metadata", agreeing.get(at, ()))):
+                for hit in hits:
+                    why.setdefault(hit.doc_id, {})[part] = hit.score or 0.0
+            for row, worth in self._named(named[at]):
+                why.setdefault(self.links.ids[row], {})["named"] = worth
             wanted.append(why)
         self._join(pools, wanted, filters)
-        self.grow(
-            pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() if len(pool) else [] for pool in pools]
-        )
+        self.grow(pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() for pool in pools])
         return pools
+
+    def _metadata(self, questions: Sequence[str]) -> Sequence[Mentions | None]:
+        return [None] * len(questions) if self.vocabulary is None else self.vocabulary.mentions(questions)
+
+    def _agreeing(
+        self, questions: Sequence[str], metadata: Sequence[Mentions | None], filters: Sequence[Filter | None] | None
+    ) -> dict[int, tuple[Hit, ...]]:
+        """What text search finds among the documents of the sources and dates that a question names, by question."""
+        own = {at: filter_for(one) for at, one in enumerate(metadata) if one and not (filters and filters[at])}
+        asked = [at for at, one in own.items() if one]
+        if not asked:
+            return {}
+        found = self._text.search([questions[at] for at in asked], k=self.depth, filters=[own[at] for at in asked])
+        return dict(zip(asked, found))
+
+    def _named(self, names: Ints) -> Iterator[tuple[int, float]]:
+        for name in names.tolist():
+            bearers = self.links.bearers.row(name)[:NAMESAKES].tolist()
+            yield from ((row, 1 / len(bearers)) for row in bearers)
 
     def grow(self, pools: Sequence[Pool], filters: Sequence[Filter | None] | None, chosen: Sequence[Sequence[int]]) -> None:
         """The links of these candidates join, in one look at the store."""
@@ -122,12 +143,22 @@ class Bridge:
         links = self.links
         found: dict[int, float] = {}
         own = links.borne.row(row)
-        for name in links.mentioned.row(row).tolist():
+        mentioned = links.mentioned.row(row)
+        for name in mentioned.tolist():
             if len(found) >= OUT:
                 break
             bearers = links.bearers.row(name)[:NAMESAKES].tolist()
             for other in bearers:
                 found.setdefault(other, 1 / len(bearers))
+        # A name that nobody bears leads to the few who mention it, the rarest first.
+        shared = mentioned[links.bearing[mentioned] == 0]
+        sizes = np.diff(links.mentioners.starts)[shared]
+        for name in shared[np.argsort(sizes, kind="stable")].tolist():
+            mentioners = links.mentioners.row(name)
+            if len(mentioners) > RARE or len(found) >= OUT + SHARED:
+                break
+            for other in mentioners.tolist():
+                found.setdefault(other, 1 / len(mentioners))
         for name in own[:2].tolist():
             if len(mentioners := links.mentioners.row(name)) <= RARE:
                 for other in mentioners[:INTO].tolist():
@@ -159,13 +190,13 @@ class Bridge:
         parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
         for pool, part in zip(pools, parts):
             part[pool.held] = -1
-            if self.scorer is not None:
-                self._scored(pool, part)
+            self._scored(pool, part)
         return parts
 
     def _scored(self, pool: Pool, p: Floats) -> None:
         """Mix the scorer's opinion of the best few dozen into p, in log-odds; those it does not read fall behind."""
-        assert self.scorer is not None
+        if self.scorer is None:
+            return
         best = [at for at in np.argsort(-p, kind="stable")[:SCORED].tolist() if p[at] >= 0]
         held = [searchable(pool.documents[at]) for at in pool.held]
         said = self.scorer.score(pool.asked.text, held, [searchable(pool.documents[at]) for at in best])

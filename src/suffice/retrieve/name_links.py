@@ -1,8 +1,8 @@
 """Name links: two documents are linked by a name that one bears and the other mentions, or that both mention.
 
 Built once, in two passes, linear in the text. A document bears its title and its aliases; it mentions every name that stands in
-its text: titles and aliases of others wherever they are written as names, and capitalised names that nobody bears. So a corpus
-without titles has links, too: names that occur in few documents are its nodes.
+its text: titles and aliases of others wherever they are written as names, its entities where it has that metadata, and
+capitalised names that nobody bears. So a corpus without titles has links, too: names that occur in few documents are its nodes.
 
 A name is known by a hash of its title key: eight bytes each, whatever was read. Names that one document alone mentions and
 nobody bears link nothing and are dropped.
@@ -141,7 +141,8 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         letters += len(document.text)
         counted.add(f"{document.title} {document.text}")
         named = of_key[[match.phrase for match in reading.matches]].tolist() if reading.matches else []
-        distinct = list(dict.fromkeys([*named, *map(_hash, _own_names(document.text))]))[:MENTIONS]
+        inside = (*map(title_key, document.entities), *_own_names(f"{document.title}. {document.text}"))
+        distinct = list(dict.fromkeys([*named, *map(_hash, filter(None, inside))]))[:MENTIONS]
         said_sizes.append(len(distinct))
         said.extend(distinct)
     return _assembled(ids, keys, (of_key[_ints(borne)], borne_sizes), (_ints(said, "Q"), said_sizes), counted, letters)

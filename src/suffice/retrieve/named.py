@@ -220,7 +220,8 @@ def bridge(
     `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
     """
     made = links if links is not None else name_links(store.documents)
-    return Bridge(store, _encoder(encoder), made, ranker or HandRanker(), depth=depth, scorer=scorer)
+    vocabulary = Vocabulary.of_store(store)
+    return Bridge(store, _encoder(encoder), made, ranker or HandRanker(), vocabulary=vocabulary, depth=depth, scorer=scorer)
 
 
 def _encoder(encoder: str | Encoder) -> Encoder:
