@@ -8,6 +8,7 @@ second document is chosen for what the first does not say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -68,7 +69,10 @@ class Bridge:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
-        pools = self.pools(questions, filters=filters)
+        return self.choose(self.pools(questions, filters=filters), k=k, filters=filters)
+
+    def choose(self, pools: Sequence[Pool], *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
+        """k candidates of each pool, one by one; each brings its links in while there are hops left."""
         scores: list[list[float]] = [[] for _ in pools]
         for step in range(k):
             if 0 < step <= self.hops:
@@ -79,6 +83,12 @@ class Bridge:
                     pool.hold(best)
                     kept.append(float(p[best]))
         return [falling([pool.hit(at, score) for at, score in zip(pool.held, kept)]) for pool, kept in zip(pools, scores)]
+
+    def ranked_by(self, ranker: Ranker) -> Bridge:
+        """The same retriever with another ranker."""
+        other = copy(self)
+        other.ranker = ranker
+        return other
 
     # -------------------------------------------------------------------------------------------------- the pool
 
@@ -101,6 +111,8 @@ class Bridge:
             wanted.append(why)
         self._join(pools, wanted, filters)
         self.grow(pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() for pool in pools])
+        for pool in pools:
+            pool.mark()
         return pools
 
     def _metadata(self, questions: Sequence[str]) -> Sequence[Mentions | None]:

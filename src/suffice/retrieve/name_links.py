@@ -15,13 +15,16 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import tee
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from suffice.errors import DataError, InputError
+from suffice.files import new_artefact, open_artefact
 from suffice.retrieve.aliases import aliases
-from suffice.retrieve.links import NAMESAKES
 from suffice.retrieve.phrases import Phrases
 from suffice.text import names, title_key, tokens
 from suffice.types import DocId, Document
@@ -30,6 +33,9 @@ __all__ = ["MENTIONS", "NameLinks", "Ragged", "name_links", "stem"]
 
 MENTIONS = 256  # names of a document that are kept: a page that lists 100,000 others is no bridge to any of them
 WORDS = 2_000_000  # stems that are counted; beyond, those seen once are forgotten
+
+_KIND, _VERSION = "name-links", 1
+_REBUILD = "build the library again: suffice build"
 
 Ints = npt.NDArray[np.int64]
 
@@ -88,7 +94,7 @@ class NameLinks:
         """From 1 for a name that two documents mention down to 0 for one that all do."""
         counts = np.maximum(np.diff(self.mentioners.starts) + np.minimum(self.bearing, 1), 1)
         size = max(len(self.ids), 2)
-        return np.clip(np.log(size / counts) / np.log(size / 2 if size > 4 else size), 0, 1)
+        return np.asarray(np.clip(np.log(size / counts) / np.log(size / 2 if size > 4 else size), 0, 1))
 
     @cached_property
     def _phrases(self) -> Phrases:
@@ -118,6 +124,46 @@ class NameLinks:
             found.append(kept[kept >= 0])
         return found
 
+    def save(self, path: Path) -> None:
+        """Write them as arrays into an artefact folder."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "borne_starts": self.borne.starts,
+            "borne": self.borne.values.astype(np.int32),
+            "mentioned_starts": self.mentioned.starts,
+            "mentioned": self.mentioned.values.astype(np.int32),
+            "hashes": self.hashes,
+            "counts": np.fromiter(self.stems.values(), np.int64, len(self.stems)),
+            "letters": np.array([self.letters]),
+        }
+        with new_artefact(Path(path), kind=_KIND, version=_VERSION) as folder:
+            for name, values in arrays.items():
+                np.save(folder / f"{name}.npy", values)
+            for name, texts in (("ids", self.ids), ("keys", self.keys), ("stems", self.stems)):
+                encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+                np.save(folder / f"{name}_ends.npy", np.cumsum([len(one) for one in encoded], dtype=np.int64))
+                np.save(folder / f"{name}_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    @classmethod
+    def load(cls, path: Path) -> NameLinks:
+        """Links that `save` wrote; DataError where a file is damaged."""
+        path = Path(path)
+        open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+
+        def read(name: str) -> Any:
+            return np.load(path / f"{name}.npy", allow_pickle=False)
+
+        def texts(name: str) -> list[str]:
+            ends, whole = read(f"{name}_ends").tolist(), read(f"{name}_bytes").tobytes()
+            return [whole[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends)]
+
+        borne = Ragged(read("borne_starts"), read("borne").astype(np.int64))
+        mentioned = Ragged(read("mentioned_starts"), read("mentioned").astype(np.int64))
+        stems = dict(zip(texts("stems"), read("counts").tolist()))
+        ids = tuple(texts("ids"))
+        if len(borne) != len(ids) or len(mentioned) != len(ids):
+            raise DataError(f"the arrays in {path} do not fit together", hint=_REBUILD)
+        return cls(ids, borne, mentioned, read("hashes"), tuple(texts("keys")), stems, float(read("letters")[0]))
+
     def rows(self, doc_ids: Sequence[DocId]) -> list[int]:
         """Where each document stands; -1 for one that came after the links were made."""
         return [self.position.get(doc_id, -1) for doc_id in doc_ids]
@@ -125,19 +171,21 @@ class NameLinks:
 
 def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     """Read a corpus twice: first what its documents are called, then what they mention. `documents` gives them anew."""
-    ids: list[DocId] = []
+    ids: dict[DocId, int] = {}
     keys: dict[str, int] = {}
     borne, borne_sizes = array("q"), array("i")
     for document in documents():
-        ids.append(document.doc_id)
+        ids.setdefault(document.doc_id, len(ids))
+        if len(ids) == len(borne_sizes):
+            raise InputError(f"document id {document.doc_id!r} occurs twice", hint="give each document its own id")
         own = [key for key in (title_key(document.title), *aliases(document.title, document.text)) if key]
         borne_sizes.append(len(own))
         borne.extend([keys.setdefault(key, len(keys)) for key in own])
     phrases, of_key = Phrases(keys), np.array([_hash(key) for key in keys], dtype=np.uint64)
     counted = _Stems()
     letters, said, said_sizes = 0, array("Q"), array("i")
-    texts = (document for document in documents())
-    for document, reading in zip(texts, phrases.read(document.text for document in documents())):
+    seen, texts = tee(documents())
+    for document, reading in zip(seen, phrases.read(document.text for document in texts)):
         letters += len(document.text)
         counted.add(f"{document.title} {document.text}")
         named = of_key[[match.phrase for match in reading.matches]].tolist() if reading.matches else []
@@ -145,19 +193,22 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         distinct = list(dict.fromkeys([*named, *map(_hash, filter(None, inside))]))[:MENTIONS]
         said_sizes.append(len(distinct))
         said.extend(distinct)
-    return _assembled(ids, keys, (of_key[_ints(borne)], borne_sizes), (_ints(said, "Q"), said_sizes), counted, letters)
+    if len(said_sizes) != len(ids):
+        raise InputError(f"{len(ids)} documents at first, {len(said_sizes)} the second time", hint="give the same ones twice")
+    borne_hashes = of_key[np.asarray(borne, dtype=np.int64)]
+    return _assembled(ids, keys, (borne_hashes, borne_sizes), (np.asarray(said, dtype=np.uint64), said_sizes), counted, letters)
 
 
 def _assembled(
-    ids: list[DocId], keys: dict[str, int], borne: tuple[Any, Any], said: tuple[Any, Any], counted: _Stems, letters: int
+    ids: dict[DocId, int], keys: dict[str, int], borne: tuple[Any, Any], said: tuple[Any, Any], counted: _Stems, letters: int
 ) -> NameLinks:
-    borne_hashes, said_hashes = borne[0].astype(np.uint64), said[0]
+    borne_hashes, said_hashes = borne[0], said[0]
     distinct, counts = np.unique(said_hashes, return_counts=True)
     hashes = np.union1d(borne_hashes, distinct[counts > 1])
-    rows = np.repeat(np.arange(len(ids)), np.asarray(said[1]))
+    rows = np.repeat(np.arange(len(ids)), np.asarray(said[1], dtype=np.int64))
     kept = np.isin(said_hashes, hashes)
     mentioned = Ragged(_starts(np.bincount(rows[kept], minlength=len(ids))), np.searchsorted(hashes, said_hashes[kept]))
-    bearing = Ragged(_starts(np.asarray(borne[1])), np.searchsorted(hashes, borne_hashes))
+    bearing = Ragged(_starts(np.asarray(borne[1], dtype=np.int64)), np.searchsorted(hashes, borne_hashes))
     return NameLinks(tuple(ids), bearing, mentioned, hashes, tuple(keys), counted.counts, letters / max(len(ids), 1))
 
 
@@ -201,14 +252,6 @@ def _with_capitals(question: str) -> str:
 
 def _hash(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-def _ints(values: Any, kind: str = "q") -> Any:
-    return (
-        np.frombuffer(values, dtype=np.uint64 if kind == "Q" else np.int64)
-        if len(values)
-        else np.zeros(0, np.uint64 if kind == "Q" else np.int64)
-    )
 
 
 def _starts(sizes: npt.NDArray[Any]) -> Ints:

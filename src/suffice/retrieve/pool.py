@@ -117,6 +117,7 @@ class Pool:
         self.found_by: list[Mapping[str, float]] = []
         self.held: list[int] = []
         self.expanded: set[int] = set()  # candidates whose links have joined
+        self._begun, self._begun_expanded = 0, frozenset[int]()
         self.good = np.zeros(0, np.float32)  # how good each looks by itself
         self._bm25 = {hit.doc_id: rank for rank, hit in enumerate(bm25, 1)}
         self._dense = {hit.doc_id: (rank, hit.score or 0.0) for rank, hit in enumerate(dense, 1)}
@@ -138,6 +139,23 @@ class Pool:
         """Choose a candidate."""
         self.held.append(at)
         self._read_context([at], range(len(self)))
+
+    def mark(self) -> None:
+        """Remember the candidates of now as those to begin with."""
+        self._begun, self._begun_expanded = len(self), frozenset(self.expanded)
+
+    def release(self) -> None:
+        """Let go of all that is held, and of the candidates that joined since the mark."""
+        self.held.clear()
+        self.expanded = set(self._begun_expanded)
+        if self._begun < len(self):
+            for doc_id in self.ids[self._begun :]:
+                del self.at[doc_id]
+            for column in (self.ids, self.documents, self.found_by, self._texts, self._keys, self._rows, self._metadata):
+                del column[self._begun :]
+            self._has, self._base, self._raw = self._has[: self._begun], self._base[: self._begun], self._raw[: self._begun]
+            self._link()
+        self._context = np.zeros(len(self), np.float32)
 
     def hit(self, at: int, score: float) -> Hit:
         return Hit(self.ids[at], score, tuple(Part(name, value) for name, value in self.found_by[at].items()))
@@ -194,8 +212,9 @@ class Pool:
     def _link(self) -> None:
         """What follows from names and titles, for all candidates anew: a new one may name an old one."""
         links, n = self.links, len(self)
-        borne, said = _flat([_row(links.borne.starts, links.borne.values, row) for row in self._rows]), _flat(
-            [_row(links.mentioned.starts, links.mentioned.values, row) for row in self._rows]
+        borne, said = (
+            _flat([_row(links.borne.starts, links.borne.values, row) for row in self._rows]),
+            _flat([_row(links.mentioned.starts, links.mentioned.values, row) for row in self._rows]),
         )
         # Names as small numbers, so that what is asked of a name is one look into a table.
         names, codes = np.unique(np.concatenate([borne[0], said[0]]), return_inverse=True)
@@ -250,7 +269,7 @@ class Pool:
         return had
 
     def _supported(self, source: Ints, source_of: Ints, target: Ints, target_of: Ints, worth: Floats) -> Floats:
-        """For each candidate the best other one that has, in `source`, a name which it has in `target`: goodness times worth."""
+        """For each candidate the best other one with a name in `source` that it has in `target`: goodness times worth."""
         if not len(source) or not len(target):
             return np.zeros(len(self), np.float32)
         order = np.lexsort((-self.good[source_of], source))
@@ -326,7 +345,7 @@ _GAPS = {code: " " for code in range(128) if not chr(code).isalnum()} | dict.fro
 
 
 def _padded(text: str) -> str:
-    """The words between blanks, small: two patterns side by side both match. Quicker than tokens, and alike but for rare signs."""
+    """The words in small letters between blanks. Quicker than tokens, and alike but for rare signs."""
     return " " + " ".join(text.casefold().translate(_GAPS).split()) + " "
 
 
