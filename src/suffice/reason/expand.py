@@ -71,7 +71,7 @@ class Stopped(StrEnum):
 class Budget:
     """What one question may cost: rounds, documents held at once, and checks by the gate; seconds are for all questions."""
 
-    rounds: int = 8
+    rounds: int = 12
     documents: int = 10
     checks: int = 400
     seconds: float | None = None

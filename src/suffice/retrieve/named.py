@@ -18,9 +18,12 @@ from suffice.retrieve.dense import DenseProxy, VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.graph import DocumentGraph, GraphSignal
 from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
+from suffice.retrieve.iterative import Widened
 from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.metadata import Agreement, Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
+from suffice.retrieve.ppr import PageRank
 from suffice.retrieve.quota import SourceQuota
 from suffice.retrieve.ranker import HandRanker, Ranker
 from suffice.retrieve.ranking import Signal
@@ -147,6 +150,36 @@ def hybrid(
     return ListFusion(parts, weights=weights, fusion=fusion, depth=depth)
 
 
+def rrf(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, depth: int = 100) -> Retriever:
+    """The store's BM25 and dense lists by reciprocal rank: 1 / (60 + rank), summed."""
+    return hybrid(store, encoder=encoder, fusion="rrf", weights=(1.0, 1.0), depth=depth)
+
+
+def ppr(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    mentions: Links | None = None,
+    restart: float = 0.5,
+    depth: int = 20,
+) -> Retriever:
+    """Personalised PageRank over mention links, from the titles that the question names and the best hybrid hits.
+
+    `mentions` are the links of the store's documents as they are now; without them they are found here.
+    """
+    corpus = Corpus(store.documents())
+    titles = TitleIndex.of(corpus.documents)
+    links = mention_links(corpus.documents, titles) if mentions is None else mentions
+    walk = PageRank(corpus, hybrid(store, encoder=encoder), links, titles, restart=restart, depth=depth)
+    return SignalRetriever(corpus, [walk])
+
+
+def iterative(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, rounds: int = 2, depth: int = 100) -> Retriever:
+    """Hybrid, and hybrid again with the best sentence of the best hit added to the question, by reciprocal rank."""
+    first = hybrid(store, encoder=encoder)
+    return ListFusion({"hybrid": first, "iterative": Widened(first, store, rounds=rounds)}, fusion="rrf", depth=depth)
+
+
 def filtered(
     store: Store,
     *,
@@ -240,6 +273,9 @@ _NAMED: dict[str, Callable[..., Retriever]] = {
     "hybrid-title": hybrid_title,
     "dense": dense,
     "hybrid": hybrid,
+    "rrf": rrf,
+    "ppr": ppr,
+    "iterative": iterative,
     "filtered": filtered,
     "filtered-rerank": filtered_rerank,
     "bridge": bridge,
