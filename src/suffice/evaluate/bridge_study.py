@@ -140,7 +140,7 @@ def _sections(judged: Sequence[_Judged], seed: int) -> tuple[Section, ...]:
 
 
 WIKI_SAYS = (
-    f"{FOLDS} folds over the questions of all data sets together: a ranker fitted on four judges the fifth. Left out: fitted on "
+    f"{FOLDS} folds over the questions of all data sets: a ranker fitted on four of them judges the fifth. Left out: fitted on "
     "all other data sets. Unfitted: weights set by hand. In brackets: 95 % bootstrap interval over questions. In parentheses: "
     f"the figure to reach; a left-out data set is to stay within {NEAR:.2f} of what folds reach."
 )

@@ -301,6 +301,8 @@ class Pool:
     def features(self) -> Floats:
         """(candidates, features), given what is held now."""
         rows, asked, held = self._base.copy(), self.asked, self.held
+        if not len(self):
+            return rows
         free = np.ones(len(self), np.bool_)
         free[held] = False
         covered = self._has[held].any(axis=0)
