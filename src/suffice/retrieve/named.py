@@ -25,7 +25,7 @@ from suffice.retrieve.metadata import Agreement, Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.ppr import PageRank
 from suffice.retrieve.quota import SourceQuota
-from suffice.retrieve.ranker import HandRanker, Ranker
+from suffice.retrieve.ranker import Ranker, TreeRanker
 from suffice.retrieve.ranking import Signal
 from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
@@ -254,7 +254,9 @@ def bridge(
     """
     made = links if links is not None else name_links(store.documents)
     vocabulary = Vocabulary.of_store(store)
-    return Bridge(store, _encoder(encoder), made, ranker or HandRanker(), vocabulary=vocabulary, depth=depth, scorer=scorer)
+    return Bridge(
+        store, _encoder(encoder), made, ranker or TreeRanker.load(), vocabulary=vocabulary, depth=depth, scorer=scorer
+    )
 
 
 def _encoder(encoder: str | Encoder) -> Encoder:
