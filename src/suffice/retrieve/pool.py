@@ -174,7 +174,6 @@ class Pool:
         self.documents += new
         self.found_by += [why.get(document.doc_id, {}) for document in new]
         self._rows += self.links.rows([document.doc_id for document in new])
-        self._keys += [_padded(_PARENTHESES.sub("", document.title)).strip() for document in new]
         self._describe(new)
         self._link()
         self._context = np.concatenate([self._context, np.zeros(len(new), np.float32)])
@@ -184,6 +183,9 @@ class Pool:
         """Words, ranks and metadata: what a candidate is worth without the others."""
         asked = self.asked
         texts, titles = [_padded(one.text[:LETTERS]) for one in new], [_padded(one.title) for one in new]
+        self._keys += [
+            (_padded(_PARENTHESES.sub("", one.title)) if ")" in one.title else title).strip() for one, title in zip(new, titles)
+        ]
         in_text, in_title = _counts(texts, asked.patterns), _counts(titles, asked.patterns)
         tf = in_text + in_title
         lengths = np.array([len(text) for text in texts], np.float32)
@@ -212,10 +214,8 @@ class Pool:
     def _link(self) -> None:
         """What follows from names and titles, for all candidates anew: a new one may name an old one."""
         links, n = self.links, len(self)
-        borne, said = (
-            _flat([_row(links.borne.starts, links.borne.values, row) for row in self._rows]),
-            _flat([_row(links.mentioned.starts, links.mentioned.values, row) for row in self._rows]),
-        )
+        rows = np.array(self._rows, dtype=np.int64)
+        borne, said = links.borne.gather(rows), links.mentioned.gather(rows)
         # Names as small numbers, so that what is asked of a name is one look into a table.
         names, codes = np.unique(np.concatenate([borne[0], said[0]]), return_inverse=True)
         self._b, self._b_of = codes[: len(borne[0])], borne[1]
@@ -223,7 +223,7 @@ class Pool:
         self._asked = np.isin(names, self.asked.names)
         self._share = (1 / np.maximum(links.bearing[names], 1)).astype(np.float32)
         self._rare = links.rarity[names].astype(np.float32)
-        _, self._title = np.unique(self._keys, return_inverse=True)
+        self._title = _coded(self._keys)
         base = self._base
         base[:, COLUMN["bm25"]] = bm25 = self._raw / (self._raw.max() or 1.0)
         base[:, COLUMN["namesakes"]] = np.minimum(np.bincount(self._title)[self._title], 10)
@@ -338,17 +338,20 @@ class Pool:
         rows[:, COLUMN["into_held"]] = _highest(self._m_of[into], self._rare[self._m[into]], n)
         both = said[self._m] & ~held[self._m_of] & ~self._asked[self._m]
         rows[:, COLUMN["shared"]] = _highest(self._m_of[both], self._rare[self._m[both]], n)
-        titles = set(self._title[held].tolist())
-        rows[:, COLUMN["same_title"]] = [one in titles for one in self._title.tolist()]
+        rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 
 _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
-_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()} | dict.fromkeys(map(ord, "–—‘’“”…"), " ")
+_ASCII = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
+_SIGNS = re.escape("".join(char for char in map(chr, range(128)) if not char.isalnum())) + "–—‘’“”…"
+_GAPS = re.compile(rf"[\s{_SIGNS}]+")
 
 
 def _padded(text: str) -> str:
     """The words in small letters between blanks. Quicker than tokens, and alike but for rare signs."""
-    return " " + " ".join(text.casefold().translate(_GAPS).split()) + " "
+    if text.isascii():
+        return " " + " ".join(text.translate(_ASCII).split()) + " "
+    return " " + _GAPS.sub(" ", text.casefold()).strip() + " "
 
 
 def _counts(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
@@ -356,15 +359,10 @@ def _counts(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
     return np.array(counted, np.float32).reshape(len(texts), len(patterns))
 
 
-_NONE = np.zeros(0, np.int64)
-
-
-def _row(starts: Ints, values: Ints, row: int) -> Ints:
-    return values[starts[row] : starts[row + 1]] if row >= 0 else _NONE
-
-
-def _flat(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
-    return np.concatenate([_NONE, *rows]), np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+def _coded(texts: Sequence[str]) -> Ints:
+    """Equal texts as equal small numbers; an empty one equals no other."""
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(text or f"\0{at}", len(codes)) for at, text in enumerate(texts)], dtype=np.int64)
 
 
 def _highest(of: Ints, values: Floats, n: int) -> Floats:
