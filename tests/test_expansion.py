@@ -64,16 +64,16 @@ def test_settings_must_make_sense(wrong: dict[str, tuple[float, ...]]) -> None:
 
 
 def test_the_command_writes_a_study_and_draws_it(tmp_path: Path) -> None:
-    words = "evaluate expansion --collection controlled --retriever hybrid --beside bm25 --limit 30 --k 2,4 --answer-at 0.5"
+    words = "evaluate expansion --collection controlled --retriever tfidf --beside bm25 --limit 15 --k 2,4 --answer-at 0.5"
     files = ["--gate", "default", "--out", str(tmp_path / "x.json"), "--plot", str(tmp_path / "x.png")]
     result = CliRunner().invoke(app, [*words.split(), *files, "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert told["settings"]["questions"] <= 30
+    assert told["settings"]["questions"] <= 15
     assert told["settings"]["seen"] > 0  # the shipped gate learned from this collection, and says so
     study = Study.load(tmp_path / "x.json")
     names = [str(row[0]) for row in study.tables[0].rows]
-    assert {"bm25", "hybrid", "expand hybrid, answer at 0.5"} == set(names)
+    assert {"bm25", "tfidf", "expand tfidf, answer at 0.5"} == set(names)
     held = [row[2] for row in study.tables[0].rows if str(row[0]).startswith("expand")]
     assert held[0] <= 2
     assert held[1] <= 4
