@@ -71,7 +71,8 @@ def test_releasing_brings_the_start_back() -> None:
     pool.join(DOCUMENTS[3:], {})
     assert len(pool) == 5
     pool.release()
-    assert pool.ids == ["film", "vale", "ann"] and not pool.held
+    assert pool.ids == ["film", "vale", "ann"]
+    assert not pool.held
     np.testing.assert_allclose(pool.features(), start, atol=1e-6)
 
 
@@ -115,4 +116,5 @@ def test_shares_stay_between_zero_and_one() -> None:
     counts = {"namesakes", "question_words", "question_names", "held", "bridges"}
     shares = [at for name, at in COLUMN.items() if name not in counts and name != "dense"]
     rows = pool.features()[:, shares]
-    assert rows.min() >= 0 and rows.max() <= 1 + 1e-6
+    assert rows.min() >= 0
+    assert rows.max() <= 1 + 1e-6

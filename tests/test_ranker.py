@@ -26,7 +26,8 @@ def shipped() -> TreeRanker:
 
 
 def test_both_are_rankers(shipped: TreeRanker) -> None:
-    assert isinstance(shipped, Ranker) and isinstance(HandRanker(), Ranker)
+    assert isinstance(shipped, Ranker)
+    assert isinstance(HandRanker(), Ranker)
 
 
 def test_a_document_that_is_named_and_covers_the_question_comes_before_one_that_does_neither(shipped: TreeRanker) -> None:
@@ -47,7 +48,8 @@ def test_more_of_what_can_only_help_never_hurts(shipped: TreeRanker, feature: st
 def test_probabilities_are_the_same_in_any_batch(shipped: TreeRanker) -> None:
     many = np.random.default_rng(2).random((700, len(FEATURES)), dtype=np.float32)
     whole = shipped.p(many)
-    assert whole.min() >= 0 and whole.max() <= 1
+    assert whole.min() >= 0
+    assert whole.max() <= 1
     np.testing.assert_allclose(whole[300:310], shipped.p(many[300:310]), atol=1e-7)
     assert shipped.p(many[:0]).shape == (0,)
 

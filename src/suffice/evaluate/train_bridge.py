@@ -41,11 +41,11 @@ LEARNED: Mapping[str, int] = {
     "hotpotqa": 800,
     "2wikimultihopqa": 800,
     "musique": 800,
-    "multihop_rag": 300,
-    "controlled": 300,
+    "multihop_rag": 350,
+    "controlled": 200,
 }
 STEPS, PARTS = 5, 2  # picks along a path, and states that hold a part of the gold
-BEST, OTHERS = 16, 6  # candidates of a state that are kept: those that look best, and some of the rest
+BEST, OTHERS = 30, 8  # candidates of a state that are kept: those that look best, and some of the rest
 AT_ONCE = 32
 TREES: Mapping[str, Any] = {
     "max_iter": 150,
@@ -91,16 +91,13 @@ class States:
 
 
 def states_of(lessons: Lessons, *, seed: int = SEED) -> States:
-    """The states of every question of a data set; each question weighs 1, however many it has."""
+    """The states of every question of a data set; each weighs 1, however many candidates it has: a state is one choice."""
     led = lessons.bridge.ranked_by(HandRanker())
     parts: list[States] = []
     for start in range(0, len(lessons.examples), AT_ONCE):
         batch, pools = lessons.examples[start : start + AT_ONCE], lessons.pools[start : start + AT_ONCE]
-        taken: list[list[_State]] = [[] for _ in batch]
         for state in (*_along_paths(led, pools, batch, seed), *_holding_parts(led, pools, batch, seed)):
-            taken[state.question].append(state)
-        for at, states in enumerate(taken):
-            parts += [state.kept(start + at, 1 / len(states)) for state in states]
+            parts.append(state.kept(start + state.question))
     if not parts:
         raise InputError(f"nothing can be learned from {lessons.name}: no gold is among the candidates", hint="check the ids")
     columns = zip(*((one.rows, one.needed, one.question, one.weight) for one in parts))
@@ -113,9 +110,9 @@ class _State:
     rows: Floats
     needed: npt.NDArray[np.bool_]
 
-    def kept(self, question: int, weight: float) -> States:
+    def kept(self, question: int) -> States:
         size = len(self.rows)
-        return States(self.rows, self.needed, np.full(size, question), np.full(size, weight / size, np.float32))
+        return States(self.rows, self.needed, np.full(size, question), np.full(size, 1 / size, np.float32))
 
 
 def _along_paths(led: Bridge, pools: Sequence[Pool], examples: Sequence[Example], seed: int) -> Iterator[_State]:
@@ -161,7 +158,7 @@ def _draws(example: Example, seed: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(draw_key(seed, example.question.text)[:8], "big"))
 
 
-def fit_ranker(states: Sequence[States], *, seed: int = SEED, trees: Mapping[str, Any] = TREES) -> TreeRanker:
+def fit_ranker(states: Sequence[States], *, seed: int = SEED, trees: Mapping[str, Any] | None = None) -> TreeRanker:
     """A ranker of the states of one or several data sets: `fit_ranker([states_of(Lessons.of("mine", bridge, examples))])`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -169,7 +166,9 @@ def fit_ranker(states: Sequence[States], *, seed: int = SEED, trees: Mapping[str
     weight = np.concatenate([one.weight for one in states])
     if not needed.any() or needed.all():
         raise InputError("a ranker needs candidates that are needed and others", hint="give more questions with gold")
-    model = HistGradientBoostingClassifier(monotonic_cst=[one.direction for one in FEATURES], random_state=seed, **trees)
+    model = HistGradientBoostingClassifier(
+        monotonic_cst=[one.direction for one in FEATURES], random_state=seed, **(trees or TREES)
+    )
     model.fit(rows, needed, sample_weight=weight / weight.mean())
     return TreeRanker(to_onnx(model, len(FEATURES)))
 
