@@ -234,11 +234,11 @@ class Pool:
         self._had = self._names_had(names)
         base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
         self.good = ((bm25 + np.maximum(base[:, COLUMN["dense"]], 0) + best) / 3).astype(np.float32)
-        base[:, COLUMN["support_out"]] = self._supported(self._m, self._m_of, self._b, self._b_of, self._share)
-        base[:, COLUMN["support_in"]] = self._supported(self._b, self._b_of, self._m, self._m_of, self._rare)
-        base[:, COLUMN["support_shared"]] = self._supported(
-            self._m, self._m_of, self._m, self._m_of, np.where(self._asked, np.float32(0), self._rare)
-        )
+        saying, bearing = self._best_two(self._m, self._m_of), self._best_two(self._b, self._b_of)
+        base[:, COLUMN["support_out"]] = self._supported(saying, self._b, self._b_of, self._share)
+        base[:, COLUMN["support_in"]] = self._supported(bearing, self._m, self._m_of, self._rare)
+        unasked = np.where(self._asked, np.float32(0), self._rare)
+        base[:, COLUMN["support_shared"]] = self._supported(saying, self._m, self._m_of, unasked)
         if self._metadata:
             named = sorted(set().union(*self._metadata))
             self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(n, -1)
@@ -268,22 +268,24 @@ class Pool:
             had[of[known], column[code[known]]] = True
         return had
 
-    def _supported(self, source: Ints, source_of: Ints, target: Ints, target_of: Ints, worth: Floats) -> Floats:
-        """For each candidate the best other one with a name in `source` that it has in `target`: goodness times worth."""
-        if not len(source) or not len(target):
-            return np.zeros(len(self), np.float32)
-        order = np.lexsort((-self.good[source_of], source))
-        code, who = source[order], source_of[order]
-        start = np.flatnonzero(np.diff(code, prepend=-1))
-        best, second = np.full(len(worth), -1), np.full(len(worth), -1)
-        best[code[start]] = who[start]
-        # The best may be the candidate itself: then the second counts.
+    def _best_two(self, names: Ints, of: Ints) -> tuple[Ints, Ints]:
+        """For each name the best and the second best of the candidates that have it, -1 where there is none."""
+        order = np.lexsort((-self.good[of], names))
+        name, who = names[order], of[order]
+        start = np.flatnonzero(np.diff(name, prepend=-1))
+        best, second = np.full(len(self._share), -1), np.full(len(self._share), -1)
+        best[name[start]] = who[start]
         after = start + 1
-        some = after < np.append(start[1:], len(code))
-        second[code[start[some]]] = who[after[some]]
-        other = np.where(best[target] != target_of, best[target], second[target])
-        value = np.where(other >= 0, self.good[other] * worth[target], 0).astype(np.float32)
-        return _highest(target_of, value, len(self))
+        some = after < np.append(start[1:], len(name))
+        second[name[start[some]]] = who[after[some]]
+        return best, second
+
+    def _supported(self, two: tuple[Ints, Ints], names: Ints, of: Ints, worth: Floats) -> Floats:
+        """For each candidate the best other one that it shares a name with: goodness times worth of the name."""
+        best, second = two[0][names], two[1][names]
+        other = np.where(best != of, best, second)
+        value = np.where(other >= 0, self.good[other] * worth[names], 0).astype(np.float32)
+        return _highest(of, value, len(self))
 
     def _read_context(self, held: Sequence[int], candidates: range) -> None:
         """How much of the question stands around the places where something held names a candidate."""
