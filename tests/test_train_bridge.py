@@ -9,10 +9,10 @@ import pytest
 
 from suffice.datasets.gold import Example, Gold
 from suffice.errors import InputError
-from suffice.evaluate import train_bridge
+from suffice.evaluate import bridge_lessons, train_bridge
+from suffice.evaluate.bridge_lessons import Lessons, fit_ranker, states_of
 from suffice.evaluate.bridge_study import cause, chosen, folds_of, study
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_bridge import Lessons, fit_ranker, states_of
 from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.dense import WordLlamaEncoder
@@ -97,7 +97,7 @@ def test_causes_are_told_apart(lessons: Lessons) -> None:
 
 
 def test_a_study_says_what_was_measured(lessons: Lessons, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train_bridge, "TREES", SMALL)
+    monkeypatch.setattr(bridge_lessons, "TREES", SMALL)
     said: list[str] = []
     made = study([lessons], [states_of(lessons)], data={"file": "hash"}, seed=1, say=said.append)
     loaded = Study.load(made.save(tmp_path / "study.json"))

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.gold import Example
+from suffice.evaluate.bridge_lessons import AT_ONCE, TREES, Lessons, States, fit_ranker
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.metrics import judge
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.tables import Beside, Cell, Table
-from suffice.evaluate.train_bridge import AT_ONCE, TREES, Lessons, States, fit_ranker
 from suffice.files import package_versions
 from suffice.ports import RETRIEVERS
 from suffice.retrieve.pool import COLUMN, Pool
