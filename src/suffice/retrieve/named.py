@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from datetime import date
 from typing import Any
 
+from suffice.errors import InputError, nearest
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
 from suffice.retrieve.bridge import Bridge, SetScorer
 from suffice.retrieve.corpus import Corpus
@@ -252,6 +253,12 @@ def bridge(
 
     `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
     """
+    if preset == "quality":  # lives further right, and is opened by its name
+        return RETRIEVERS.get("bridge-quality")(
+            store, links=links, **({} if encoder == DEFAULT_ENCODER else {"encoder": encoder})
+        )
+    if preset != "fast":
+        raise InputError(f"no preset is named {preset!r}", hint=nearest(preset, ["fast", "quality"]))
     made = links if links is not None else name_links(store.documents)
     vocabulary = Vocabulary.of_store(store)
     return Bridge(
