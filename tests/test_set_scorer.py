@@ -181,5 +181,5 @@ def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -
     (hits,) = chosen.search([QUESTION], k=3)
     assert {hit.doc_id for hit in hits} >= {"d0", "d1"}
     assert chosen.search([], k=3) == []
-    with pytest.raises(InputError, match="fast"):
+    with pytest.raises(InputError, match="fats"):
         bridge(store, preset="fats")
