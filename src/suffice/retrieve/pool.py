@@ -231,9 +231,15 @@ class Pool:
         mine = self._asked[self._b]
         base[:, COLUMN["named"]] = _highest(self._b_of[mine], self._share[self._b[mine]], n)
         base[:, COLUMN["named_best"]] = best = self._best_named(bm25, mine)
-        self._had = self._names_had(names)
-        base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
+        self._names = names
         self.good = ((bm25 + np.maximum(base[:, COLUMN["dense"]], 0) + best) / 3).astype(np.float32)
+        self._settled = False
+
+    def _settle(self) -> None:
+        """What candidates say of one another: computed when a choice needs it, since most joining is followed by more."""
+        base = self._base
+        self._had = self._names_had(self._names)
+        base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
         saying, bearing = self._best_two(self._m, self._m_of), self._best_two(self._b, self._b_of)
         base[:, COLUMN["support_out"]] = self._supported(saying, self._b, self._b_of, self._share)
         base[:, COLUMN["support_in"]] = self._supported(bearing, self._m, self._m_of, self._rare)
@@ -241,8 +247,11 @@ class Pool:
         base[:, COLUMN["support_shared"]] = self._supported(saying, self._m, self._m_of, unasked)
         if self._metadata:
             named = sorted(set().union(*self._metadata))
-            self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(n, -1)
+            self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(
+                len(self), -1
+            )
             base[:, COLUMN["agrees"]] = self._carries.mean(axis=1) if named else 0
+        self._settled = True
 
     def _beside_namesakes(self, values: Floats) -> Floats:
         top = np.zeros(int(self._title.max()) + 1, np.float32)
@@ -302,9 +311,11 @@ class Pool:
 
     def features(self) -> Floats:
         """(candidates, features), given what is held now."""
-        rows, asked, held = self._base.copy(), self.asked, self.held
         if not len(self):
-            return rows
+            return self._base.copy()
+        if not self._settled:
+            self._settle()
+        rows, asked, held = self._base.copy(), self.asked, self.held
         free = np.ones(len(self), np.bool_)
         free[held] = False
         covered = self._has[held].any(axis=0)
