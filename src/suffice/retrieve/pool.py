@@ -118,6 +118,7 @@ class Pool:
         self.held: list[int] = []
         self.expanded: set[int] = set()  # candidates whose links have joined
         self._begun, self._begun_expanded = 0, frozenset[int]()
+        self._read = 0  # how many of the held have been read for the words around names: the last one never needs to be
         self.good = np.zeros(0, np.float32)  # how good each looks by itself
         self._bm25 = {hit.doc_id: rank for rank, hit in enumerate(bm25, 1)}
         self._dense = {hit.doc_id: (rank, hit.score or 0.0) for rank, hit in enumerate(dense, 1)}
@@ -138,7 +139,6 @@ class Pool:
     def hold(self, at: int) -> None:
         """Choose a candidate."""
         self.held.append(at)
-        self._read_context([at], range(len(self)))
 
     def mark(self) -> None:
         """Remember the candidates of now as those to begin with."""
@@ -147,6 +147,7 @@ class Pool:
     def release(self) -> None:
         """Let go of all that is held, and of the candidates that joined since the mark."""
         self.held.clear()
+        self._read = 0
         self.expanded = set(self._begun_expanded)
         if self._begun < len(self):
             for doc_id in self.ids[self._begun :]:
@@ -177,7 +178,7 @@ class Pool:
         self._describe(new)
         self._link()
         self._context = np.concatenate([self._context, np.zeros(len(new), np.float32)])
-        self._read_context(self.held, range(before, len(self)))
+        self._read_context(self.held[: self._read], range(before, len(self)))
 
     def _describe(self, new: Sequence[Document]) -> None:
         """Words, ranks and metadata: what a candidate is worth without the others."""
@@ -332,6 +333,8 @@ class Pool:
         if self._metadata and self._carries.shape[1]:
             rows[:, COLUMN["agrees_new"]] = (self._carries & ~self._carries[held].any(axis=0)).mean(axis=1)
         if held:
+            self._read_context(held[self._read :], range(len(self)))
+            self._read = len(held)
             self._linked(rows, ~free)
         return rows
 
