@@ -78,7 +78,7 @@ def run(part: str, benches: dict[str, Callable[[bool], Iterable[Measured]]], ask
     for name, tables in benches.items():
         print(f"\n=== {name} ===", flush=True)
         try:
-            sections[name] = show(tables(asked.quick))
+            sections[name] = list(show(tables(asked.quick)))  # read twice: for what fell short, and for the page
         except Exception:  # noqa: BLE001 - one that fails must not cost the figures of the others
             traceback.print_exc()
             failed.append(name)
