@@ -72,8 +72,8 @@ preset="quality")`.
     python -m training.scorer_export DIR/weights.npz --base BASE.onnx --tokenizer TOKENIZER.json --reader DIR/reader.onnx
 
 makes one like it on a GPU, not the same bytes (why: [decision 18](../decisions/0018-set-scorer.md)). Base:
-{manifest["settings"]["base"]} (Apache-2.0), every second layer, which first learned from the twelve layers' opinion of sentences
-and passages of the same corpora, without labels.
+{manifest["settings"]["base"]} (Apache-2.0), every second layer, which first learned from the twelve layers' opinion of
+sentences and passages of the same corpora, without labels.
 
 ## Data
 
