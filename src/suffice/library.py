@@ -12,23 +12,27 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
-from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
+from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Progress, Retriever
+from suffice.reason.expand import Budget, Completion, Judge, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.relax import Judge, StepwiseFilter
+from suffice.retrieve.name_links import NameLinks, name_links
+from suffice.retrieve.relax import Judge as FilterJudge
+from suffice.retrieve.relax import StepwiseFilter
 from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
 
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Library"]
 
+L = TypeVar("L", Links, NameLinks)
 KIND, VERSION = "library", 1
 REBUILD = "make it with: suffice build FILE --out DIR"
 
@@ -209,7 +214,7 @@ class Library:
                 found = soft.search(asked, k=k, filters=_filters(filter, vocabulary, len(asked)))
         return found[0] if isinstance(questions, str) else found
 
-    def _judge(self, gate: Gate) -> Judge:
+    def _judge(self, gate: Gate) -> FilterJudge:
         def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
             held = self.get(list({hit.doc_id: None for hits in found for hit in hits}))
             documents = {document.doc_id: document for document in held if document is not None}
@@ -217,6 +222,29 @@ class Library:
             return p
 
         return p_complete
+
+    def complete(
+        self,
+        question: str,
+        gate: Judge,
+        *,
+        k: int = 10,
+        budget: Budget | None = None,
+        retriever: str | None = None,
+        **options: Any,
+    ) -> Completion:
+        """Search until the gate says that the evidence is complete: at most k documents, and what the budget allows.
+
+        `retriever` is by default "bridge", or "bm25" in a library without vectors. What was held in each round, what the gate
+        said of it and why it ended stand in the result. For many questions at once: `suffice.reason.expand.expand`.
+        """
+        if not isinstance(question, str):
+            raise InputError(f"the question is a {type(question).__name__}, expected a text", hint="one question a call")
+        allowed = replace(budget or Budget(), documents=k)
+        with self.store.pinned():
+            searcher = self.retriever(retriever or ("bridge" if self.encoder_name else "bm25"), **options)
+            links: Links = self._of_this_generation("mentions", self.links)
+            return expand([question], searcher, gate, self.get, follow=links.out, budget=allowed, clock=time.monotonic)[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library. Without options it is made once a generation."""
@@ -246,6 +274,9 @@ class Library:
                     hint="search with retriever='bm25', or build again with encoder='wordllama'",
                 )
             options = {**options, "encoder": self.encoder}
+        for part, known in (("links", self.name_links), ("mentions", self.links)):
+            if part in taken and part not in options:
+                options = {**options, part: self._of_this_generation(part, known)}
         try:
             return factory(self.store, **options)
         except TypeError as error:
@@ -264,26 +295,34 @@ class Library:
 
     def links(self, *, progress: Progress | None = None) -> Links:
         """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
+
+        def find() -> Links:
+            titles = TitleIndex.of(self.store.documents())
+            return mention_links(_counted(self.store.documents(), len(self.store), progress), titles)
+
+        return self._kept("links", Links.load, find)
+
+    def name_links(self) -> NameLinks:
+        """Which names each document bears and mentions, for the bridge retriever; kept like the links."""
+        return self._kept("names", NameLinks.load, lambda: name_links(self.store.documents))
+
+    def _kept(self, what: str, load: Callable[[Path], L], find: Callable[[], L]) -> L:
         with self.store.pinned():
-            folder = self.path / f"links-{self.store.generation}"
+            folder = self.path / f"{what}-{self.store.generation}"
             if folder.exists():
                 try:
-                    return Links.load(folder)
+                    return load(folder)
                 except DataError:
                     shutil.rmtree(folder, ignore_errors=True)  # derived: found again below
-            titles = TitleIndex.of(self.store.documents())
-            links = mention_links(_counted(self.store.documents(), len(self.store), progress), titles)
-        self._keep(links, folder)
-        return links
-
-    def _keep(self, links: Links, folder: Path) -> None:
+            found = find()
         try:
-            links.save(folder)
+            found.save(folder)
         except OSError:
-            return  # a library that cannot be written is still one that can be read
-        for old in (*self.path.glob("links-*"), *self.path.glob(".links-*")):
+            return found  # a library that cannot be written is still one that can be read
+        for old in (*self.path.glob(f"{what}-*"), *self.path.glob(f".{what}-*")):
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
+        return found
 
 
 def _filters(filter: Any, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:

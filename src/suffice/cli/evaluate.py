@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from suffice.cli.answers import answers
+from suffice.cli.expansion import expansion
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import (
     Alpha,
@@ -28,7 +29,7 @@ from suffice.cli.options import (
     RerankerName,
     SkipBad,
 )
-from suffice.cli.sources import open_data
+from suffice.cli.sources import hashes, open_data
 
 app = typer.Typer(
     help="Measure retrieval, gates and answers on labelled questions.", no_args_is_help=True, rich_markup_mode=None
@@ -41,6 +42,7 @@ def evaluate() -> None:
 
 
 app.command("answers")(answers)
+app.command("expansion")(expansion)
 
 
 @app.command("retrieval")
@@ -87,7 +89,7 @@ def retrieval(
         )
         with progress_bar(quiet=json) as progress, Library.open(library) if library else nullcontext() as opened:
             run = experiment.compare_retrievers(
-                data, settings, store=opened and opened.store, data=_hashes(path, questions, corpus), progress=progress
+                data, settings, store=opened and opened.store, data=hashes(path, questions, corpus), progress=progress
             )
         if out:
             run.save(out)
@@ -163,7 +165,7 @@ def gate(
                 cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
                 encoder=encoder,
                 limit=limit,
-                data=_hashes(path, questions, corpus),
+                data=hashes(path, questions, corpus),
                 progress=progress,
             )
         if out:
@@ -179,11 +181,3 @@ def gate(
             say(f"wrote {out}")
         elif not json and judge == experiment.DEFAULT:
             say("next: suffice fit with the same data and --out DIR makes a gate for it; --gate DIR judges that one")
-
-
-def _hashes(*paths: Path | None) -> dict[str, str]:
-    """The name and sha256 of every file that was given, or that a given folder holds."""
-    from suffice.files import sha256_of
-
-    files = [one for path in paths if path for one in (sorted(path.iterdir()) if path.is_dir() else [path]) if one.is_file()]
-    return {file.name: sha256_of(file) for file in files}

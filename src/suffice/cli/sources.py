@@ -34,3 +34,11 @@ def open_data(
     from suffice.datasets.controlled import PAPER_DOCUMENTS, controlled
 
     return controlled(seed=seed, documents=documents or PAPER_DOCUMENTS)
+
+
+def hashes(*paths: Path | None) -> dict[str, str]:
+    """The name and sha256 of every file that was given, or that a given folder holds."""
+    from suffice.files import sha256_of
+
+    files = [one for path in paths if path for one in (sorted(path.iterdir()) if path.is_dir() else [path]) if one.is_file()]
+    return {file.name: sha256_of(file) for file in files}

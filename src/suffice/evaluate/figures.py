@@ -93,6 +93,7 @@ class Lines:
     lines: tuple[Line, ...]
     diagonal: bool = False
     says: str = ""
+    reach: float = 1.0  # how far the axis across goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def _draw_lines(canvas: Canvas, axes: Axes, figure: Lines) -> None:
             _dots(axes, line, style)
         else:
             axes.plot(line.x, line.y, **style, markersize=5, markevery=every, linewidth=1.6, label=_short(line.name))
-    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlim(-0.02 * figure.reach, 1.02 * figure.reach)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(_short(figure.across, 60))
     axes.set_ylabel(_short(figure.axis, 60))

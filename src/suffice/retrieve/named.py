@@ -1,4 +1,4 @@
-"""The retrievers by name: importing this module registers the thirteen that the papers and the product speak of.
+"""The retrievers by name: importing this module registers the fourteen that the papers and the product speak of.
 
 Each is a function from a store to a retriever. `bm25`, `dense`, `hybrid`, `filtered` and `filtered-rerank` search in the store
 and see what is written later. The others are the papers' and score whole collections: they read the documents once, when they
@@ -11,15 +11,22 @@ from collections.abc import Callable, Collection
 from datetime import date
 from typing import Any
 
+from suffice.errors import InputError, nearest
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
+from suffice.retrieve.bridge import Bridge, SetScorer
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import DenseProxy, VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.graph import DocumentGraph, GraphSignal
 from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
+from suffice.retrieve.iterative import Widened
 from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.metadata import Agreement, Vocabulary
+from suffice.retrieve.name_links import NameLinks, name_links
+from suffice.retrieve.ppr import PageRank
 from suffice.retrieve.quota import SourceQuota
+from suffice.retrieve.ranker import Ranker, TreeRanker
 from suffice.retrieve.ranking import Signal
 from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
@@ -144,6 +151,36 @@ def hybrid(
     return ListFusion(parts, weights=weights, fusion=fusion, depth=depth)
 
 
+def rrf(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, depth: int = 100) -> Retriever:
+    """The store's BM25 and dense lists by reciprocal rank: 1 / (60 + rank), summed."""
+    return hybrid(store, encoder=encoder, fusion="rrf", weights=(1.0, 1.0), depth=depth)
+
+
+def ppr(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    mentions: Links | None = None,
+    restart: float = 0.5,
+    depth: int = 20,
+) -> Retriever:
+    """Personalised PageRank over mention links, from the titles that the question names and the best hybrid hits.
+
+    `mentions` are the links of the store's documents as they are now; without them they are found here.
+    """
+    corpus = Corpus(store.documents())
+    titles = TitleIndex.of(corpus.documents)
+    links = mention_links(corpus.documents, titles) if mentions is None else mentions
+    walk = PageRank(corpus, hybrid(store, encoder=encoder), links, titles, restart=restart, depth=depth)
+    return SignalRetriever(corpus, [walk])
+
+
+def iterative(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, rounds: int = 2, depth: int = 100) -> Retriever:
+    """Hybrid, and hybrid again with the best sentence of the best hit added to the question, by reciprocal rank."""
+    first = hybrid(store, encoder=encoder)
+    return ListFusion({"hybrid": first, "iterative": Widened(first, store, rounds=rounds)}, fusion="rrf", depth=depth)
+
+
 def filtered(
     store: Store,
     *,
@@ -202,6 +239,33 @@ def _soft(
     return SoftFilter(nearest, store, vocabulary, strict=strict, extractor=made)
 
 
+def bridge(
+    store: Store,
+    *,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    links: NameLinks | None = None,
+    ranker: Ranker | None = None,
+    preset: str = "fast",
+    scorer: SetScorer | None = None,
+    depth: int = 30,
+) -> Retriever:
+    """A set of documents chosen one by one along the names that link them, each for what those held do not say.
+
+    `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
+    """
+    if preset == "quality":  # lives further right, and is opened by its name
+        return RETRIEVERS.get("bridge-quality")(
+            store, links=links, **({} if encoder == DEFAULT_ENCODER else {"encoder": encoder})
+        )
+    if preset != "fast":
+        raise InputError(f"no preset is named {preset!r}", hint=nearest(preset, ["fast", "quality"]))
+    made = links if links is not None else name_links(store.documents)
+    vocabulary = Vocabulary.of_store(store)
+    return Bridge(
+        store, _encoder(encoder), made, ranker or TreeRanker.load(), vocabulary=vocabulary, depth=depth, scorer=scorer
+    )
+
+
 def _encoder(encoder: str | Encoder) -> Encoder:
     return ENCODERS.get(encoder)() if isinstance(encoder, str) else encoder
 
@@ -218,8 +282,12 @@ _NAMED: dict[str, Callable[..., Retriever]] = {
     "hybrid-title": hybrid_title,
     "dense": dense,
     "hybrid": hybrid,
+    "rrf": rrf,
+    "ppr": ppr,
+    "iterative": iterative,
     "filtered": filtered,
     "filtered-rerank": filtered_rerank,
+    "bridge": bridge,
 }
 for _name, _factory in _NAMED.items():
     RETRIEVERS.add(_name, _factory)

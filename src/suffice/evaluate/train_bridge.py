@@ -1,0 +1,107 @@
+"""Make the ranker of `bridge` that ships: `python -m suffice.evaluate.train_bridge --data DIR`; with `--study FILE` judge it.
+
+The same data and seed give the same bytes. Questions come from five data sets; `bridge_lessons` says what is learned of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from suffice.datasets.dataset import Dataset
+from suffice.errors import InputError, SufficeError
+from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, states_of
+from suffice.evaluate.bridge_study import study
+from suffice.evaluate.cases import draw_key
+from suffice.evaluate.searching import indexed
+from suffice.evaluate.train_default import SOURCES, Source, open_source
+from suffice.files import sha256_of
+from suffice.ports import ENCODERS, Encoder, Progress
+from suffice.retrieve.bridge import Bridge
+from suffice.retrieve.named import DEFAULT_ENCODER, bridge
+from suffice.retrieve.ranker import SHIPPED, HandRanker
+
+__all__ = ["LEARNED", "lessons_from", "lessons_of", "main"]
+
+# Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
+LEARNED: Mapping[str, int] = {
+    "hotpotqa": 800,
+    "2wikimultihopqa": 800,
+    "musique": 800,
+    "multihop_rag": 350,
+    "controlled": 200,
+}
+
+
+def lessons_of(source: Source, data: Path, encoder: Encoder, *, most: int, seed: int = SEED) -> Lessons:
+    """The lessons of a data set that the shipped ranker learns from."""
+    return lessons_from(open_source(source, data), encoder, most=most, seed=seed)
+
+
+def lessons_from(
+    dataset: Dataset, encoder: Encoder, *, most: int | None = None, seed: int = SEED, progress: Progress | None = None
+) -> Lessons:
+    """A data set's corpus searched by `bridge`, and a draw of its questions that have gold."""
+    held = bridge(indexed(dataset.documents(), encoder, progress), encoder=encoder, ranker=HandRanker())
+    asked = [example for example in dataset.examples() if example.gold.doc_ids]
+    drawn = sorted(asked, key=lambda one: draw_key(seed, one.question.text))[:most]
+    if not isinstance(held, Bridge):
+        raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
+    return Lessons.of(dataset.name, held, drawn)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m suffice.evaluate.train_bridge", description="Make the ranker of bridge.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--out", type=Path, default=SHIPPED, help="the ranker's folder; the package's own unless told")
+    parser.add_argument("--study", type=Path, help="measure by folds and by left-out data set, and write the study here")
+    parser.add_argument("--study-only", action="store_true", help="measure, and leave the ranker as it is")
+    parser.add_argument("--failures", type=int, default=0, help="print so many failures of each data set to read")
+    parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument("--questions", type=int, help="of a data set at most: for trying out")
+    parser.add_argument("--seed", type=int, default=SEED)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _options().parse_args(arguments)
+    try:
+        _make(asked)
+    except SufficeError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _make(asked: argparse.Namespace) -> None:
+    started = time.perf_counter()
+
+    def say(line: str) -> None:
+        print(f"{time.perf_counter() - started:5.0f} s  {line}", file=sys.stderr, flush=True)
+
+    names = asked.only.split(",") if asked.only else list(LEARNED)
+    wanted = [source for source in SOURCES if source.name in LEARNED and source.name in names]
+    if not wanted:
+        raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(LEARNED)}")
+    encoder = ENCODERS.get(DEFAULT_ENCODER)()
+    lessons, states = [], []
+    for source in wanted:
+        most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
+        lessons.append(lessons_of(source, asked.data, encoder, most=most, seed=asked.seed))
+        states.append(states_of(lessons[-1], seed=asked.seed))
+        say(f"{source.name}: {len(lessons[-1].examples)} questions, {len(states[-1].rows):,} candidates in states")
+    data = {file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()}
+    if not asked.study_only:
+        card = {"data": data, "trees": dict(TREES), "questions": {one.name: len(one.examples) for one in lessons}}
+        fit_ranker(states, seed=asked.seed).save(asked.out, card=card, seed=asked.seed)
+        say(f"ranker at {asked.out}")
+    if asked.study:
+        made = study(lessons, states, data=data, seed=asked.seed, say=say, failures=asked.failures)
+        say(f"study at {made.save(asked.study)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""The bridge retriever: a set of documents that together answer the question, chosen along the names that link them.
+
+Candidates are what text and vector search find, what the question names, and whatever is linked with the best of those; each
+chosen document brings its own links in. The ranker says which candidate is needed next, given those already held, so that the
+second document is chosen for what the first does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.ports import Encoder, Store
+from suffice.retrieve.corpus import Corpus, searchable
+from suffice.retrieve.dense import VectorSearch
+from suffice.retrieve.filters import filter_for
+from suffice.retrieve.lexical import TextSearch
+from suffice.retrieve.links import NAMESAKES
+from suffice.retrieve.metadata import Mentions, Vocabulary
+from suffice.retrieve.name_links import NameLinks
+from suffice.retrieve.pool import Pool, read_question
+from suffice.retrieve.ranker import Ranker
+from suffice.retrieve.ranking import checked, falling
+from suffice.types import DocId, Filter, Hit
+
+__all__ = ["Bridge", "SetScorer"]
+
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+
+EXPANDED = 10  # candidates whose links join the pool at the start
+OUT, INTO, RARE, SHARED = 24, 6, 8, 16  # links of one candidate that join: names it has, documents that name it, if so few do
+SET = 10  # documents that are chosen one by one
+SCORED = 32  # candidates that a scorer reads
+
+
+@runtime_checkable
+class SetScorer(Protocol):
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
+        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
+        ...
+
+
+class Bridge:
+    """Retriever port. `hops` is how often chosen documents bring their links in; a `scorer` joins the ranker's opinion."""
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        links: NameLinks,
+        ranker: Ranker,
+        *,
+        vocabulary: Vocabulary | None = None,
+        depth: int = 30,
+        near: int | None = None,
+        hops: int = 3,
+        scorer: SetScorer | None = None,
+        share: float = 0.5,
+    ) -> None:
+        self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
+        self.depth, self.near, self.hops, self.scorer, self.share = depth, near or depth, hops, scorer, share
+        self._text, self._near = TextSearch(store), VectorSearch(store, encoder)
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        k = checked(questions, k, filters)
+        return self.choose(self.pools(questions, filters=filters), k=k, filters=filters)
+
+    def choose(self, pools: Sequence[Pool], *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
+        """k candidates of each pool, one by one; each brings its links in while there are hops left.
+
+        Behind the first SET the rest follows in one go: nobody chooses a hundredth document for what ninety-nine do not say.
+        """
+        scores: list[list[float]] = [[] for _ in pools]
+        for step in range(min(k, SET + 1)):
+            if 0 < step <= self.hops:
+                self.grow(pools, filters, [pool.held[-1:] for pool in pools])
+            for pool, p, kept in zip(pools, self.judged(pools), scores):
+                count = min(1 if step < SET else k - SET, len(pool) - len(pool.held))
+                for best in np.argsort(-p, kind="stable")[:count].tolist():
+                    pool.hold(best)
+                    kept.append(float(p[best]))
+        return [falling([pool.hit(at, score) for at, score in zip(pool.held, kept)]) for pool, kept in zip(pools, scores)]
+
+    def ranked_by(self, ranker: Ranker) -> Bridge:
+        """The same retriever with another ranker."""
+        other = copy(self)
+        other.ranker = ranker
+        return other
+
+    # -------------------------------------------------------------------------------------------------- the pool
+
+    def pools(self, questions: Sequence[str], *, filters: Sequence[Filter | None] | None = None) -> list[Pool]:
+        """The candidates of each question before anything is held."""
+        text = self._text.search(questions, k=self.depth, filters=filters)
+        near = self._near.search(questions, k=max(2 * self.depth, self.near), filters=filters)
+        named, metadata = self.links.asked(questions), self._metadata(questions)
+        agreeing = self._agreeing(questions, metadata, filters)
+        pools, wanted = [], []
+        for at, question in enumerate(questions):
+            asked = read_question(question, named[at], self.links, metadata[at])
+            pools.append(Pool(asked, self.links, text[at], near[at]))
+            why: dict[DocId, dict[str, float]] = {}
+            for part, hits in (("bm25", text[at]), ("dense", near[at][: self.near]), ("metadata", agreeing.get(at, ()))):
+                for hit in hits:
+                    why.setdefault(hit.doc_id, {})[part] = hit.score or 0.0
+            for row, worth in self._named(named[at]):
+                why.setdefault(self.links.ids[row], {})["named"] = worth
+            wanted.append(why)
+        self._join(pools, wanted, filters)
+        self.grow(pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() for pool in pools])
+        for pool in pools:
+            pool.mark()
+        return pools
+
+    def _metadata(self, questions: Sequence[str]) -> Sequence[Mentions | None]:
+        return [None] * len(questions) if self.vocabulary is None else self.vocabulary.mentions(questions)
+
+    def _agreeing(
+        self, questions: Sequence[str], metadata: Sequence[Mentions | None], filters: Sequence[Filter | None] | None
+    ) -> dict[int, tuple[Hit, ...]]:
+        """What text search finds among the documents of the sources and dates that a question names, by question."""
+        own = {at: filter_for(one) for at, one in enumerate(metadata) if one and not (filters and filters[at])}
+        asked = [at for at, one in own.items() if one]
+        if not asked:
+            return {}
+        found = self._text.search([questions[at] for at in asked], k=self.depth, filters=[own[at] for at in asked])
+        return dict(zip(asked, found))
+
+    def _named(self, names: Ints) -> Iterator[tuple[int, float]]:
+        for name in names.tolist():
+            bearers = self.links.bearers.row(name)[:NAMESAKES].tolist()
+            yield from ((row, 1 / len(bearers)) for row in bearers)
+
+    def grow(self, pools: Sequence[Pool], filters: Sequence[Filter | None] | None, chosen: Sequence[Sequence[int]]) -> None:
+        """The links of these candidates join, in one look at the store."""
+        wanted: list[dict[DocId, dict[str, float]]] = []
+        for pool, ats in zip(pools, chosen):
+            why: dict[DocId, dict[str, float]] = {}
+            for at in ats:
+                if at not in pool.expanded:
+                    pool.expanded.add(at)
+                    for row, worth in self._linked(self.links.position.get(pool.ids[at], -1)):
+                        doc_id = self.links.ids[row]
+                        if doc_id not in pool.at:
+                            why.setdefault(doc_id, {"link": worth})
+            wanted.append(why)
+        self._join(pools, wanted, filters)
+
+    def _linked(self, row: int) -> list[tuple[int, float]]:
+        if row < 0:
+            return []
+        links = self.links
+        found: dict[int, float] = {}
+        own = links.borne.row(row)
+        mentioned = links.mentioned.row(row)
+        for name in mentioned.tolist():
+            if len(found) >= OUT:
+                break
+            bearers = links.bearers.row(name)[:NAMESAKES].tolist()
+            for other in bearers:
+                found.setdefault(other, 1 / len(bearers))
+        # A name that nobody bears leads to the few who mention it, the rarest first.
+        shared = mentioned[links.bearing[mentioned] == 0]
+        sizes = np.diff(links.mentioners.starts)[shared]
+        for name in shared[np.argsort(sizes, kind="stable")].tolist():
+            mentioners = links.mentioners.row(name)
+            if len(mentioners) > RARE or len(found) >= OUT + SHARED:
+                break
+            for other in mentioners.tolist():
+                found.setdefault(other, 1 / len(mentioners))
+        for name in own[:2].tolist():
+            if len(mentioners := links.mentioners.row(name)) <= RARE:
+                for other in mentioners[:INTO].tolist():
+                    found.setdefault(other, 1 / (1 + len(mentioners)))
+        found.pop(row, None)
+        return list(found.items())
+
+    def _join(
+        self, pools: Sequence[Pool], wanted: Sequence[dict[DocId, dict[str, float]]], filters: Sequence[Filter | None] | None
+    ) -> None:
+        ids = list(dict.fromkeys(doc_id for why in wanted for doc_id in why))
+        if not ids:
+            return
+        held = {document.doc_id: document for document in self.store.get(ids) if document is not None}
+        for at, (pool, why) in enumerate(zip(pools, wanted)):
+            documents = [held[doc_id] for doc_id in why if doc_id in held]
+            if documents and filters is not None and filters[at]:
+                passing = Corpus(documents).mask(filters[at])
+                documents = [one for one, passes in zip(documents, passing.tolist()) if passes]
+            pool.join(documents, why)
+
+    # -------------------------------------------------------------------------------------------------- the choice
+
+    def judged(self, pools: Sequence[Pool]) -> list[Floats]:
+        """How likely each candidate of each pool is needed next; what is held already counts -1."""
+        rows = [pool.features() for pool in pools]
+        p = self.ranker.p(np.concatenate(rows)) if rows else np.zeros(0)
+        ends = np.cumsum([len(one) for one in rows])
+        parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
+        for pool, part in zip(pools, parts):
+            part[pool.held] = -1
+            self._scored(pool, part)
+        return parts
+
+    def _scored(self, pool: Pool, p: Floats) -> None:
+        """Mix the scorer's opinion of the best few dozen into p, in log-odds; those it does not read fall behind."""
+        if self.scorer is None:
+            return
+        best = [at for at in np.argsort(-p, kind="stable")[:SCORED].tolist() if p[at] >= 0]
+        held = [searchable(pool.documents[at]) for at in pool.held]
+        said = self.scorer.score(pool.asked.text, held, [searchable(pool.documents[at]) for at in best])
+        mixed = (1 - self.share) * _log_odds(p[best]) + self.share * _log_odds(np.asarray(said))
+        rest = np.setdiff1d(np.flatnonzero(p >= 0), best)
+        p[rest] *= 1e-6
+        p[best] = 1 / (1 + np.exp(-mixed))
+
+
+def _log_odds(p: Floats) -> Floats:
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)))
