@@ -19,7 +19,7 @@ from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-OPTIONS = {"frames": {"quality": True}}  # what a study is asked for besides its data
+OPTIONS = {"frames": {"quality": True}, "grade": {"quality": True}}  # what a study is asked for besides its data
 DRAWN = ("Figure", "Risk")  # the paper's own figures, and what it means to act on them; the report has all
 
 

@@ -16,7 +16,18 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.evaluate.metrics import Judged, Predictions, defined, per_question, probability_metric
 
-__all__ = ["Difference", "Interval", "compare", "interval", "interval_of_mean", "paired_difference", "resampled"]
+__all__ = [
+    "Difference",
+    "Interval",
+    "Statistic",
+    "compare",
+    "difference_of",
+    "interval",
+    "interval_of",
+    "interval_of_mean",
+    "paired_difference",
+    "resampled",
+]
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]  # weights (resamples, questions) -> one figure a resample, NaN where undefined
@@ -68,6 +79,18 @@ def interval_of_mean(values: npt.ArrayLike, *, resamples: int = 1000, level: flo
     """The mean of values (questions,) with its interval; NaN values do not take part."""
     column = _column(values)
     return _interval(_mean_of(column), len(column), resamples, level, seed)
+
+
+def interval_of(statistic: Statistic, questions: int, *, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Interval:
+    """Any figure with its interval: what the statistic makes of how often each of so many questions was drawn."""
+    return _interval(statistic, questions, resamples, level, seed)
+
+
+def difference_of(
+    first: Statistic, second: Statistic, questions: int, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Any figure minus another of the same questions, on the same draws."""
+    return _difference(lambda weights: first(weights) - second(weights), questions, resamples, level, seed)
 
 
 def compare(
