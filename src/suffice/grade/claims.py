@@ -28,6 +28,7 @@ def mended(text: str) -> str:
     text = re.sub(r"(?<=[\w.\"])\(", " (", text)
     text = re.sub(r"(?<=\w)- (?=\w)| -(?=[a-z])", "-", text)
     text = re.sub(r"(?<=\w)& (?=[A-Z])", " & ", text)
+    text = re.sub(r"\b([dl]['’]) (?=[A-Z])", r"\1", text)
     text = re.sub(r"\s+(?=[,.;:](?:\s|$))", "", text)
     parts = text.split('"')
     if len(parts) % 2 == 0:  # an odd quotation mark: nobody knows which
@@ -87,6 +88,8 @@ def page_of(document: Document) -> Page:
     title = document.title.strip()
     first = next(iter(sentences(mended(document.text[:2000]))), "")
     plain = re.sub(r"\([^()]*\)", "", first)
+    if re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
+        return Page(title, "list")
     if not title or not _opens_with(plain, title):
         return Page(title)
     match = _DEFINED.search(plain)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from suffice.grade.claims import Page
 from suffice.grade.vocabulary import COUNTRIES, NATIONALITIES, bare, names_at, place_at
 
-__all__ = ["PARENT", "Found", "read"]
+__all__ = ["PARENT", "Found", "other_names", "read"]
 
 PARENT = "parent"  # father or mother: the sentence does not say which
 
@@ -71,6 +71,7 @@ _WORK_TRIGGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         r"\breleased (?:[^.;]{0,40} )?(?:through|by|on) (?=[A-Z][\w. ]*(?:Records|Music|Recordings|Entertainment))",
         ("song", "album"),
     ),
+    ("cast", rf"\b(?:starring|stars|featuring|starred) {_BY}", ("film", "series", "play")),
     ("network", r"\b(?:aired|broadcast|premiered|airs) on (?:the )?", ("series",)),
 )
 _COMPILED_WORKS = [(relation, re.compile(pattern), kinds) for relation, pattern, kinds in _WORK_TRIGGERS]
@@ -83,8 +84,7 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Itera
         before = text[: match.start()]
         if _OTHER_WORK.search(before[len(bare(page.title)) :] if first else before) or '"' in before[1 + len(page.title) :]:
             continue
-        if names := names_at(text, match.end(), joined=joined).names:
-            yield Found(relation, names)
+        yield from _named(relation, text, match.end(), joined)
 
 
 _YEAR_OF = re.compile(
@@ -143,7 +143,10 @@ def _life(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterat
 
 
 def _event(words: str, what: str) -> Iterator[Found]:
-    words = re.sub(r"^(?:born|died|Died|Born|b\.|d\.)(?: on)?\s+", "", words.strip())
+    said = re.match(r"(?:born|died|Died|Born|b\.|d\.)(?: on)?\s+", words.strip())
+    words = words.strip()[said.end() if said else 0 :]
+    if said and not words[0].isdigit() and not re.match(_MONTHS, words):  # "born Holly Mann, 23 December 1991"
+        return
     if _ROUGH.search(words) or (match := _EVENT.match(words)) is None:
         return
     yield Found(f"{what} date", (match["date"] or match["date2"],))
@@ -178,7 +181,7 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
 
 
 _TURNED = re.compile(
-    r"^['’]s\b|\b(?:who|whose|which|that|his|her|their|when|where|after|before|son|daughter|wife|husband|father|mother|brother|sister)\b"
+    r"^['’]s\b|\b(?:who|whose|which|that|his|her|their|when|where|after|before|son|daughter|wife|husband|father|mother|brother|sister|married|wed|succeeded)\b"
 )
 
 
@@ -193,10 +196,11 @@ def _of_subject(text: str, at: int, page: Page) -> bool:
 
 # ------------------------------------------------------------------------------------------------------ families
 
-_LOWER = r"(?:[a-z][\w-]*,? )*"  # what a person is called before the name: "the late actor "
+_LOWER = r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)[a-z][\w-]*,? )*"  # what a person is called before the name: "the late actor "
 _CHILD = re.compile(
     rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}(?=[A-Z])"
 )
+_BORN_TO = re.compile(rf"\bborn (?:in [A-Z][\w, -]+? )?to {_LOWER}(?=[A-Z])")
 _NOT_CHILD = re.compile(
     r"\b(?:grand|great|god|step|adopted|foster|adoptive|illegitimate|natural|in-law|or)\b|grand(?:son|daughter)"
 )
@@ -205,6 +209,7 @@ _SPOUSE = (
     re.compile(rf"\b(?:(?:has been|was|is|were|got) married (?:to|with)|married|wed) {_LOWER}(?=[A-Z])"),
     re.compile(rf"\b(?:the|as|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of {_LOWER}(?=[A-Z])"),
 )
+_FATHER_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}(?=[A-Z])")
 _SPOUSE_IS = re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}(?=[A-Z])")
 _SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}(?=[A-Z])")
 _OFTEN = re.compile(
@@ -216,28 +221,40 @@ _OFTEN = re.compile(
 def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterator[Found]:
     if page.kind != "person":
         return
+    text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\d[^()]*\)", "", text)  # "the son of John (1628–1666) and Anna"
+    if (match := _BORN_TO.search(text)) and _of_subject(text, match.start(), page):
+        yield from _named(PARENT, text, match.end(), joined, commas=False)
     for match in _CHILD.finditer(text):
         if not _NOT_CHILD.search(match.group()) and _of_subject(text, match.start("which"), page):
-            names = names_at(text, match.end(), joined=joined, commas=False).names
-            yield from [Found(PARENT, names)] if names else []
+            yield from _named(PARENT, text, match.end(), joined, commas=False)
             break
     if (match := _PARENT_IS.search(text)) and _of_subject(text, match.start(), page):
-        yield from _named(match["who"], text, match.end(), joined, most=1)
+        yield from _named(match["who"], text, match.end(), joined)
+    if (match := _FATHER_OF.search(text)) and _of_subject(text, match.start(), page):
+        yield from _named("child", text, match.end(), joined)
     if not _OFTEN.search(text):
         spouse = next(
             (found for one in _SPOUSE if (found := one.search(text)) and _of_subject(text, found.start(), page)), None
         )
         spouse = spouse or ((found := _SPOUSE_IS.search(text)) and _of_subject(text, found.start(), page) and found or None)
         if spouse:
-            yield from _named("spouse", text, spouse.end(), joined, most=1)
+            yield from _named("spouse", text, spouse.end(), joined)
         if (match := _SIBLING.search(text)) and _of_subject(text, match.start(), page):
             yield from _named("sibling", text, match.end(), joined)
 
 
-def _named(relation: str, text: str, at: int, joined: Collection[str], most: int | None = None) -> Iterator[Found]:
-    names = names_at(text, at, joined=joined).names[:most]
-    if names:
-        yield Found(relation, names)
+# A name before another noun is not the name that was looked for: "Polish Noble Prize laureate", "the Tang dynasty".
+_GOES_ON = re.compile(
+    r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|until|during|but|is|was|are|were|"
+    r"has|had|daughter|son|starring|featuring|based|about|the|an?|his|her|its|also|both|under|through|over|then|while|between|"
+    r"because|along|near|since|produced|directed|written|edited|released|married)\b)[a-z]"
+)
+
+
+def _named(relation: str, text: str, at: int, joined: Collection[str], *, commas: bool = True) -> Iterator[Found]:
+    found = names_at(text, at, joined=joined, commas=commas)
+    if found.names and not _GOES_ON.match(text, found.end):
+        yield Found(relation, found.names)
 
 
 # ------------------------------------------------------------------------------------------------------ belongings
@@ -264,8 +281,8 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
             if relation == "headquarters":
                 place = place_at(text, match.end())
                 yield from [Found(relation, (place,))] if place else []
-            elif names := names_at(text, match.end(), joined=joined).names:
-                yield Found(relation, names)
+            else:
+                yield from _named(relation, text, match.end(), joined)
     if page.kind in ("company", "school", "band", "team", "paper", "building") and (match := _FOUNDED.search(text)):
         if _of_subject(text, match.start(), page):
             yield Found("founded", (match["date"],))
@@ -297,3 +314,19 @@ def read(text: str, page: Page, *, first: bool, joined: Collection[str] = ()) ->
     """Everything that the patterns find in a claim about this page. `joined`: see `vocabulary.names_at`."""
     for reader in _READERS:
         yield from reader(text, page, first, joined)
+
+
+_ALSO = re.compile(
+    r"\b(?:also|commonly|better|generally|formerly|originally|sometimes|widely) (?:known|called|referred to) (?:simply )?as (?=[\"“]?[A-Z])"
+)
+
+
+def other_names(text: str) -> list[str]:
+    """What a page's first sentence calls its subject: the words before the verb, names behind "known as", an acronym."""
+    lead = re.split(r" \(|,? (?:is|was|are|were) |, (?=[a-z])", text, maxsplit=1)[0].strip(' "“”,')
+    found = [lead] if lead and len(lead) < 80 and lead[0].isupper() else []
+    if match := _ALSO.search(text):
+        found += names_at(text, match.end()).names[:1]
+    if match := re.search(r"\((?P<short>[A-Z]{2,8})\)", text[:200]):
+        found.append(match["short"])
+    return found

@@ -1,15 +1,15 @@
 """The relations that rules can read and ask about, one line each: who has it, what it leads to, and its words in a question.
 
 `of` are the ways to say "the object of X" inside a longer question, `ask` the ways to ask for it, `X` standing for whoever is
-asked about. Which one a question takes follows from its seed. A relation that stands not here can be read and asked by a
-language model; rules leave it alone.
+asked about. Which one a question takes follows from its seed. A relation that does not stand here is *open*: the words of the
+sentence between two names ("played for"), which a question repeats as they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RELATIONS", "Relation"]
+__all__ = ["RELATIONS", "Relation", "leads_to"]
 
 WORKS = ("film", "series", "song", "album", "book", "play", "game", "paper")
 
@@ -73,7 +73,7 @@ _ALL = (
     Relation("birth date", _PERSON, "date", (), ("When was X born?", "When is X's birthday?", "What is the date of birth of X?")),
     Relation("death date", _PERSON, "date", (), ("When did X die?", "What is the date of death of X?")),
     Relation(
-        "nationality", _PERSON, "country", (), ("What nationality is X?", "Which country X is from?", "What is the nationality of X?"),
+        "nationality", _PERSON, "country", ("the country of citizenship of X", "the country that X is from"), ("What nationality is X?", "Which country X is from?", "What is the nationality of X?"),
     ),
     Relation(
         "school", _PERSON, "school", ("the school that X attended", "X's alma mater"),
@@ -87,7 +87,7 @@ _ALL = (
     Relation("death cause", _PERSON, "name", (), ("Why did X die?", "What is the cause of death of X?")),
     Relation("release date", (*WORKS,), "date", (), ("When was X released?", "What is the release date of X?")),
     Relation("based on", ("film", "series", "play", "game"), "book", ("the book that X is based on",), ("Which book is X based on?",)),
-    Relation("work country", ("film", "series", "band", "company"), "country", (), ("Which country is X from?",)),
+    Relation("work country", ("film", "series", "band", "company"), "country", ("the country of origin of X",), ("Which country is X from?",)),
     Relation(
         "located in", ("place", "building", "school"), "place", ("the place where X is located", "the area where X is located"),
         ("Where is X located?", "In which administrative area is X located?"),
@@ -103,6 +103,13 @@ _ALL = (
     Relation("founder", ("company", "school", "band", "team", "paper", "place"), "person", ("the founder of X",), ("Who founded X?",)),
     Relation("founded", ("company", "school", "band", "team", "paper", "building"), "date", (), ("When was X founded?", "When was X established?")),
     Relation("owner", ("company", "building", "team", "paper", "series"), "", ("the owner of X",), ("Who owns X?", "Who is the owner of X?")),
+    Relation("cast", ("film", "series", "play"), "person", ("the star of X",), ("Who starred in X?",)),
+    Relation("child", _PERSON, "person", ("the child of X", "X's child"), ("Who is the child of X?", "Who is X's child?")),
     Relation("named after", (), "", ("the namesake of X", "what X is named after"), ("What is X named after?", "Who is X named after?")),
 )  # fmt: skip
 RELATIONS: dict[str, Relation] = {one.name: one for one in _ALL}
+
+
+def leads_to(relation: str) -> str:
+    """The kind of a relation's object; "" where it may be anything."""
+    return RELATIONS[relation].object if relation in RELATIONS else ""

@@ -15,7 +15,7 @@ from suffice.grade.claims import Page
 from suffice.grade.patterns import PARENT, Found, read
 from suffice.grade.ports import Claim, Triple
 from suffice.grade.relations import RELATIONS
-from suffice.grade.vocabulary import NATIONALITIES, RANKS, without_rank
+from suffice.grade.vocabulary import COUNTRIES, NATIONALITIES, RANKS, bare, without_rank
 from suffice.text import title_key
 
 __all__ = ["RuleTriples", "Titles"]
@@ -51,10 +51,29 @@ class Titles:
         by_rank = (RANKS[word] for word in re.split(r"[ ,]+", name) if RANKS.get(word))
         return (page.sex if page else "") or next(by_rank, "") or self._sex_of_name.get(_first_name(name), "")
 
-    def named(self, name: str, kind: str) -> str | None:
-        """The one title that this name stands for, if a page of that kind bears it; `kind` "" is any."""
-        fitting = [title for title in self._by_key.get(title_key(name), ()) if not kind or self.page[title].kind in (kind, "")]
-        return fitting[0] if len(fitting) == 1 else None
+    def named(self, name: str, kind: str, *, relation: str = "") -> str | None:
+        """The one title that this name stands for, if a page of that kind bears it; `kind` "" is any.
+
+        A person whose title needs a parenthesis shares the name with another: the parenthesis must fit the relation.
+        """
+        fitting = [
+            title
+            for title in self._by_key.get(title_key(name), ())
+            if (not kind or self.page[title].kind in (kind, "")) and self.page[title].kind != "list"
+        ]
+        if len(fitting) != 1:
+            return None
+        told = fitting[0][len(bare(fitting[0])) :].casefold()
+        if kind == "person" and told and relation and not any(word in told for word in _TOLD.get(relation, ())):
+            return None
+        return fitting[0]
+
+
+_SCREEN = ("director", "film", "actor", "producer", "writer", "actress")
+_TOLD = {
+    "director": _SCREEN, "screenwriter": _SCREEN, "producer": _SCREEN, "cast": _SCREEN, "creator": _SCREEN,
+    "composer": ("composer", "music", "singer"), "performer": ("singer", "music", "rapper", "band"), "author": ("writer", "author"),
+}  # fmt: skip
 
 
 def _first_name(name: str) -> str:
@@ -78,13 +97,20 @@ class RuleTriples:
         for found in read(claim.text, page, first=first, joined=self.titles.joined):
             several = len(found.objects) > (2 if found.relation == PARENT else 1)
             for relation, name in self._parents(found.objects) if found.relation == PARENT else self._objects(found, page):
-                if title_key(name) != title_key(claim.subject) and name not in NATIONALITIES:
+                if title_key(name) != title_key(claim.subject) and self._fits(relation, name):
                     yield Triple(claim.subject, relation, name, claim.doc_id, claim.claim_id, several)
+
+    def _fits(self, relation: str, name: str) -> bool:
+        """Whether the name can be what the relation leads to; a person without a page has at least two names."""
+        if name in NATIONALITIES or name in RANKS:
+            return False
+        person = RELATIONS[relation].object == "person"
+        return not person or name in self.titles.page or (" " in name and name not in COUNTRIES and not name.isupper())
 
     def _objects(self, found: Found, page: Page) -> Iterator[tuple[str, str]]:
         kind = RELATIONS[found.relation].object
         for name in found.objects:
-            title = name if kind in ("date", "country", "name") else self._title(name, kind)
+            title = name if kind in ("date", "country", "name") else self._title(name, kind, found.relation)
             pair = {("man", "woman"): "wife", ("woman", "man"): "husband"}.get((page.sex, self.titles.sex(title)))
             yield pair if pair and found.relation == "spouse" else found.relation, title
 
@@ -92,7 +118,7 @@ class RuleTriples:
         """Father and mother, where page, rank or first name tells one of them from the other."""
         if len(names) > 2:
             return
-        titles = [self._title(name, "person") for name in names]
+        titles = [self._title(name, "person", PARENT) for name in names]
         sexes = [self.titles.sex(title) or self.titles.sex(name) for name, title in zip(names, titles)]
         if len(titles) == 2 and sexes.count("") == 1:  # the other one is the other one
             known = next(sex for sex in sexes if sex)
@@ -100,9 +126,9 @@ class RuleTriples:
         if len(set(sexes)) == len(sexes):
             yield from (({"man": "father", "woman": "mother"}[sex], title) for sex, title in zip(sexes, titles) if sex)
 
-    def _title(self, name: str, kind: str) -> str:
+    def _title(self, name: str, kind: str, relation: str) -> str:
         """The title that the name stands for, whole or as the first of a row of places; else the name."""
         for form in dict.fromkeys((name, name.split(",")[0] if kind in ("place", "") else name)):
-            if (title := self.titles.named(form, kind)) is not None:
+            if (title := self.titles.named(form, kind, relation=relation)) is not None:
                 return title
         return name

@@ -103,8 +103,8 @@ RANKS: dict[str, str] = {
     ),
 }
 
-_CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’.-]*"
-_SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y|dos|das|ten|ter|af|av|ap|ben|el|e)"
+_CAPITAL = r"(?:[dl]['’]|al-|el-)?[^\W\d_a-zß-öø-ÿ][\w'’.-]*"
+_SMALL = r"(?:of|the|de'|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y|dos|das|ten|ter|af|av|ap|ben|el|e)"
 _NAME = re.compile(rf'{_CAPITAL}(?: (?:{_SMALL} ){{0,3}}{_CAPITAL}| "[^"]{{2,20}}" {_CAPITAL})*')
 _RANK = "|".join(sorted((word for word in RANKS if word.isalpha()), key=len, reverse=True))
 # ", 3rd Baron Willoughby of Parham", ", Count of Hesbaye", ", Jr.": part of the name before it.
@@ -114,7 +114,7 @@ _RANKED = re.compile(
 )
 _NEXT, _AND = (
     re.compile(r",? (?:and|&) |, "),
-    re.compile(r",? (?:and|&) (?:(?:his|her) (?:\w+ )?(?:wife|husband|consort),? |the former )?"),
+    re.compile(r",? (?:and|&|by) (?:of )?(?:(?:his|her) (?:\w+ )?(?:wife|husband|consort),? |the former |the )?"),
 )
 
 
