@@ -2,20 +2,24 @@
 
     intersection   Which American actor born in 1951 starred in film A?
     bridge         Glassland is a 2014 drama film directed by a person who was born in what year?
+                   The birthplace of Jerry Weiss elected its first mayor in what year?
 
-The bridge needs no relation between the two pages: any claim that names another page will do, since the question repeats the
-claim. That is how a corpus that no pattern knows gives questions.
+A bridge needs no known relation: any claim that names another page will do, and any claim of that page that ends in a date,
+since the question repeats their words. That is how a corpus that few patterns know gives questions.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from suffice.grade.knowledge import Graph
 from suffice.grade.paths import drawn
 from suffice.grade.ports import Claim, Made, Path, Triple
 from suffice.grade.questions import Wording, question_id_of
+from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import NATIONALITIES, bare
 from suffice.text import key_words, title_key
@@ -50,42 +54,112 @@ _ASKED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of a page that the question does not name: a fact of it, and the words that ask for it."""
+
+    fact: Triple
+    words: str  # "born when", "elected its first mayor in what year"
+    clause: bool  # whether the words begin with a verb and need "that" before them
+
+
 def bridges(
     claims: Sequence[Claim], graph: Graph, titles: Titles, wording: Wording, *, most: int, seed: int = 42
 ) -> list[Made]:
-    """Claims with one of the pages they name left out, and a fact of that page asked for."""
+    """Half of them claims with a page left out, half of them phrases for a page; each with a fact of the page asked for."""
+    tails = _tails(claims, titles)
     made: list[Made] = []
     for claim in drawn(claims, lambda claim: claim.claim_id, seed):
         if len(made) >= most:
             break
-        made += _bridged(claim, graph, titles, wording)
+        made += _left_out(claim, graph, tails, titles, wording)
+    return made[:most] + _described(graph, tails, wording, most=most, seed=seed)
+
+
+def _described(graph: Graph, tails: dict[str, list[_Asked]], wording: Wording, *, most: int, seed: int) -> list[Made]:
+    """ "The birthplace of X elected its first mayor in what year?": a relation leads to the page, its own claim asks."""
+    made: list[Made] = []
+    for subject in drawn(graph.subjects, lambda name: f"described {name}", seed):
+        for relation, triple in graph.only(subject).items():
+            fitting = [one for one in tails.get(triple.object, ()) if one.clause and one.fact.doc_id != triple.doc_id]
+            if not fitting or relation not in RELATIONS or not RELATIONS[relation].of:
+                continue
+            asked = fitting[int.from_bytes(f"{subject}{seed}".encode()[-3:], "big") % len(fitting)]
+            phrase = wording.phrase((triple,), subject)
+            text = f"{phrase[0].upper()}{phrase[1:]} {asked.words}?"
+            path = Path((triple, asked.fact))
+            made.append(Made(question_id_of(text), text, bare(asked.fact.object), "bridge", 2, (path,), path.doc_ids))
+        if len(made) >= most:
+            break
     return made[:most]
 
 
-def _bridged(claim: Claim, graph: Graph, titles: Titles, wording: Wording) -> Iterator[Made]:
+def _left_out(claim: Claim, graph: Graph, tails: dict[str, list[_Asked]], titles: Titles, wording: Wording) -> Iterator[Made]:
     name = bare(claim.subject)
-    if not claim.subject or not claim.text.startswith(name) or "(" in claim.text[: len(name) + 2]:
+    if not claim.subject or not claim.text.startswith(name):
         return
     text = re.sub(r"\s*\([^()]*\)", "", claim.text)
     for shown, title in _named_pages(text, titles, claim.subject):
-        page, facts = titles.page[title], graph.only(title)
-        asked = sorted(relation for relation in facts if relation in _ASKED)
-        before = text[: text.index(shown)]
-        if not asked or not page.noun or len(before.split()) > MOST_WORDS or '"' in before:
+        page, before = titles.page[title], text[: text.index(shown, len(name))]
+        asked = [one for one in _asked_of(title, graph, tails, wording) if one.fact.doc_id != claim.doc_id]
+        fits = (
+            page.noun and len(before.split()) <= MOST_WORDS and '"' not in before and before[len(name) : len(name) + 1] == " "
+        )
+        if (
+            not asked
+            or not fits
+            or not re.search(r"\b(?:by|in|at|for|with|to|on|from|of|into|against|under|and|the|near) $", before)
+        ):
             continue
-        relation = wording.pick(asked, f"{claim.claim_id} {title}")
-        fact = facts[relation]
-        if fact.doc_id == claim.doc_id:
-            continue
+        one = asked[int(wording.pick([str(at) for at in range(len(asked))], f"{claim.claim_id} {title}"))]
         noun = "person" if page.kind == "person" and page.noun in ("son", "daughter", "wife", "member") else page.noun
-        article = "an" if noun[0] in "aeiou" else "a"
-        before = re.sub(r"\b(?:the|an?) $", "", before) if not before.endswith("of the ") else before
-        ask = wording.pick(_ASKED[relation], f"{claim.claim_id} {relation}")
-        question = f"{wording.name(claim.subject, kind_word=False)}{before[len(name) :]}{article} {noun} {ask}"
-        mention = Triple(claim.subject, MENTIONS, title, claim.doc_id, claim.claim_id)
-        path = Path((mention, fact))
-        yield Made(question_id_of(question), question, bare(fact.object), "bridge", 2, (path,), path.doc_ids)
+        before = re.sub(r"\b(?:the|an?) $", "", before)
+        link = ("who " if page.kind == "person" else "that ") if one.clause else ""
+        shown_name = wording.name(claim.subject, kind_word=False)
+        text = f"{shown_name}{before[len(name) :]}{'an' if noun[0] in 'aeiou' else 'a'} {noun} {link}{one.words}?"
+        path = Path((Triple(claim.subject, MENTIONS, title, claim.doc_id, claim.claim_id), one.fact))
+        yield Made(question_id_of(text), text, bare(one.fact.object), "bridge", 2, (path,), path.doc_ids)
         return
+
+
+def _asked_of(title: str, graph: Graph, tails: dict[str, list[_Asked]], wording: Wording) -> list[_Asked]:
+    known = [
+        _Asked(fact, wording.pick(_ASKED[relation], f"{title} {relation}").rstrip("?"), clause=False)
+        for relation, fact in sorted(graph.only(title).items())
+        if relation in _ASKED
+    ]
+    return known + tails.get(title, [])
+
+
+STATES = "states"  # the relation of a page to what one of its own claims ends with
+_WHEN = re.compile(
+    r" (?:in|on|since|until|by|from) (?P<date>(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3})(?=[.,;]|$| and | when )"
+)
+_SAID_FIRST = re.compile(r"(?:In|On|Since|By) (?P<date>(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3}), ")
+
+
+def _tails(claims: Sequence[Claim], titles: Titles) -> dict[str, list[_Asked]]:
+    """What each page's own claims say of it that ends in a date or in another page: subject -> what can be asked."""
+    found: dict[str, list[_Asked]] = defaultdict(list)
+    for claim in claims:
+        name = bare(claim.subject)
+        text = re.sub(r"\s*\([^()]*\)", "", claim.text)
+        said = _SAID_FIRST.match(text)
+        body = text[said.end() :] if said else text
+        if not claim.subject or not body.startswith(name + " ") or '"' in body or claim.subject not in titles.page:
+            continue
+        words = re.split(r"[,;](?= )|\.$", body[len(name) + 1 :])[0].strip()
+        if said and words and not re.search(r"\d", words) and re.match(r"[a-z]", words) and len(words.split()) <= 20:
+            fact = Triple(claim.subject, STATES, said["date"], claim.doc_id, claim.claim_id)
+            found[claim.subject].append(_Asked(fact, f"{words} in what year", clause=True))
+        elif (when := _WHEN.search(body)) and re.match(r"[a-z]", body[len(name) + 1 :]) and "," not in body[: when.start()]:
+            words = body[len(name) + 1 : when.start()]
+            if 1 < len(words.split()) <= 20 and not re.search(r"\d{4}", words):
+                fact = Triple(claim.subject, STATES, when["date"], claim.doc_id, claim.claim_id)
+                found[claim.subject].append(
+                    _Asked(fact, f"{words} {'when' if ' ' in when['date'] else 'in what year'}", clause=True)
+                )
+    return dict(found)
 
 
 _RUN = re.compile(
@@ -96,19 +170,12 @@ _RUN = re.compile(
 def _named_pages(text: str, titles: Titles, subject: str) -> Iterator[tuple[str, str]]:
     """The pages that a claim names behind its subject, as written, the longest name at each place."""
     for match in _RUN.finditer(text, len(bare(subject))):
-        words = match.group().rstrip(".,'").split()
-        for length in range(len(words), 0, -1):
-            shown = " ".join(words[:length])
-            title = titles.named(shown, "")
-            if (
-                title
-                and title != subject
-                and bare(title) == title
-                and len(key_words(shown)) > 1
-                and title_key(shown) not in _PLAIN
-            ):
-                yield shown, title
-                break
+        shown = match.group().rstrip(".,'")
+        title = titles.named(shown, "")  # the whole run of capitals: a part of a name is another name
+        if title is None or title == subject or bare(title) != title or text[match.start() - 2 : match.start() - 1] == "&":
+            continue
+        if len(key_words(shown)) > 1 and title_key(shown) not in _PLAIN:
+            yield shown, title
 
 
 _PLAIN = frozenset(title_key(country) for country in NATIONALITIES.values())

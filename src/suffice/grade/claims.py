@@ -8,7 +8,7 @@ and `consistent` checks that. A sentence whose subject cannot be told makes no c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from suffice.grade.ports import Claim
@@ -16,7 +16,7 @@ from suffice.grade.vocabulary import KINDS, RANKS, bare, without_rank
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
-__all__ = ["Page", "RuleClaims", "consistent", "factual", "mended", "page_of"]
+__all__ = ["Page", "RuleClaims", "consistent", "factual", "mended", "page_of", "pages_of"]
 
 FEWEST_WORDS, MOST_WORDS = 4, 80
 
@@ -100,6 +100,16 @@ def page_of(document: Document) -> Page:
     return Page(title, kind, noun, _sex(title, defined, document.text) if kind == "person" else "", defined)
 
 
+def pages_of(documents: Iterable[Document]) -> dict[str, Page]:
+    """What is known of each title; where documents share one, what the first of them says that says something."""
+    known: dict[str, Page] = {}
+    for document in documents:
+        page = page_of(document)
+        if page.title not in known or (page.kind and not known[page.title].kind):
+            known[page.title] = page
+    return known
+
+
 def _kind(defined: str) -> tuple[str, str]:
     """The last noun that tells: "American film director" is a person, "1981 Filipino fantasy film" a film."""
     for word in reversed(re.split(r"[^\w]+", defined)):
@@ -146,10 +156,10 @@ class RuleClaims:
     """Claims by rules: sentences split, factual ones kept, the page's subject put in place of pronouns."""
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        return [tuple(self._of(document)) for document in documents]
+        known = pages_of(documents)  # a later part of a long article does not say what the article is about
+        return [tuple(self._of(document, known[document.title.strip()])) for document in documents]
 
-    def _of(self, document: Document) -> list[Claim]:
-        page = page_of(document)
+    def _of(self, document: Document, page: Page) -> list[Claim]:
         found: list[Claim] = []
         about = False  # whether the latest sentence was about the page: only then a pronoun is
         for number, sentence in enumerate(sentences(mended(document.text))):

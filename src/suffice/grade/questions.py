@@ -7,7 +7,7 @@ taken follows from the seed. A name that several pages share is written as its t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from suffice.grade.ports import Claim, Made, Path, Triple
 from suffice.grade.relations import RELATIONS
@@ -33,17 +33,18 @@ class Wording:
     def name(self, node: str, *, kind_word: bool = True) -> str:
         """A page as a question names it: a work with its noun."""
         page = self.titles.page.get(node)
-        shown = node if page and self.titles.named(bare(node), "") is None else bare(node)
+        work = page is not None and page.kind in _WORK_WORDS
+        shown = node if page and (work or self.titles.named(bare(node), "") is None) else bare(node)
         noun = (page.noun if page and page.kind == "book" else _WORK_WORDS.get(page.kind, "")) if page and kind_word else ""
         return f"{noun} {shown}" if noun and noun not in shown.casefold().split() else shown
 
     def phrase(self, triples: Sequence[Triple], start: str) -> str:
         """ "the father of the director of film X": the facts from a start on, as the one they lead to."""
         said = self.name(start)
-        for at, triple in enumerate(triples):
+        for triple in triples:
             ways = RELATIONS[triple.relation].of
-            # "the director of film X's father" could be the father of either.
-            bare_name = at == 0 and said in (start, bare(start))
+            # "the husband of X's mother" could be the mother of a husband.
+            bare_name = len(triples) == 1 and said in (start, bare(start))
             fitting = [way for way in ways if bare_name or not way.startswith("X's")]
             said = self.pick(fitting or ways, f"of {triple.relation} {start}").replace("X", said, 1)
         return said
@@ -76,6 +77,3 @@ class RuleQuestions:
 def question_id_of(text: str) -> str:
     """An id that follows from the words, so that the same question has the same id in every run."""
     return "made-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-Writer = Callable[[Sequence[Path]], list[Made | None]]
