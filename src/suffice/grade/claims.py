@@ -8,7 +8,7 @@ and `consistent` checks that. A sentence whose subject cannot be told makes no c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suffice.grade.ports import Claim
@@ -153,11 +153,18 @@ _TITLE_VERB = re.compile(
 
 
 class RuleClaims:
-    """Claims by rules: sentences split, factual ones kept, the page's subject put in place of pronouns."""
+    """Claims by rules: sentences split, factual ones kept, the page's subject put in place of pronouns.
+
+    `pages` is what is known of the titles of the whole corpus; without it, what these documents say.
+    """
+
+    def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
+        self.pages = pages
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        known = pages_of(documents)  # a later part of a long article does not say what the article is about
-        return [tuple(self._of(document, known[document.title.strip()])) for document in documents]
+        # A later part of a long article does not say what the article is about: that is known by its title.
+        known = pages_of(documents) if self.pages is None else self.pages
+        return [tuple(self._of(document, known.get(document.title.strip(), Page("")))) for document in documents]
 
     def _of(self, document: Document, page: Page) -> list[Claim]:
         found: list[Claim] = []

@@ -22,6 +22,7 @@ from suffice.grade.knowledge import Graph
 from suffice.grade.paths import drawn
 from suffice.grade.ports import Made, Path, Triple
 from suffice.grade.questions import Wording, question_id_of
+from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import bare
 from suffice.text import date_mentions
@@ -119,6 +120,8 @@ def _longer_ends(paths: Sequence[Path], titles: Titles) -> dict[int, list[_End]]
     found: dict[int, list[_End]] = defaultdict(list)
     for path in paths:
         last = path.triples[-1]
+        if not all(one.relation in RELATIONS and RELATIONS[one.relation].of for one in path.triples[:-1]):
+            continue
         if last.relation in _BRIDGE_FIRST and (when := _days(last.object)) is not None:
             found[len(path.triples)].append(_End(path, when))
         elif last.relation == "nationality":

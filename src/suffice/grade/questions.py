@@ -67,6 +67,8 @@ class RuleQuestions:
 
     def _write(self, path: Path) -> Made | None:
         *inner, last = path.triples
+        if not all(one.relation in RELATIONS for one in path.triples):
+            return None  # a relation in a model's words
         if not all(RELATIONS[one.relation].of for one in inner) or not RELATIONS[last.relation].ask:
             return None
         text = self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject))
