@@ -141,7 +141,8 @@ class Asker:
         self.name = str(getattr(model, "name", type(model).__name__))
         self.given_up: Counter[str] = Counter()  # prompt -> items without an answer that could be read
         self.down = ""  # why the model is no longer asked
-        self._silent = self._unread = 0  # in a row
+        self._silent = 0  # waits for nothing, in a row
+        self._unread: list[tuple[Prompt, str]] = []  # failures of any kind, in a row
 
     def ask(self, prompt: Prompt, text: str, read: Callable[[Any], T]) -> T | None:
         """What `read` makes of the answer; None where none could be read, or where rules go on.
@@ -152,15 +153,18 @@ class Asker:
         for attempt in range(self.retries + 1):
             if self.down:
                 return None
+            asked = text + REMINDER * attempt
+            self._unread.append((prompt, asked))
             try:
-                (answer,) = self.model.complete([text + REMINDER * attempt], schema=prompt.schema)
+                (answer,) = self.model.complete([asked], schema=prompt.schema)
                 found = read(json.loads(answer))
             except ModelError as error:
                 self._failed(error)
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 self._failed(ModelError(f"{self.name} answered what cannot be used: {error!r:.80}"))
             else:
-                self._silent = self._unread = 0
+                self._silent = 0
+                self._unread.clear()
                 return found
         self.given_up[prompt.name] += 1
         return None
@@ -175,16 +179,25 @@ class Asker:
     def _failed(self, error: ModelError) -> None:
         """Count it; too many in a row end the run, unless rules may go on."""
         self._silent = self._silent + 1 if error.retryable else 0
-        self._unread += 1
-        if not (isinstance(error, SpentError) or self._silent >= SILENT_IN_A_ROW or self._unread >= UNREAD_IN_A_ROW):
+        count = len(self._unread)
+        if not (isinstance(error, SpentError) or self._silent >= SILENT_IN_A_ROW or count >= UNREAD_IN_A_ROW):
             return
+        self._forget()
         if self.fallback:
             self.down = str(error)
         elif isinstance(error, SpentError):
             raise error
         else:
             raise ModelError(
-                f"the model failed {self._unread} times in a row, the last time so: {error}",
+                f"the model failed {count} times in a row, the last time so: {error}",
                 hint="what is done is kept: run the same command again when the server is well, or add --fallback",
                 retryable=True,
             ) from error
+
+    def _forget(self) -> None:
+        """A cache must not hold what made the run end, or it would end so again."""
+        forget = getattr(self.model, "forget", None)
+        if forget is not None:
+            for prompt, asked in self._unread:
+                forget([asked], schema=prompt.schema)
+        self._unread.clear()
