@@ -83,7 +83,15 @@ def test_with_a_fallback_the_model_is_left_alone_instead() -> None:
     asker = Asker(model, fallback=True)
     assert [asker.ask(CLEAR, f"q{at}", clear) for at in range(5)] == [None] * 5
     assert len(model.asked) == 3
-    assert "no answer" in asker.down
+    assert "no answer" in asker.down["every stage"]
+
+
+def test_a_model_that_rambles_in_one_stage_is_still_asked_in_another() -> None:
+    asker = Asker(Scripted(*["hm"] * 12, '{"clear": true}'), fallback=True)
+    claims = Prompt("claims", {"type": "object"})
+    assert [asker.ask(claims, f"q{at}", clear) for at in range(8)] == [None] * 8
+    assert list(asker.down) == ["claims"]
+    assert asker.ask(CLEAR, "Is it clear?", clear) is True
 
 
 def test_a_budget_ends_the_run_before_it_is_overdrawn() -> None:

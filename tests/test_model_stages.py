@@ -12,15 +12,16 @@ from suffice.errors import InputError, ModelError
 from suffice.grade.asking import Asker
 from suffice.grade.claims import RuleClaims
 from suffice.grade.model_stages import (
-    STAGES,
     ModelClaims,
     ModelEquivalences,
     ModelJudge,
     ModelQuestions,
     ModelTriples,
-    by_model,
+    stages_by,
 )
 from suffice.grade.ports import Claim, Equivalence, Judgement, Made, Path, Triple
+from suffice.grade.questions import RuleQuestions, Wording
+from suffice.grade.triples import Titles
 from suffice.types import Document
 
 ADA = Document("ada", "Ada Lovelace was an English mathematician. She was taught by Mary Somerville.", title="Ada Lovelace")
@@ -184,8 +185,25 @@ def test_without_a_model_the_rules_go_on_where_that_is_wished() -> None:
         ModelClaims(Asker(Dead())).claims([ADA, ADA])
 
 
-def test_stages_are_made_by_name() -> None:
+def test_the_chosen_stages_are_the_models_and_the_others_stay_rules() -> None:
+    titles, wording = Titles([]), Wording(Titles([]))
     asker = Asker(Oracle())
-    assert len({by_model(stage, asker, None).signature for stage in STAGES}) == len(STAGES)
+    mixed = stages_by(asker, ["claims", "triples"])
+    assert isinstance(mixed.claims(titles), ModelClaims)
+    assert isinstance(mixed.questions(titles, wording), RuleQuestions)
+    held = mixed.triples(titles)
+    assert isinstance(held, ModelTriples)
+    assert "director" in held.relations  # rules must have words for it
+    every = stages_by(asker)
+    free = every.triples(titles)
+    assert isinstance(free, ModelTriples)
+    assert free.relations == ()
+    assert isinstance(every.judge([], titles), ModelJudge)
+    assert isinstance(every.questions(titles, wording), ModelQuestions)
     with pytest.raises(InputError, match="cooking"):
-        by_model("cooking", asker, None)
+        stages_by(asker, ["cooking"])
+
+
+def test_what_rules_filled_in_is_known_by_another_name() -> None:
+    signatures = {ModelClaims(Asker(Oracle(), fallback=fallback)).signature for fallback in (True, False)}
+    assert len(signatures) == 2

@@ -7,6 +7,7 @@ retriever found, and the next hit moves up. It is never complete, and looks as n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -23,13 +24,14 @@ from suffice.evaluate.report import Page, page_html
 from suffice.evaluate.reproduce import Section
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import BadRecords, read_json_records, write_atomically
-from suffice.grade.audit import Audit
+from suffice.grade.audit import Audit, audit
+from suffice.grade.ports import made_from
 from suffice.ports import Progress
 from suffice.types import DocId, Evidence, Hit, QuestionId
 
-__all__ = ["audit_tables", "benchmark_lessons", "benchmark_report", "opened_benchmark", "without_of"]
+__all__ = ["audit_tables", "audited", "benchmark_lessons", "benchmark_report", "opened_benchmark", "without_of"]
 
-DOCUMENTS, QUESTIONS, TWINS = "documents.jsonl", "questions.jsonl", "twins.jsonl"
+DOCUMENTS, QUESTIONS, TWINS, AUDIT = "documents.jsonl", "questions.jsonl", "twins.jsonl", "audit.json"
 
 
 def opened_benchmark(folder: Path, *, twins: bool = True, limit: int | None = None) -> Dataset:
@@ -99,6 +101,15 @@ def _twin(one: Labelled, without: DocId, k: int) -> Labelled:
 
 
 # ------------------------------------------------------------------------------------------------------ what is in it
+
+
+def audited(folder: Path, *, k: int = 10) -> Audit:
+    """Audit the benchmark of a folder, and keep what was found beside it as audit.json."""
+    folder = Path(folder)
+    made = [made_from(record.value) for record in read_json_records(folder / QUESTIONS, BadRecords())]
+    found = audit(made, read_documents(folder / DOCUMENTS, BadRecords(), empty_ok=True), k=k)
+    write_atomically(folder / AUDIT, json.dumps(found.as_json(), indent=2, ensure_ascii=False) + "\n")
+    return found
 
 
 def audit_tables(found: Audit) -> list[Table]:

@@ -27,6 +27,7 @@ SILENT_IN_A_ROW = 3  # time-outs and dead connections: each costs a whole wait
 UNREAD_IN_A_ROW = 12  # failures of any kind: the model, or something in front of its server, only rambles
 CHARACTERS_A_TOKEN = 4  # a rule of thumb for English: the port hands back texts, not the server's own count
 LONGEST = 6_000  # characters of one fenced text
+EVERY = "every stage"
 REMINDER = "\n(Answer with that JSON alone.)"
 
 
@@ -140,9 +141,14 @@ class Asker:
         self.model, self.fallback, self.retries, self.progress = model, fallback, retries, progress
         self.name = str(getattr(model, "name", type(model).__name__))
         self.given_up: Counter[str] = Counter()  # prompt -> items without an answer that could be read
-        self.down = ""  # why the model is no longer asked
+        self.down: dict[str, str] = {}  # prompt -> why the model is no longer asked that
         self._silent = 0  # waits for nothing, in a row
         self._unread: list[tuple[Prompt, str]] = []  # failures of any kind, in a row
+
+    @property
+    def signature(self) -> str:
+        """Who answers: what rules may have filled in is not the same as what the model said."""
+        return f"{self.name}, or rules" if self.fallback else self.name
 
     def ask(self, prompt: Prompt, text: str, read: Callable[[Any], T]) -> T | None:
         """What `read` makes of the answer; None where none could be read, or where rules go on.
@@ -150,8 +156,10 @@ class Asker:
         `read` raises ValueError, KeyError or TypeError at an answer that it cannot use. ModelError: the server does not
         answer, or the budget is spent.
         """
+        if self._unread and self._unread[0][0] != prompt:
+            self._unread.clear()  # who rambles in one stage may do well in another
         for attempt in range(self.retries + 1):
-            if self.down:
+            if prompt.name in self.down or EVERY in self.down:
                 return None
             asked = text + REMINDER * attempt
             self._unread.append((prompt, asked))
@@ -182,9 +190,11 @@ class Asker:
         count = len(self._unread)
         if not (isinstance(error, SpentError) or self._silent >= SILENT_IN_A_ROW or count >= UNREAD_IN_A_ROW):
             return
+        prompt, _ = self._unread[-1]
         self._forget()
         if self.fallback:
-            self.down = str(error)
+            rambles = not isinstance(error, SpentError) and self._silent < SILENT_IN_A_ROW
+            self.down[prompt.name if rambles else EVERY] = str(error)
         elif isinstance(error, SpentError):
             raise error
         else:

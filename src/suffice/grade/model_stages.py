@@ -16,6 +16,7 @@ from typing import Any
 from suffice.errors import InputError, nearest
 from suffice.grade.asking import Asker, Prompt, fenced
 from suffice.grade.claims import consistent, factual, mended
+from suffice.grade.pipeline import Stages
 from suffice.grade.ports import (
     Claim,
     ClaimMaker,
@@ -30,6 +31,7 @@ from suffice.grade.ports import (
     TripleReader,
 )
 from suffice.grade.questions import question_id_of
+from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import bare
 from suffice.text import sentences, title_key, tokens
@@ -42,7 +44,7 @@ __all__ = [
     "ModelJudge",
     "ModelQuestions",
     "ModelTriples",
-    "by_model",
+    "stages_by",
 ]
 
 MOST_SENTENCES = 20  # of a document: what follows is seldom about its subject
@@ -80,7 +82,7 @@ class ModelClaims:
 
     def __init__(self, asker: Asker, *, rules: ClaimMaker | None = None) -> None:
         self.asker, self.rules = asker, rules
-        self.signature = f"{asker.name} {self.PROMPT.signature} {self.CHECK.signature}"
+        self.signature = f"{asker.signature} {self.PROMPT.signature} {self.CHECK.signature}"
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
         return [tuple(self._of(document)) for document in self.asker.over("claims by the model", documents)]
@@ -155,7 +157,7 @@ class ModelTriples:
         relation = {"enum": list(self.relations)} if self.relations else _NAME
         triple = _object(claim=_NUMBER, subject=_NAME, relation=relation, object=_NAME)
         self.prompt = Prompt("triples", _object(triples=_list(triple)))
-        self.signature = f"{asker.name} {self.prompt.signature}"
+        self.signature = f"{asker.signature} {self.prompt.signature}"
 
     def triples(self, claims: Sequence[Claim]) -> list[tuple[Triple, ...]]:
         blocks = [claims[start : start + AT_ONCE] for start in range(0, len(claims), AT_ONCE)]
@@ -212,7 +214,7 @@ class ModelEquivalences:
 
     def __init__(self, asker: Asker, *, rules: EquivalenceFinder | None = None) -> None:
         self.asker, self.rules = asker, rules
-        self.signature = f"{asker.name} {self.PROMPT.signature}"
+        self.signature = f"{asker.signature} {self.PROMPT.signature}"
 
     def equivalences(self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]) -> list[Equivalence]:
         text_of = {claim.claim_id: claim.text for claim in claims}
@@ -262,7 +264,7 @@ class ModelQuestions:
 
     def __init__(self, asker: Asker, *, rules: QuestionWriter | None = None) -> None:
         self.asker, self.rules = asker, rules
-        self.signature = f"{asker.name} {self.PROMPT.signature}"
+        self.signature = f"{asker.signature} {self.PROMPT.signature}"
 
     def write(self, paths: Sequence[Path], claims: Sequence[Sequence[Claim]]) -> list[Made | None]:
         return [self._write(path, told) for path, told in self.asker.over("questions by the model", list(zip(paths, claims)))]
@@ -311,7 +313,7 @@ class ModelJudge:
 
     def __init__(self, asker: Asker, *, before: Judge | None = None) -> None:
         self.asker, self.before = asker, before
-        self.signature = f"{asker.name} {self.PROMPT.signature}"
+        self.signature = f"{asker.signature} {self.PROMPT.signature}"
 
     def judge(self, questions: Sequence[Made]) -> list[Judgement]:
         found = self.before.judge(questions) if self.before is not None else [Judgement(True)] * len(questions)
@@ -332,19 +334,26 @@ class ModelJudge:
 STAGES = ("claims", "triples", "equivalences", "questions", "validation")
 
 
-def by_model(
-    stage: str, asker: Asker, rules: Any, *, titles: Titles | None = None, relations: Collection[str] | None = None
-) -> Any:
-    """The stage of this name by the model, with the rules that it may fall back on (validation: that judge before it)."""
-    match stage:
-        case "claims":
-            return ModelClaims(asker, rules=rules)
-        case "triples":
-            return ModelTriples(asker, titles=titles, relations=relations, rules=rules)
-        case "equivalences":
-            return ModelEquivalences(asker, rules=rules)
-        case "questions":
-            return ModelQuestions(asker, rules=rules)
-        case "validation":
-            return ModelJudge(asker, before=rules)
-    raise InputError(f"no stage is named {stage!r}", hint=nearest(stage, STAGES))
+def stages_by(asker: Asker, chosen: Collection[str] = STAGES) -> Stages:
+    """The stages of a run, the chosen ones by the model and the others by rules.
+
+    Rules can only ask about relations that they know: where they write the questions, the model is held to those.
+    """
+    for name in chosen:
+        if name not in STAGES:
+            raise InputError(f"no stage is named {name!r}", hint=nearest(name, STAGES))
+    rules, found = Stages(), dict[str, Any]()
+    relations = None if "questions" in chosen else tuple(RELATIONS)
+    if "claims" in chosen:
+        found["claims"] = lambda titles: ModelClaims(asker, rules=rules.claims(titles))
+    if "triples" in chosen:
+        found["triples"] = lambda titles: ModelTriples(
+            asker, titles=titles, relations=relations, rules=rules.triples(titles)
+        )  # fmt: skip
+    if "equivalences" in chosen:
+        found["equivalences"] = lambda titles: ModelEquivalences(asker, rules=rules.equivalences(titles))
+    if "questions" in chosen:
+        found["questions"] = lambda titles, wording: ModelQuestions(asker, rules=rules.questions(titles, wording))
+    if "validation" in chosen:
+        found["judge"] = lambda documents, titles: ModelJudge(asker, before=rules.judge(documents, titles))
+    return Stages(**found)
