@@ -11,7 +11,7 @@ since the question repeats their words. That is how a corpus that few patterns k
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from suffice.grade.questions import Wording, question_id_of
 from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import NATIONALITIES, bare
-from suffice.text import key_words, title_key
+from suffice.text import title_key
 
 __all__ = ["MENTIONS", "bridges", "intersections"]
 
@@ -56,110 +56,168 @@ _ASKED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of a page that the question does not name: a fact of it, and the words that ask for it."""
+    """What is asked of a page that the question does not name: a fact of it, and words with a slot for whatever names the page."""
 
     fact: Triple
-    words: str  # "born when", "elected its first mayor in what year"
-    clause: bool  # whether the words begin with a verb and need "that" before them
+    words: str  # "{} elected its first mayor in what year"; without a slot it follows a noun: "born when"
+
+    @property
+    def clause(self) -> str:
+        """The words behind "that", where the page is their subject; "" where it is not."""
+        return self.words.removeprefix("{} ") if self.words.startswith("{} ") and self.words.count("{}") == 1 else ""
 
 
 def bridges(
-    claims: Sequence[Claim], graph: Graph, titles: Titles, wording: Wording, *, most: int, seed: int = 42
+    claims: Sequence[Claim],
+    graph: Graph,
+    paths: Sequence[Path],
+    titles: Titles,
+    wording: Wording,
+    *,
+    most: int,
+    seed: int = 42,
 ) -> list[Made]:
-    """Half of them claims with a page left out, half of them phrases for a page; each with a fact of the page asked for."""
+    """At most so many claims with a page left out, and so many phrases for a page of each length, with a fact of it asked for."""
     tails = _tails(claims, titles)
     made: list[Made] = []
     for claim in drawn(claims, lambda claim: claim.claim_id, seed):
         if len(made) >= most:
             break
         made += _left_out(claim, graph, tails, titles, wording)
-    return made[:most] + _described(graph, tails, wording, most=most, seed=seed)
+    ways: dict[int, list[Path]] = defaultdict(list)
+    for subject in graph.subjects:
+        ways[1] += [Path((triple,)) for triple in graph.only(subject).values()]
+    for path in paths:
+        ways[len(path.triples)].append(path)
+    for length in sorted(ways):
+        made += _described(ways[length], tails, wording, most=most, seed=seed)
+    return made
 
 
-def _described(graph: Graph, tails: dict[str, list[_Asked]], wording: Wording, *, most: int, seed: int) -> list[Made]:
-    """ "The birthplace of X elected its first mayor in what year?": a relation leads to the page, its own claim asks."""
+SO_OFTEN = 6  # a page may be asked about, so that no country takes the whole benchmark
+
+
+def _described(ways: Sequence[Path], tails: dict[str, list[_Asked]], wording: Wording, *, most: int, seed: int) -> list[Made]:
+    """ "The birthplace of X elected its first mayor in what year?": relations lead to the page, a claim of its own asks."""
     made: list[Made] = []
-    for subject in drawn(graph.subjects, lambda name: f"described {name}", seed):
-        for relation, triple in graph.only(subject).items():
-            fitting = [one for one in tails.get(triple.object, ()) if one.clause and one.fact.doc_id != triple.doc_id]
-            if not fitting or relation not in RELATIONS or not RELATIONS[relation].of:
-                continue
-            asked = fitting[int.from_bytes(f"{subject}{seed}".encode()[-3:], "big") % len(fitting)]
-            phrase = wording.phrase((triple,), subject)
-            text = f"{phrase[0].upper()}{phrase[1:]} {asked.words}?"
-            path = Path((triple, asked.fact))
-            made.append(Made(question_id_of(text), text, bare(asked.fact.object), "bridge", 2, (path,), path.doc_ids))
-        if len(made) >= most:
+    often: Counter[str] = Counter()
+    fitting = [way for way in ways if way.triples[-1].object in tails and all(_sayable(one) for one in way.triples)]
+    for way in drawn(fitting, lambda way: f"described {way.ends}", seed):
+        start, end = way.ends
+        asked = tails[end][often[end] % len(tails[end])]
+        if often[end] >= SO_OFTEN * len(tails[end]) or asked.fact.doc_id in way.doc_ids:
+            continue
+        often[end] += 1
+        text = asked.words.replace("{}", wording.phrase(way.triples, start))
+        path = Path((*way.triples, asked.fact))
+        text = f"{text[0].upper()}{text[1:]}?"
+        made.append(Made(question_id_of(text), text, asked.fact.object, "bridge", len(path.triples), (path,), path.doc_ids))
+        if len(made) == most:
             break
-    return made[:most]
+    return made
+
+
+def _sayable(triple: Triple) -> bool:
+    return triple.relation in RELATIONS and bool(RELATIONS[triple.relation].of)
 
 
 def _left_out(claim: Claim, graph: Graph, tails: dict[str, list[_Asked]], titles: Titles, wording: Wording) -> Iterator[Made]:
-    name = bare(claim.subject)
-    if not claim.subject or not claim.text.startswith(name):
-        return
+    title = claim.subject or titles.title_of.get(claim.doc_id, "")
+    name = bare(title)
     text = re.sub(r"\s*\([^()]*\)", "", claim.text)
-    for shown, title in _named_pages(text, titles, claim.subject):
-        page, before = titles.page[title], text[: text.index(shown, len(name))]
-        asked = [one for one in _asked_of(title, graph, tails, wording) if one.fact.doc_id != claim.doc_id]
-        fits = (
-            page.noun and len(before.split()) <= MOST_WORDS and '"' not in before and before[len(name) : len(name) + 1] == " "
-        )
-        if (
-            not asked
-            or not fits
-            or not re.search(r"\b(?:by|in|at|for|with|to|on|from|of|into|against|under|and|the|near) $", before)
-        ):
-            continue
-        one = asked[int(wording.pick([str(at) for at in range(len(asked))], f"{claim.claim_id} {title}"))]
-        noun = "person" if page.kind == "person" and page.noun in ("son", "daughter", "wife", "member") else page.noun
-        before = re.sub(r"\b(?:the|an?) $", "", before)
-        link = ("who " if page.kind == "person" else "that ") if one.clause else ""
-        shown_name = wording.name(claim.subject, kind_word=False)
-        text = f"{shown_name}{before[len(name) :]}{'an' if noun[0] in 'aeiou' else 'a'} {noun} {link}{one.words}?"
-        path = Path((Triple(claim.subject, MENTIONS, title, claim.doc_id, claim.claim_id), one.fact))
-        yield Made(question_id_of(text), text, bare(one.fact.object), "bridge", 2, (path,), path.doc_ids)
+    own = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) if name else None
+    if own is None or _POINTS.search(text):
         return
+    for at, shown, other in _named_pages(text, own.end(), titles, title):
+        before, noun = text[:at], _noun(other, titles)
+        fits = noun and len(before.split()) <= MOST_WORDS and '"' not in before and _LEADS.search(before)
+        asked = [one for one in _asked_of(other, graph, tails, wording) if one.fact.doc_id != claim.doc_id]
+        asked = [one for one in asked if "{}" not in one.words or one.clause]
+        if not asked or not fits or (titles.kind(other) == "place" and re.search(r"\b(?:at|for|by) (?:the )?$", before)):
+            continue
+        one = asked[int(wording.pick([str(place) for place in range(len(asked))], f"{claim.claim_id} {other}"))]
+        before = re.sub(r"\b(?:the|an?) $", "", before)
+        link = ("who " if titles.kind(other) == "person" else "that ") if one.clause else ""
+        said = before.replace(name, wording.name(title, kind_word=False), 1)
+        question = f"{said}{'an' if noun[0] in 'aeiou' else 'a'} {noun} {link}{one.clause or one.words}?"
+        path = Path((Triple(title, MENTIONS, other, claim.doc_id, claim.claim_id), one.fact))
+        yield Made(question_id_of(question), question, bare(one.fact.object), "bridge", 2, (path,), path.doc_ids)
+        return
+
+
+_LEADS = re.compile(r"\b(?:by|in|at|for|with|to|on|from|of|into|against|under|and|near|during|the|around|across) $")
+# Last words of titles that say what the title's bearer is: "the American Civil War" is a war.
+_TITLE_NOUNS = frozenset(
+    "war battle league cup party empire river sea ocean award prize treaty act festival tournament championship agreement "
+    "church dynasty revolution congress parliament army navy government constitution language museum university college "
+    "school company club band album film series county city island islands mountains lake bridge airport station street "
+    "house palace hotel stadium association federation union organization committee council court bank corporation".split()
+)
+
+
+def _noun(title: str, titles: Titles) -> str:
+    """What a page's bearer is, in a word: by its first sentence, else by the last word of its title."""
+    page = titles.page[title]
+    if page.noun:
+        return "person" if page.kind == "person" and page.noun in ("son", "daughter", "wife", "member") else page.noun
+    last = title.split()[-1].casefold()
+    return last if last in _TITLE_NOUNS else "person" if page.kind == "person" else ""
 
 
 def _asked_of(title: str, graph: Graph, tails: dict[str, list[_Asked]], wording: Wording) -> list[_Asked]:
     known = [
-        _Asked(fact, wording.pick(_ASKED[relation], f"{title} {relation}").rstrip("?"), clause=False)
+        _Asked(fact, wording.pick(_ASKED[relation], f"{title} {relation}").rstrip("?"))
         for relation, fact in sorted(graph.only(title).items())
         if relation in _ASKED
     ]
     return known + tails.get(title, [])
 
 
-STATES = "states"  # the relation of a page to what one of its own claims ends with
-_WHEN = re.compile(
-    r" (?:in|on|since|until|by|from) (?P<date>(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3})(?=[.,;]|$| and | when )"
-)
-_SAID_FIRST = re.compile(r"(?:In|On|Since|By) (?P<date>(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3}), ")
+STATES = "states"  # the relation of a page to the date or number that one of its own claims tells
+_DATE = r"(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3}"
+_WHEN = re.compile(rf" (?:in|on|since|until|by) (?P<told>{_DATE})(?=[.,;]|$| and | when | by | with | to | after )")
+_SAID_FIRST = re.compile(rf"(?:In|On|Since|By) (?P<told>{_DATE}), ")
+_COUNTED = re.compile(r" (?P<told>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? (?:million|billion|percent)|\d+%)(?= [a-z]|[.,]|$)")
 
 
 def _tails(claims: Sequence[Claim], titles: Titles) -> dict[str, list[_Asked]]:
-    """What each page's own claims say of it that ends in a date or in another page: subject -> what can be asked."""
+    """What the claims of a page's own documents tell of it: title -> what can be asked, with a slot for the page."""
     found: dict[str, list[_Asked]] = defaultdict(list)
     for claim in claims:
-        name = bare(claim.subject)
-        text = re.sub(r"\s*\([^()]*\)", "", claim.text)
+        title = claim.subject or titles.title_of.get(claim.doc_id, "")
+        name = bare(title)
+        text = re.sub(r"\s*\([^()]*\)", "", claim.text).rstrip(".")
+        if title not in titles.page or '"' in text or len(text.split()) > MOST_WORDS + 6 or _POINTS.search(text):
+            continue
         said = _SAID_FIRST.match(text)
         body = text[said.end() :] if said else text
-        if not claim.subject or not body.startswith(name + " ") or '"' in body or claim.subject not in titles.page:
+        slotted, slots = re.subn(rf"(?<![\w-])(?:[Tt]he )?{re.escape(name)}(?![\w-])(?! [A-Z])", "{}", body)
+        if not _STANDS.search(slotted):
             continue
-        words = re.split(r"[,;](?= )|\.$", body[len(name) + 1 :])[0].strip()
-        if said and words and not re.search(r"\d", words) and re.match(r"[a-z]", words) and len(words.split()) <= 20:
-            fact = Triple(claim.subject, STATES, said["date"], claim.doc_id, claim.claim_id)
-            found[claim.subject].append(_Asked(fact, f"{words} in what year", clause=True))
-        elif (when := _WHEN.search(body)) and re.match(r"[a-z]", body[len(name) + 1 :]) and "," not in body[: when.start()]:
-            words = body[len(name) + 1 : when.start()]
-            if 1 < len(words.split()) <= 20 and not re.search(r"\d{4}", words):
-                fact = Triple(claim.subject, STATES, when["date"], claim.doc_id, claim.claim_id)
-                found[claim.subject].append(
-                    _Asked(fact, f"{words} {'when' if ' ' in when['date'] else 'in what year'}", clause=True)
-                )
+        asked = said or _WHEN.search(slotted) or _COUNTED.search(slotted)
+        if slots != 1 or asked is None or "{" in name or slotted[asked.end() :].count("{}") and not said:
+            continue
+        told = asked["told"]
+        if said:
+            words = f"{re.split(r'[,;] ', slotted)[0]} in what year"
+        else:
+            how = "how many" if asked.re is _COUNTED else "when" if " " in told else "in what year"
+            tail = re.split(r"[,;]", slotted[asked.end() :])[0] if asked.re is _COUNTED else ""
+            words = f"{slotted[: asked.start()]} {how}{tail}"
+        if "{}" in words and told not in words and 4 <= len(words.split()) <= MOST_WORDS:
+            found[title].append(_Asked(Triple(title, STATES, told, claim.doc_id, claim.claim_id), words))
     return dict(found)
+
+
+# The page's name stands by itself, not before a noun ("a Chicago theater") or inside a name.
+_STANDS = re.compile(
+    r"(?:^|\b(?:in|of|at|from|to|by|with|for|against|near|into|across|between|within|that|and|when|where) )\{\}"
+    r"(?=$|[.,;]| (?:is|was|were|are|has|had|in|on|by|and|with|to|at|from|since|between|during|became|did|became|[a-z]+ed)\b)"
+)
+# A sentence that leans on the one before it cannot be asked about.
+_POINTS = re.compile(
+    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|Their|Such|Another)\b|\b(?:this|these|former|latter|same year)\b"
+)
 
 
 _RUN = re.compile(
@@ -167,15 +225,20 @@ _RUN = re.compile(
 )
 
 
-def _named_pages(text: str, titles: Titles, subject: str) -> Iterator[tuple[str, str]]:
-    """The pages that a claim names behind its subject, as written, the longest name at each place."""
-    for match in _RUN.finditer(text, len(bare(subject))):
+def _named_pages(text: str, start: int, titles: Titles, subject: str) -> Iterator[tuple[int, str, str]]:
+    """The pages that a text names from here on: where, as written, and their titles."""
+    for match in _RUN.finditer(text, start):
         shown = match.group().rstrip(".,'")
         title = titles.named(shown, "")  # the whole run of capitals: a part of a name is another name
-        if title is None or title == subject or bare(title) != title or text[match.start() - 2 : match.start() - 1] == "&":
+        if (
+            title is None
+            or title == subject
+            or bare(title) != title
+            or re.search(r"(?:&|\band) (?:the )?$", text[: match.start()])
+        ):
             continue
-        if len(key_words(shown)) > 1 and title_key(shown) not in _PLAIN:
-            yield shown, title
+        if len(shown) > 3 and title_key(shown) not in _PLAIN:
+            yield match.start(), shown, title
 
 
 _PLAIN = frozenset(title_key(country) for country in NATIONALITIES.values())

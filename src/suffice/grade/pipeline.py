@@ -133,7 +133,7 @@ class Grading:
     def run(self, documents: Iterable[Document]) -> Benchmark:
         corpus = self._corpus(documents)
         held = list(read_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
-        titles = Titles(pages_of(held).values())
+        titles = Titles(pages_of(held).values(), held)
         claims, claimed = self._claims(held, titles, corpus)
         triples, read = self._triples(claims, titles, claimed)
         clusters, clustered = self._clusters(claims, claimed)
@@ -276,7 +276,7 @@ class Grading:
             if "comparison" in settings.forms:
                 yield from map(made_record, comparisons(graph, paths, titles, wording, per_form=settings.per_form, **options))
             if "bridge" in settings.forms:
-                yield from map(made_record, bridges(claims, graph, titles, wording, most=settings.per_form, **options))
+                yield from map(made_record, bridges(claims, graph, paths, titles, wording, most=settings.per_form, **options))
             if "intersection" in settings.forms:
                 yield from map(made_record, intersections(graph, titles, wording, most=settings.per_form, **options))
 

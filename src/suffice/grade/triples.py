@@ -17,6 +17,7 @@ from suffice.grade.ports import Claim, Triple
 from suffice.grade.relations import RELATIONS
 from suffice.grade.vocabulary import COUNTRIES, NATIONALITIES, RANKS, bare, without_rank
 from suffice.text import title_key
+from suffice.types import Document
 
 __all__ = ["RuleTriples", "Titles"]
 
@@ -24,7 +25,8 @@ __all__ = ["RuleTriples", "Titles"]
 class Titles:
     """The pages of a corpus by name: which title a name stands for."""
 
-    def __init__(self, pages: Iterable[Page]) -> None:
+    def __init__(self, pages: Iterable[Page], documents: Iterable[Document] = ()) -> None:
+        self.title_of = {document.doc_id: document.title.strip() for document in documents}
         self.page: dict[str, Page] = {}
         self._by_key: dict[str, list[str]] = {}
         self.joined: set[str] = set()
