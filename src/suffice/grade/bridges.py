@@ -56,7 +56,7 @@ _ASKED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of a page that the question does not name: a fact of it, and words with a slot for whatever names the page."""
+    """What is asked of a page that the question does not name: a fact, and words with a slot for whatever names the page."""
 
     fact: Triple
     words: str  # "{} elected its first mayor in what year"; without a slot it follows a noun: "born when"
@@ -77,7 +77,7 @@ def bridges(
     most: int,
     seed: int = 42,
 ) -> list[Made]:
-    """At most so many claims with a page left out, and so many phrases for a page of each length, with a fact of it asked for."""
+    """At most so many claims with a page left out, and so many phrases of each length for a page; a fact of it is asked."""
     tails = _tails(claims, titles)
     made: list[Made] = []
     for claim in drawn(claims, lambda claim: claim.claim_id, seed):
@@ -128,7 +128,7 @@ def _left_out(claim: Claim, graph: Graph, tails: dict[str, list[_Asked]], titles
     own = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) if name else None
     if own is None or _POINTS.search(text):
         return
-    for at, shown, other in _named_pages(text, own.end(), titles, title):
+    for at, other in _named_pages(text, own.end(), titles, title):
         before, noun = text[:at], _noun(other, titles)
         fits = noun and len(before.split()) <= MOST_WORDS and '"' not in before and _LEADS.search(before)
         asked = [one for one in _asked_of(other, graph, tails, wording) if one.fact.doc_id != claim.doc_id]
@@ -195,7 +195,7 @@ def _tails(claims: Sequence[Claim], titles: Titles) -> dict[str, list[_Asked]]:
         if not _STANDS.search(slotted):
             continue
         asked = said or _WHEN.search(slotted) or _COUNTED.search(slotted)
-        if slots != 1 or asked is None or "{" in name or slotted[asked.end() :].count("{}") and not said:
+        if slots != 1 or asked is None or "{" in name or (slotted[asked.end() :].count("{}") and not said):
             continue
         told = asked["told"]
         if said:
@@ -216,7 +216,8 @@ _STANDS = re.compile(
 )
 # A sentence that leans on the one before it cannot be asked about.
 _POINTS = re.compile(
-    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|Their|Such|Another)\b|\b(?:this|these|former|latter|same year)\b"
+    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|Their|Such|Another)\b"
+    r"|\b(?:this|these|former|latter|same year)\b"
 )
 
 
@@ -225,8 +226,8 @@ _RUN = re.compile(
 )
 
 
-def _named_pages(text: str, start: int, titles: Titles, subject: str) -> Iterator[tuple[int, str, str]]:
-    """The pages that a text names from here on: where, as written, and their titles."""
+def _named_pages(text: str, start: int, titles: Titles, subject: str) -> Iterator[tuple[int, str]]:
+    """The pages that a text names from here on: where, and their titles."""
     for match in _RUN.finditer(text, start):
         shown = match.group().rstrip(".,'")
         title = titles.named(shown, "")  # the whole run of capitals: a part of a name is another name
@@ -238,7 +239,7 @@ def _named_pages(text: str, start: int, titles: Titles, subject: str) -> Iterato
         ):
             continue
         if len(shown) > 3 and title_key(shown) not in _PLAIN:
-            yield match.start(), shown, title
+            yield match.start(), title
 
 
 _PLAIN = frozenset(title_key(country) for country in NATIONALITIES.values())

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from suffice.grade.knowledge import Graph
 from suffice.grade.paths import drawn
@@ -76,7 +77,11 @@ _BRIDGE_LAST = {
     "birth date": ("Which N has the R who was born later, X?", "Which N whose R is younger, X?"),
     "death date": ("Which N has the R who died later, X?",),
 }
-_BRIDGE_SAME = ("Do both Ns X have the Rs from the same country?", "Are both Rs of Ns X from the same country?", "Do the Rs of Ns X share the same nationality?")  # fmt: skip
+_BRIDGE_SAME = (
+    "Do both Ns X have the Rs from the same country?",
+    "Are both Rs of Ns X from the same country?",
+    "Do the Rs of Ns X share the same nationality?",
+)
 
 
 def comparisons(
@@ -180,7 +185,7 @@ def _compared(one: _End, other: _End, wording: Wording) -> Made | None:
     if one.when is None or other.when is None:
         return _same_country(one, other, wording, about, same_way)
     early = _earlier(one.when, other.when)
-    if early is None or kind != wording.titles.kind(other.start) and not any(ways):
+    if early is None or (kind != wording.titles.kind(other.start) and not any(ways)):
         return None
     first = wording.pick(("first", "last"), about) == "first"
     chosen = one if early == first else other
@@ -224,7 +229,7 @@ def _ordered(some: Sequence[_End], wording: Wording) -> Made | None:
     if len(whens) < 3 or len(kinds) > 1 or not kinds <= {"film", "person"}:
         return None
     order = sorted(range(3), key=lambda at: whens[at])
-    if any(whens[a][1] >= whens[b][0] for a, b in zip(order, order[1:])):
+    if any(whens[a][1] >= whens[b][0] for a, b in pairwise(order)):
         return None
     about = " ".join(end.start for end in some)
     first = wording.pick(("first", "last"), about) == "first"

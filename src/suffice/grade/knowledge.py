@@ -47,7 +47,8 @@ class RuleEquivalences:
             name = triple.object
             if name in self.titles.page or leads_to(triple.relation) not in ("person", ""):
                 continue
-            exact = (self._same_words.get(_content(name), set()) | stated.get(title_key(name), set())) & here
+            alike = {title for title in self._same_words.get(_content(name), ()) if not _ranks_differ(name, title)}
+            exact = (alike | stated.get(title_key(name), set())) & here
             if len(exact) == 1 and len(_content(name)) > 1:
                 found.append(Equivalence((exact.pop(), name), always=True, cluster=cluster))
             elif not exact:
@@ -64,6 +65,12 @@ class RuleEquivalences:
                 for name in other_names(claim.text):
                     stated[title_key(name)].add(claim.subject)
         return stated
+
+
+def _ranks_differ(name: str, other: str) -> bool:
+    """A princess is not the duchess of the same name and place."""
+    mine, theirs = ({word for word in re.split(r"[ ,]+", one) if word in RANKS} for one in (name, other))
+    return bool(mine and theirs and not mine & theirs)
 
 
 def _content(name: str) -> frozenset[str]:
@@ -136,7 +143,7 @@ def graph_of(triples: Iterable[Triple], titles: Titles) -> Graph:
     """The graph of the triples that can be true; marriages and siblings also lead back, on the word of the same document."""
     held = list(triples)
     years = _years(held)
-    held = [one for one in held if _possible(one, years)]
+    held = [one for one in held if _possible(one, years, titles)]
     back = []
     for one in held:
         if one.relation in _MIRRORED and one.object in titles.page and not one.several:
@@ -164,13 +171,37 @@ def _years(triples: Iterable[Triple]) -> _Years:
     return found
 
 
-def _possible(triple: Triple, years: _Years) -> bool:
-    """Whether the dates of both ends allow it: namesakes who lived in other times do not."""
+def _possible(triple: Triple, years: _Years, titles: Titles) -> bool:
+    """Whether dates and professions of both ends allow it: a namesake of another time or trade is somebody else."""
+    page = titles.page.get(triple.object)
+    if page is None or page.kind != "person":
+        return True
+    trade = _TRADES.get(triple.relation)
+    if trade is not None and trade.search(page.defined) is None:
+        return False
     if triple.relation not in _AGES:
         return True
     mine, other, least, most = _AGES[triple.relation]
     first, second = years.get((triple.subject, mine)), years.get((triple.object, other))
-    return first is None or second is None or least <= first - second <= most
+    if first is None or second is None:
+        # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
+        return trade is not None or re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+    return least <= first - second <= most
+
+
+_SCREEN = re.compile(
+    r"director|film|act(?:or|ress)|writer|producer|cinema|animat|television|theat|comedian|editor|dramatist|playwright"
+)
+_MUSIC = re.compile(r"compos|music|sing|song|pianist|conductor|rapper|guitarist|band|lyricist|artist|producer")
+_TRADES = {
+    **dict.fromkeys(("director", "producer", "cast"), _SCREEN),
+    "screenwriter": re.compile(f"{_SCREEN.pattern}|author|novelist|journalist|poet"),
+    "author": re.compile(
+        r"writer|author|novelist|poet|journalist|playwright|dramatist|songwriter|compos|sing|essayist|histor|philosoph"
+    ),
+    "composer": _MUSIC,
+    "performer": _MUSIC,
+}
 
 
 def _fullest(held: Sequence[Triple]) -> Triple | None:

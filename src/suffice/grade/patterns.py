@@ -1,8 +1,8 @@
 """Sentence patterns: what a claim says of its page, as relations and the names that follow.
 
 A pattern is a trigger ("directed by", "the son of") and a reader of what stands behind it. Every reader gets the claim's text,
-the page it is about and whether it is the page's first sentence, and is silent rather than wrong: sentences that turn to another
-work, another person or a rough date are left alone.
+the page it is about and whether it is the page's first sentence, and is silent rather than wrong: sentences that turn to
+another work, another person or a rough date are left alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _DATE = rf"(?:\d{{1,2}} (?:{_MONTHS}) \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, \d{{3,4
 
 # After these words the sentence speaks of another work.
 _OTHER_WORK = re.compile(
-    r"\b(?:remake|sequel|prequel|adaptation|adapted|based|inspired|spin-?off|version|parody|novel|same name|film series|third|second)\b"
+    r"\b(?:remake|sequel|prequel|adaptation|adapted|based|inspired|spin-?off|version|parody|novel|"
+    r"same name|film series|third|second)\b"
 )
 _DESCRIBED = r"(?:(?:the|an?|his|her) )?(?:(?:[A-Z][a-z]+(?:-[A-Z]?[a-z]+)? )?(?:[a-z][\w-]*(?:, | and |/| ))+)?"
 _NATION = (
@@ -91,7 +92,8 @@ _YEAR_OF = re.compile(
     r"\b(?:is|was) an? (?:upcoming |lost |(?:[A-Z][\w-]+ ){0,2})?(?P<year>[12]\d{3})\b(?! (?:novel|book|play|song|comic|story))"
 )
 _RELEASED = re.compile(
-    rf"\b(?:was|were) (?:commercially |theatrically |officially |first |initially )?released (?:worldwide )?(?:in [A-Z][\w ]+ )?(?:on|in) (?P<date>{_DATE})"
+    rf"\b(?:was|were) (?:commercially |theatrically |officially |first |initially )?"
+    rf"released (?:worldwide )?(?:in [A-Z][\w ]+ )?(?:on|in) (?P<date>{_DATE})"
 )
 
 
@@ -129,7 +131,8 @@ def _life(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterat
     """Birth and death, as the parenthesis behind the name gives them."""
     if not first or page.kind != "person" or (match := _LIFE.search(text)) is None or match.start() > 150:
         return
-    if re.search(r"\b(?:is|was)\b", text[: match.start()]):
+    before = text[: match.start()]
+    if re.search(r"\b(?:is|was)\b", before) or before.count("(") > before.count(")"):
         return
     life = match["life"].split(";")[-1].strip()
     sides = re.split(r"\s*[–—]\s*|\s+-\s+|(?<=\d)-(?=\d)|(?<=\w)-(?=\d{1,2} [A-Z])", life)
@@ -150,9 +153,9 @@ def _event(words: str, what: str) -> Iterator[Found]:
     if _ROUGH.search(words) or (match := _EVENT.match(words)) is None:
         return
     yield Found(f"{what} date", (match["date"] or match["date2"],))
-    if place := (match["place"] or match["place2"] or "").strip(" ,"):
-        if (named := place_at(place, 0)) and named == place:
-            yield Found(f"{what} place", (place,))
+    place = (match["place"] or match["place2"] or "").strip(" ,")
+    if place and place_at(place, 0) == place:
+        yield Found(f"{what} place", (place,))
 
 
 _BORN = re.compile(rf"\bwas born(?: [A-Z][\w. ]+)?(?: on (?P<date>{_DATE}),?)? (?:in|at|near) (?=[A-Z]|the [A-Z])")
@@ -164,6 +167,9 @@ _DIED_ON = re.compile(rf"\bdied (?:on |in )(?P<date>{_DATE})")
 _BURIED = re.compile(r"\b(?:is|was) (?:buried|interred) (?:in|at) (?:the )?(?=[A-Z])")
 
 
+_NO_PLACE = re.compile(r"\b(?:House of|Family|Dynasty|Court|Army|Navy|War|Battle)\b")
+
+
 def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterator[Found]:
     if page.kind != "person":
         return
@@ -171,7 +177,7 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
         match = with_place.search(text)
         if match and _of_subject(text, match.start(), page):
             place = place_at(text, match.end())
-            if place and not re.match(rf"(?:{_MONTHS})\b", place):
+            if place and not re.match(rf"(?:{_MONTHS})\b", place) and not _NO_PLACE.search(place):
                 yield Found(f"{what} place", (re.sub(r",? (?:on|in)$", "", place),))
         match = with_date.search(text)
         if match and _of_subject(text, match.start(), page):
@@ -196,9 +202,11 @@ def _of_subject(text: str, at: int, page: Page) -> bool:
 
 # ------------------------------------------------------------------------------------------------------ families
 
-_LOWER = r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)[a-z][\w-]*,? )*"  # what a person is called before the name: "the late actor "
+# What a person is called before the name: "the late actor ".
+_LOWER = r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)[a-z][\w-]*,? )*"
 _CHILD = re.compile(
-    rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}(?=[A-Z])"
+    rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)(?: and (?:\w+ )?(?:heir|successor|child))?"
+    rf"(?:,? born)? (?:of|to) {_LOWER}(?=[A-Z])"
 )
 _BORN_TO = re.compile(rf"\bborn (?:in [A-Z][\w, -]+? )?to {_LOWER}(?=[A-Z])")
 _NOT_CHILD = re.compile(
@@ -236,7 +244,7 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Iter
         spouse = next(
             (found for one in _SPOUSE if (found := one.search(text)) and _of_subject(text, found.start(), page)), None
         )
-        spouse = spouse or ((found := _SPOUSE_IS.search(text)) and _of_subject(text, found.start(), page) and found or None)
+        spouse = spouse or (((found := _SPOUSE_IS.search(text)) and _of_subject(text, found.start(), page) and found) or None)
         if spouse:
             yield from _named("spouse", text, spouse.end(), joined)
         if (match := _SIBLING.search(text)) and _of_subject(text, match.start(), page):
@@ -245,7 +253,8 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Iter
 
 # A name before another noun is not the name that was looked for: "Polish Noble Prize laureate", "the Tang dynasty".
 _GOES_ON = re.compile(
-    r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|until|during|but|is|was|are|were|"
+    r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|until|during|but|is|was|"
+    r"are|were|"
     r"has|had|daughter|son|starring|featuring|based|about|the|an?|his|her|its|also|both|under|through|over|then|while|between|"
     r"because|along|near|since|produced|directed|written|edited|released|married)\b)[a-z]"
 )
@@ -260,15 +269,45 @@ def _named(relation: str, text: str, at: int, joined: Collection[str], *, commas
 # ------------------------------------------------------------------------------------------------------ belongings
 
 _BELONGINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("school", r"\b(?:graduated from|studied (?:[a-z]+ ){0,3}at|attended|was educated at|alumnus of|alumna of|graduate of|degree (?:[a-z]+ ){0,3}(?:from|at)) (?:the )?(?=[A-Z])", ("person",)),
+    (
+        "school",
+        r"\b(?:graduated from|studied (?:[a-z]+ ){0,3}at|attended|was educated at|alumnus of|alumna of|"
+        r"graduate of|degree (?:[a-z]+ ){0,3}(?:from|at)) (?:the )?(?=[A-Z])",
+        ("person",),
+    ),
     ("team", r"\b(?:plays|currently plays|playing) (?:[a-z-]+ ){0,6}for (?:the )?(?:[a-z]+ )*(?=[A-Z])", ("person",)),
-    ("member of", r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ ){0,5}(?:member|vocalist|singer|guitarist|drummer|bassist|frontman|leader) (?:of|for) (?:the )?(?:[A-Z]?[a-z-]+ )*?band (?=[A-Z])", ("person",)),
-    ("founder", rf"\b(?:founded|established|co-founded|formed)(?: (?:on|in) [\w ,]+?)? by {_BY}", ("company", "school", "band", "team", "paper", "place")),
-    ("headquarters", r"\b(?:headquartered|based|headquarters (?:is |are )?(?:located )?) ?in (?=[A-Z])", ("company", "school", "team", "band", "paper")),
-    ("owner", r"\b(?:owned(?: and operated)? by|subsidiary of|division of) (?:the )?(?:[a-z][\w-]* )*(?=[A-Z])", ("company", "building", "team", "paper", "series")),
-    ("named after", r"\b(?:was |is )?named (?:after|for|in honou?r of) (?:the )?(?:[a-z][\w-]*,? )*(?=[A-Z])", ("place", "building", "school", "company", "team")),
-    ("employer", r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ )*(?:professor|lecturer)(?: of [a-z ]+)? at (?:the )?(?=[A-Z])", ("person",)),
-)  # fmt: skip
+    (
+        "member of",
+        r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ ){0,5}(?:member|vocalist|singer|guitarist|drummer|"
+        r"bassist|frontman|leader) (?:of|for) (?:the )?(?:[A-Z]?[a-z-]+ )*?band (?=[A-Z])",
+        ("person",),
+    ),
+    (
+        "founder",
+        rf"\b(?:founded|established|co-founded|formed)(?: (?:on|in) [\w ,]+?)? by {_BY}",
+        ("company", "school", "band", "team", "paper", "place"),
+    ),
+    (
+        "headquarters",
+        r"\b(?:headquartered|based|headquarters (?:is |are )?(?:located )?) ?in (?=[A-Z])",
+        ("company", "school", "team", "band", "paper"),
+    ),
+    (
+        "owner",
+        r"\b(?:owned(?: and operated)? by|subsidiary of|division of) (?:the )?(?:[a-z][\w-]* )*(?=[A-Z])",
+        ("company", "building", "team", "paper", "series"),
+    ),
+    (
+        "named after",
+        r"\b(?:was |is )?named (?:after|for|in honou?r of) (?:the )?(?:[a-z][\w-]*,? )*(?=[A-Z])",
+        ("place", "building", "school", "company", "team"),
+    ),
+    (
+        "employer",
+        r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ )*(?:professor|lecturer)(?: of [a-z ]+)? at (?:the )?(?=[A-Z])",
+        ("person",),
+    ),
+)
 _COMPILED_BELONGINGS = [(relation, re.compile(pattern), kinds) for relation, pattern, kinds in _BELONGINGS]
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) (?=[A-Z]|the [A-Z])")
@@ -283,9 +322,9 @@ def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> 
                 yield from [Found(relation, (place,))] if place else []
             else:
                 yield from _named(relation, text, match.end(), joined)
-    if page.kind in ("company", "school", "band", "team", "paper", "building") and (match := _FOUNDED.search(text)):
-        if _of_subject(text, match.start(), page):
-            yield Found("founded", (match["date"],))
+    founded = _FOUNDED.search(text) if page.kind in ("company", "school", "band", "team", "paper", "building") else None
+    if founded and _of_subject(text, founded.start(), page):
+        yield Found("founded", (founded["date"],))
 
 
 def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterator[Found]:
@@ -306,8 +345,16 @@ def _nationality(text: str, page: Page, first: bool, joined: Collection[str]) ->
 
 
 _READERS: tuple[Reader, ...] = (
-    _works, _released, _work_country, _life, _born_and_died, _family, _belongings, _places, _nationality,
-)  # fmt: skip
+    _works,
+    _released,
+    _work_country,
+    _life,
+    _born_and_died,
+    _family,
+    _belongings,
+    _places,
+    _nationality,
+)
 
 
 def read(text: str, page: Page, *, first: bool, joined: Collection[str] = ()) -> Iterator[Found]:
@@ -317,7 +364,8 @@ def read(text: str, page: Page, *, first: bool, joined: Collection[str] = ()) ->
 
 
 _ALSO = re.compile(
-    r"\b(?:also|commonly|better|generally|formerly|originally|sometimes|widely) (?:known|called|referred to) (?:simply )?as (?=[\"“]?[A-Z])"
+    r"\b(?:also|commonly|better|generally|formerly|originally|sometimes|widely) "
+    r"(?:known|called|referred to) (?:simply )?as (?=[\"“]?[A-Z])"
 )
 
 

@@ -194,7 +194,7 @@ class Grading:
         if not claims:
             raise InputError(
                 f"no sentence of these {len(documents):,} documents states a fact that stands alone",
-                hint="documents need sentences of four words or more; the rules read English, a language model (--model) others",
+                hint="documents need whole sentences; the rules read English, a language model (--model) others",
             )
         return claims, key
 
@@ -303,7 +303,7 @@ class Grading:
             why = f" ({', '.join(f'{count:,} {name}' for name, count in dropped.items())})" if dropped else ""
             raise InputError(
                 f"no valid question could be made: {len(made):,} were written and none may stay{why}",
-                hint="the documents name each other too seldom; a larger corpus of one field may help, or a language model (--model)",
+                hint="the documents name each other too seldom; more documents of one field may help, or a language model",
             )
         return valid, dropped, key
 

@@ -74,7 +74,8 @@ class Titles:
 _SCREEN = ("director", "film", "actor", "producer", "writer", "actress")
 _TOLD = {
     "director": _SCREEN, "screenwriter": _SCREEN, "producer": _SCREEN, "cast": _SCREEN, "creator": _SCREEN,
-    "composer": ("composer", "music", "singer"), "performer": ("singer", "music", "rapper", "band"), "author": ("writer", "author"),
+    "composer": ("composer", "music", "singer"), "performer": ("singer", "music", "rapper", "band"),
+    "author": ("writer", "author"),
 }  # fmt: skip
 
 

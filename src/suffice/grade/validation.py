@@ -1,8 +1,8 @@
 """Validation by search: a made question may stay when the corpus leaves no doubt about it.
 
-Each check is a line of CHECKS. A question must name what it asks about so that one page is meant, must not hold its answer, must
-find every fact in the document that is said to hold it, and must need every one of its documents: no document names two things
-that the chain joins by a detour, and none in the whole corpus names both the start and the answer.
+Each check is a line of CHECKS. A question must name what it asks about so that one page is meant, must not hold its answer,
+must find every fact in the document that is said to hold it, and must need every one of its documents: no document names
+two things that the chain joins by a detour, and none in the whole corpus names both the start and the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from suffice.grade.bridges import MENTIONS
 from suffice.grade.ports import Judgement, Made
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import NATIONALITIES, bare
@@ -73,7 +72,7 @@ class RuleJudge:
         for path in made.paths:
             for title in (path.triples[0].subject, path.triples[-1].subject):
                 words = words.replace(bare(title), "")
-        return made.kind != "bridge" and _VAGUE.search(words) is not None or "  " in made.text
+        return (made.kind != "bridge" and _VAGUE.search(words) is not None) or "  " in made.text
 
     def ambiguous_name(self, made: Made) -> bool:
         """A name it starts from belongs to several pages, and is not written out."""
@@ -96,11 +95,11 @@ class RuleJudge:
         return any(not self._holds(one.doc_id, one.object) for path in made.paths for one in path.triples if not one.link)
 
     def detour(self, made: Made) -> bool:
-        """A document of the chain names something two steps away, or the answer before its turn."""
+        """A document of the chain names what comes after its own fact, or what came before its own subject."""
         for path in made.paths:
             nodes = [path.triples[0].subject, *(one.object for one in path.triples)]
             for at, one in enumerate(path.triples):
-                far = [node for place, node in enumerate(nodes) if place > at + 1 or place < at - 0 and at - place >= 1]
+                far = [node for place, node in enumerate(nodes) if place > at + 1 or place < at]
                 if any(self._names(one.doc_id, node) for node in far):
                     return True
         return False
@@ -147,4 +146,3 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("a detour past a document", RuleJudge.detour),
     ("answerable from one document", RuleJudge.one_document),
 )
-_ = MENTIONS
