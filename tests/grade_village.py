@@ -18,7 +18,8 @@ PAGES = {
         "He opened the first school of painting in Aarhus in 1921."
     ),
     "Prince Magnus of Vik": (
-        "Prince Magnus of Vik (1850 – 1921) was a Danish nobleman. He was the eldest son of King Harald II of Vik and Queen Ingrid of Sund."
+        "Prince Magnus of Vik (1850 – 1921) was a Danish nobleman. "
+        "He was the eldest son of King Harald II of Vik and Queen Ingrid of Sund."
     ),
     "Harald II of Vik": "Harald II of Vik (1820 – 1889) was King of Vik. He was born in Sund.",
     "Karl Lund": "Karl Lund (born 9 August 1919 in Odense) was a Danish actor.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tests.grade_village import village
+
 from suffice.grade.claims import RuleClaims, consistent, factual, mended, page_of, pages_of
 from suffice.grade.triples import RuleTriples, Titles
 from suffice.grade.vocabulary import names_at, place_at, without_rank
 from suffice.types import Document
-from tests.grade_village import village
 
 
 def triples_of(*documents: Document) -> set[tuple[str, str, str]]:
@@ -43,7 +44,9 @@ def test_the_first_sentence_says_what_a_page_is_about() -> None:
 
 
 def test_a_pronoun_becomes_the_title_and_nothing_else_is_added() -> None:
-    (claims,) = RuleClaims().claims([page("Anna Holm", "Anna Holm (born 1910) was a Danish director. She died in Aarhus in 1984.")])
+    (claims,) = RuleClaims().claims(
+        [page("Anna Holm", "Anna Holm (born 1910) was a Danish director. She died in Aarhus in 1984.")]
+    )
     assert [claim.text for claim in claims][1] == "Anna Holm died in Aarhus in 1984."
     assert consistent("Anna Holm died in Aarhus.", "She died in Aarhus.", "Anna Holm")
     assert not consistent("Anna Holm died in Rome.", "She died in Aarhus.", "Anna Holm")
@@ -73,7 +76,9 @@ def test_the_village_is_read() -> None:
 
 def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
     text = "Robert More (born 1581) was an English politician. He married Frances Lennard, daughter of Sampson Lennard."
-    found = triples_of(page("Robert More", text), page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat."))
+    found = triples_of(
+        page("Robert More", text), page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat.")
+    )
     assert not {one for one in found if one[1] in ("father", "mother")}
     assert ("Robert More", "spouse", "Frances Lennard") in found
 
@@ -87,14 +92,18 @@ def test_two_directors_are_told_apart_from_one() -> None:
 
 
 def test_a_rough_date_or_a_family_is_no_date_and_no_place() -> None:
-    found = triples_of(page("Ada Lee", "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the House of Lee."))
+    found = triples_of(
+        page("Ada Lee", "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the House of Lee.")
+    )
     assert not {one for one in found if "date" in one[1] or "place" in one[1]}
 
 
 def test_names_end_where_they_end() -> None:
     assert names_at("A. V. Bramble and Eliot Stannard and starring", 0).names == ("A. V. Bramble", "Eliot Stannard")
     assert names_at("William Willoughby, 3rd Baron Willoughby of Parham and Anne", 0).names[0].endswith("of Parham")
-    assert names_at("Constantine of Greece and Denmark.", 0, joined={"Greece and Denmark"}).names == ("Constantine of Greece and Denmark",)
+    assert names_at("Constantine of Greece and Denmark.", 0, joined={"Greece and Denmark"}).names == (
+        "Constantine of Greece and Denmark",
+    )
     assert names_at("no name here", 0).names == ()
     assert place_at("Cahir, County Tipperary, Ireland in 1893", 0) == "Cahir, County Tipperary, Ireland"
     assert without_rank("King Eric XIV of Sweden") == "Eric XIV of Sweden"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.grade_village import village
+
 from suffice.grade.claims import RuleClaims, pages_of
 from suffice.grade.clusters import soft_clusters
 from suffice.grade.knowledge import Graph, RuleEquivalences, graph_of, linked
@@ -9,7 +11,6 @@ from suffice.grade.paths import sampled, shortest_paths
 from suffice.grade.ports import Equivalence, Triple
 from suffice.grade.triples import RuleTriples, Titles
 from suffice.retrieve.dense import WordLlamaEncoder
-from tests.grade_village import village
 
 
 def triple(subject: str, relation: str, object_: str, doc_id: str, *, several: bool = False) -> Triple:

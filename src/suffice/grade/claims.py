@@ -141,9 +141,12 @@ def _opens_with(sentence: str, title: str) -> bool:
 # ------------------------------------------------------------------------------------------------------ claims
 
 _NAMES_ANOTHER = re.compile(
-    r"(?:The )?(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While|When)\b)[A-Z]\w+"
+    r"(?:The )?(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While)\b)[A-Z]\w+"
 )
-_LATER = re.compile(r"(?P<when>(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, )(?P<who>he|she|it)(?= [a-z])")
+_LATER = re.compile(
+    r"(?P<when>(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, )"
+    r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
+)
 _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
 _TITLE_VERB = re.compile(
@@ -189,7 +192,8 @@ def _standing_alone(sentence: str, page: Page, *, first: bool, about: bool) -> t
             return page.title, name + sentence.lstrip('"')[len(lead) :].lstrip('"')
     if about and (match := _PRONOUN.match(sentence)) and _fits(match.group(), page):
         return page.title, name + ("'s" if match["whose"] else "") + sentence[match.end() :]
-    if about and (match := _LATER.match(sentence)) and _fits(match["who"].title(), page):
+    match = _LATER.match(sentence)
+    if match and ((about and match["who"] and _fits(match["who"].title(), page)) or (page.noun and match["noun"] == page.noun)):
         return page.title, match["when"] + name + sentence[match.end() :]
     if (match := _THE_NOUN.match(sentence)) and page.noun and match["noun"] in (page.noun, page.kind):
         return page.title, name + (match["whose"] or "") + sentence[match.end() :]
