@@ -24,11 +24,14 @@ from suffice.datasets.jsonl import document_record
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
 
+def written(path: Path, *, short: bool = False) -> Path:
+    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films(short=short)), encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films()), encoding="utf-8")
-    return path
+    return written(tmp_path / "corpus.jsonl")
 
 
 def grade(corpus: Path, out: Path, url: str, *words: str, timeout_s: float = 0.5) -> Result:
@@ -67,9 +70,10 @@ def server() -> Iterator[str]:
     del running
 
 
-def test_a_real_model_does_every_stage_and_sound_questions_come_out(server: str, corpus: Path, tmp_path: Path) -> None:
-    """A model of 135 million parameters reads badly: what the texts do not bear out is dropped, and rules do it instead."""
-    out, words = tmp_path / "made", ("--fallback", "--max-tokens", "96")
+def test_a_real_model_does_every_stage_and_sound_questions_come_out(server: str, tmp_path: Path) -> None:
+    """A model of 135 million parameters reads badly: what it cannot put into JSON in time, rules do instead."""
+    corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
+    words = ("--fallback", "--max-tokens", "48", "--longest", "3", "--per-hop", "2")
     found = made(grade(corpus, out, server, *words, timeout_s=240))
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.films import films
 
 from suffice.evaluate.compare import Interval
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.grade import study
+from suffice.evaluate.reproduce.grade import _made, study
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +41,10 @@ def test_the_study_comes_back_from_its_document(measured: Study, tmp_path: Path)
     again = Study.load(measured.save(tmp_path / "study.json"))
     assert again.to_json() == measured.to_json()
     assert len(again.figures) == 2
+
+
+def test_made_questions_have_a_matrix_their_missing_links_and_an_audit() -> None:
+    section = _made(films(), 42, None)
+    titles = [one.title for one in section.shown]
+    assert any("made questions" in title for title in titles)
+    assert {"Questions that need missing links", "Balance"} <= set(titles)

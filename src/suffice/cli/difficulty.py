@@ -51,7 +51,7 @@ def difficulty(
         if json:
             print_json(experiment.summary(found, links))
         else:
-            for table in experiment.tables(found, links, seed=seed):
+            for table in experiment.tables(found, links):
                 show_table(table)
             for line in experiment.findings(found):
                 say(line)

@@ -27,7 +27,8 @@ def reproduce(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for study.json and report.html.")] = None,
     quality: Annotated[
-        bool, typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank, grade's bge.")
+        bool,
+        typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank, grade's made questions."),
     ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, nearest
-from suffice.evaluate.compare import interval_of_mean
 from suffice.evaluate.figures import Heatmap
-from suffice.evaluate.matrix import THIN, Correlation, Graded, Matrix, Steps, correlations, matrix, steps
+from suffice.evaluate.matrix import THIN, Correlation, Graded, Matrix, Steps, correlations, matrix, rate, steps
 from suffice.evaluate.matrix import Cell as Place
 from suffice.evaluate.outcomes import Errors
 from suffice.evaluate.report import Page, page_html
@@ -65,15 +64,15 @@ def missing_links(records: Iterable[Mapping[str, Any]]) -> Links:
     return Links(columns[0].astype(np.intp), columns[1], columns[2])
 
 
-def links_table(links: Links, *, seed: int = 42, paper: str = "") -> Table:
+def links_table(links: Links, *, paper: str = "") -> Table:
     """The paper's Table 2: the share of questions that need such a link, by hops."""
     rows: list[tuple[Cell, ...]] = []
     for level in np.unique(links.hops).tolist():
         which = links.hops == level
         exact, context = links.exact[which], links.context[which]
-        shares = (interval_of_mean(one, seed=seed) for one in (exact, context, np.maximum(exact, context)))
+        shares = (rate(one) for one in (exact, context, np.maximum(exact, context)))
         rows.append((f"{level} hops", int(which.sum()), *shares))
-    note = "Share of questions with its 95 % bootstrap interval." + (f" {paper}" if paper else "")
+    note = "Share of questions with its 95 % interval." + (f" {paper}" if paper else "")
     return Table("Questions that need missing links", ("questions", "n", "exact", "contextual", "either"), tuple(rows), note)
 
 
@@ -188,11 +187,11 @@ def _note(cell: Place) -> str:
 # ------------------------------------------------------------------------------------------------------ all of it
 
 
-def tables(found: Sequence[Difficulty], links: Links | None = None, *, seed: int = 42) -> list[Table]:
+def tables(found: Sequence[Difficulty], links: Links | None = None) -> list[Table]:
     """What a person wants to see."""
     shown = [table for one in found for table in (matrix_table(one), *correlation_tables(one))]
     shown.append(steps_table(found))
-    return shown + ([links_table(links, seed=seed)] if links is not None else [])
+    return shown + ([links_table(links)] if links is not None else [])
 
 
 def findings(found: Sequence[Difficulty]) -> list[str]:

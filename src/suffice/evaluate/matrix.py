@@ -33,6 +33,7 @@ __all__ = [
     "correlations",
     "graded",
     "matrix",
+    "rate",
     "steps",
 ]
 

@@ -10,10 +10,10 @@ from suffice.evaluate.difficulty import Difficulty, heatmap, matrix_table
 from suffice.evaluate.figures import Heatmap
 from suffice.evaluate.matrix import AVERAGE, DIAGONAL, Correlation, Graded
 from suffice.evaluate.papers import Published
-from suffice.evaluate.papers.grade import CORNERS, TABLE_1, TABLE_3
+from suffice.evaluate.papers.grade import CORNERS, TABLE_1, TABLE_2, TABLE_3
 from suffice.evaluate.tables import Cell, Table, printed
 
-__all__ = ["Found", "axes", "correlated", "findings", "matrices", "published"]
+__all__ = ["Found", "axes", "correlated", "findings", "links_in_the_paper", "matrices", "published"]
 
 AGGREGATIONS = {"min": "min", "power": "power mean", "mean": "mean"}
 
@@ -71,9 +71,15 @@ def _correlations(dataset: str, systems: Mapping[str, Difficulty], *, cells: boo
     return Table(f"{title}: correlation of D_r with error on {dataset}", columns, tuple(rows), note)
 
 
+def links_in_the_paper() -> str:
+    """Table 2 in one line."""
+    either = [f"{hops} {row['either, Health']:.3f} and {row['either, Sports']:.3f}" for hops, row in TABLE_2.figures.items()]
+    return f"The paper's (Health and Sports), either kind: {', '.join(either)}."
+
+
 def published() -> Iterator[Table]:
     """What the paper has, as it has it."""
-    for paper in (TABLE_1, TABLE_3, CORNERS):
+    for paper in (TABLE_1, TABLE_2, TABLE_3, CORNERS):
         yield _published(paper)
 
 
