@@ -206,10 +206,22 @@ def _compared(one: _End, other: _End, wording: Wording) -> Made | None:
     return _made(ask.replace("X", " or ".join(names)), answer, "bridge_comparison" if any(ways) else "comparison", (one, other))
 
 
+# Whether these are one country or two depends on whom and when one asks.
+_OVERLAPPING = (
+    frozenset({"United Kingdom", "England", "Scotland", "Wales", "Ireland"}),
+    frozenset({"Soviet Union", "Russia", "Ukraine", "Georgia", "Armenia", "Estonia", "Latvia", "Lithuania", "Belarus"}),
+    frozenset({"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina", "North Macedonia"}),
+    frozenset({"China", "Taiwan"}),
+)
+
+
 def _same_country(one: _End, other: _End, wording: Wording, about: str, same_way: bool) -> Made | None:
     if one.last.relation != other.last.relation or wording.titles.kind(one.start) != wording.titles.kind(other.start):
         return None
-    answer = "yes" if one.last.object == other.last.object else "no"
+    countries = {one.last.object, other.last.object}
+    if len(countries) == 2 and any(countries <= part for part in _OVERLAPPING):
+        return None
+    answer = "yes" if len(countries) == 1 else "no"
     names = " and ".join(wording.name(end.start, kind_word=False) for end in (one, other))
     if len(one.path.triples) == len(other.path.triples) == 1:
         if one.last.relation == "work country" and wording.titles.kind(one.start) != "film":

@@ -55,7 +55,7 @@ _WORK_TRIGGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("composer", rf"\bcomposed by {_BY}", ("film", "play", "song")),
     ("screenwriter", rf"\b(?:written|screenplay)(?:,? (?:and|produced and|produced,) [a-z-]+)? by {_BY}", ("film", "series")),
-    ("author", rf"\bwritten by {_BY}", ("book", "play", "song")),
+    ("author", rf"(?<!music )(?<!lyrics )\bwritten by {_BY}", ("book", "play", "song")),
     ("author", rf"\b(?:novel|book|novella|play|poem|memoir|trilogy) by {_BY}", ("book", "play")),
     (
         "performer",
