@@ -135,6 +135,8 @@ def _life(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterat
     if re.search(r"\b(?:is|was)\b", before) or before.count("(") > before.count(")"):
         return
     life = match["life"].split(";")[-1].strip()
+    if re.search(r"\b(?:reign|rule|r\.|fl\.|active|in office)", match["life"]):  # years of something else
+        return
     sides = re.split(r"\s*[–—]\s*|\s+-\s+|(?<=\d)-(?=\d)|(?<=\w)-(?=\d{1,2} [A-Z])", life)
     if len(sides) == 2:
         yield from _event(sides[0], "birth")

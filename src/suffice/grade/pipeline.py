@@ -2,10 +2,10 @@
 
     corpus ▸ claims ▸ triples ▸ clusters ▸ knowledge ▸ paths ▸ questions ▸ valid ▸ benchmark
 
-A stage is known by a key: a hash of its settings, of who did it and of the keys of what it was made from. A stage whose key is
-on disk is read instead of done, so that a killed run goes on where it was, and a changed setting reruns what depends on it and
-nothing else. Stages are artefacts of `suffice.files`: whole or not there. In rules mode the same corpus, settings and seed give
-the same bytes.
+A stage is known by a key: a hash of its settings, of who did it, of the code and of the keys of what it was made from. A
+stage whose key is on disk is read instead of done, so that a killed run goes on where it was, and a changed setting reruns
+what depends on it and nothing else. Stages are artefacts of `suffice.files`: whole or not there. In rules mode the same
+corpus, settings and seed give the same bytes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
 from suffice.datasets.jsonl import document_record, read_documents
 from suffice.errors import InputError, SufficeError
-from suffice.files import BadRecords, new_artefact, open_artefact, write_atomically
+from suffice.files import BadRecords, new_artefact, open_artefact, sha256_of, write_atomically
 from suffice.grade.bridges import bridges, intersections
 from suffice.grade.claims import RuleClaims, pages_of
 from suffice.grade.clusters import soft_clusters
@@ -348,7 +348,7 @@ class Grading:
     ) -> str:
         """Do the stage unless its output, and the files it puts `beside`, stand there under the same key; the key."""
         told = json.loads(json.dumps(made_from_))
-        key = hashlib.sha256(json.dumps([name, _VERSION, told], sort_keys=True).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([name, _code(), told], sort_keys=True).encode()).hexdigest()
         try:
             manifest = open_artefact(self._folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
             if manifest.settings.get("key") == key and all((self.out / file).is_file() for file in beside):
@@ -375,6 +375,13 @@ class Grading:
     def _tell(self, what: str, done: int, total: int | None) -> None:
         if self.progress is not None:
             self.progress(what, done, total)
+
+
+@cache
+def _code() -> str:
+    """A hash of this room's source: what older rules made is not what these rules make."""
+    files = sorted(FilePath(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(sha256_of(file).encode() for file in files)).hexdigest()
 
 
 def _by(stage: object) -> str:
