@@ -199,7 +199,7 @@ def _tails(claims: Sequence[Claim], titles: Titles) -> dict[str, list[_Asked]]:
             continue
         told = asked["told"]
         if said:
-            words = f"{re.split(r'[,;] ', slotted)[0]} in what year"
+            words = f"{re.split(r'[,;] ', slotted)[0]} {'when' if ' ' in told else 'in what year'}"
         else:
             how = "how many" if asked.re is _COUNTED else "when" if " " in told else "in what year"
             tail = re.split(r"[,;]", slotted[asked.end() :])[0] if asked.re is _COUNTED else ""
