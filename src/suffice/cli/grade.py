@@ -15,7 +15,7 @@ from suffice.cli.options import BaseUrl, CorpusFile, EncoderName, Json, ModelNam
 if TYPE_CHECKING:
     from suffice.grade.asking import Budget
     from suffice.grade.pipeline import Benchmark, Stages
-    from suffice.ports import Progress
+    from suffice.ports import LanguageModel, Progress
 
 
 def grade(
@@ -55,6 +55,7 @@ def grade(
         from suffice.evaluate.benchmark import audited, benchmark_report
         from suffice.evaluate.report import check_extra
         from suffice.grade.pipeline import Settings, Stages, grade
+        from suffice.integrations.openai import OpenAIModel
 
         if report:
             check_extra()
@@ -62,7 +63,10 @@ def grade(
         data = read(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
         budget = _budget(max_requests, max_cost, prices)
         with progress_bar(quiet=json) as progress:
-            asked = _Asked(model, base_url, timeout_s, max_tokens, seed, budget, out, fallback, progress) if model else None
+            asked = None
+            if model is not None:
+                client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
+                asked = _Asked(client, budget, out, fallback=fallback, progress=progress)
             stages = asked.stages(words(by_model)) if asked else Stages()
             try:
                 made = grade(data.documents(), out, settings=settings, stages=stages, progress=progress)
@@ -91,23 +95,11 @@ def grade(
 class _Asked:
     """The model that does some of the stages: metered inside its cache, which lives with the benchmark."""
 
-    def __init__(
-        self,
-        model: str,
-        base_url: str | None,
-        timeout_s: float,
-        max_tokens: int,
-        seed: int,
-        budget: Budget,
-        out: Path,
-        fallback: bool,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, model: LanguageModel, budget: Budget, out: Path, *, fallback: bool, progress: Progress) -> None:
         from suffice.grade.asking import Asker, Metered
-        from suffice.integrations.openai import CachedModel, OpenAIModel
+        from suffice.integrations.openai import CachedModel
 
-        client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
-        self.metered = Metered(client, budget)
+        self.metered = Metered(model, budget)
         self.asker = Asker(CachedModel(self.metered, out / "answers.db"), fallback=fallback, progress=progress)
 
     def stages(self, chosen: list[str]) -> Stages:
