@@ -140,6 +140,8 @@ def _left_out(claim: Claim, graph: Graph, tails: dict[str, list[_Asked]], titles
         link = ("who " if titles.kind(other) == "person" else "that ") if one.clause else ""
         said = before.replace(name, wording.name(title, kind_word=False), 1)
         question = f"{said}{'an' if noun[0] in 'aeiou' else 'a'} {noun} {link}{one.clause or one.words}?"
+        if bare(other) in question:  # named twice
+            continue
         path = Path((Triple(title, MENTIONS, other, claim.doc_id, claim.claim_id), one.fact))
         yield Made(question_id_of(question), question, bare(one.fact.object), "bridge", 2, (path,), path.doc_ids)
         return

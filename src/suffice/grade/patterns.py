@@ -82,6 +82,8 @@ def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Itera
     for relation, trigger, kinds in _COMPILED_WORKS:
         if page.kind not in kinds or (match := trigger.search(text)) is None:
             continue
+        if relation == "performer" and not first:  # later sentences tell of others who sang it
+            continue
         before = text[: match.start()]
         if _OTHER_WORK.search(before[len(bare(page.title)) :] if first else before) or '"' in before[1 + len(page.title) :]:
             continue
