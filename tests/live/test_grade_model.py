@@ -73,7 +73,7 @@ def server() -> Iterator[str]:
 def test_a_real_model_does_every_stage_and_sound_questions_come_out(server: str, tmp_path: Path) -> None:
     """A model of 135 million parameters reads badly: what it cannot put into JSON in time, rules do instead."""
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
-    words = ("--fallback", "--max-tokens", "32", "--longest", "3", "--per-hop", "2")
+    words = ("--fallback", "--max-tokens", "32", "--longest", "2", "--per-hop", "2")
     found = made(grade(corpus, out, server, *words, timeout_s=240))
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0
