@@ -101,8 +101,8 @@ def findings(shown: Mapping[str, Sequence[Found]]) -> Iterator[str]:
             for claim, words in CLAIMS:
                 too = [found.system for found in others if claim(found)]
                 not_so = [found.system for found in others if not claim(found)]
-                also = f"; so too for {' and '.join(too)}" if too else ""
-                also += f"; not so for {' and '.join(not_so)}" if not_so else ""
+                also = f"; it holds for {' and '.join(too)}" if too else ""
+                also += f"; it does not hold for {' and '.join(not_so)}" if not_so else ""
                 yield f"{'Holds' if claim(first) else 'Does not hold'}: {where}: {words(first)}{also}."
             yield f"{where}: {_share_words(one.missed[first.system])}."
 
