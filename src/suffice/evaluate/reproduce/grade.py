@@ -55,8 +55,8 @@ NOTES = (
     "Hits (10), quartiles, power (-2) and retrievers' settings are the paper's or the house's. Three things were settled after "
     "looking at results: no correlation is given where fewer than five questions fail or succeed (one with a single success "
     "looked sure of itself); the share missed was added because nearly all questions of four hops are incomplete; and that "
-    "each axis adds while the other is held, at first part of the first claim, became a claim of its own when it failed for one "
-    "encoder.",
+    "each axis adds while the other is held, at first part of the first claim, became a claim of its own when it failed for "
+    "one encoder.",
 )
 
 
