@@ -52,3 +52,12 @@ def test_what_cannot_be_done_is_told_before_the_work(words: list[str], says: str
     assert says in result.stderr
     assert "hint:" in result.stderr
     assert not (corpus.parent / "made" / "questions.jsonl").exists()
+
+
+def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
+    nothing = CliRunner().invoke(app, ["grade", "--out", str(tmp_path / "made")])
+    assert nothing.exit_code == 2
+    assert "no corpus is given" in nothing.stderr
+    folder = grade(tmp_path)
+    assert folder.exit_code == 2
+    assert "no documents.jsonl and no corpus.jsonl" in folder.stderr

@@ -128,12 +128,20 @@ def _budget(requests: int | None, cost: float | None, prices: str) -> Budget:
 
 def _corpus_file(path: Path | None, dataset: str) -> Path | None:
     """The corpus inside a data set's folder, or the file itself."""
+    from suffice.errors import InputError
+
+    if path is None and dataset == "jsonl":
+        raise InputError("no corpus is given", hint="for example: suffice grade documents.jsonl --out benchmark")
     if path is None or not path.is_dir():
         return path
     for name in ("documents.jsonl", "corpus.jsonl"):
         if (path / name).is_file():
             return path / name
     found = sorted(path.glob("*corpus*.json*"))
+    if not found and dataset == "jsonl":
+        raise InputError(
+            f"the folder {path} holds no documents.jsonl and no corpus.jsonl", hint="give the path of the corpus file"
+        )
     return found[0] if found else path
 
 
