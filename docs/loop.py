@@ -1,7 +1,7 @@
 """The page of the loop: gates that learned from made questions, judged on real ones, from the study that was stored.
 
-`python -m docs.loop DATA WORK` measures it again (some 20 minutes on two idle slow cores; WORK keeps benchmarks and gates, so that
-a run that was stopped goes on) and stores it without its timings.
+`python -m docs.loop DATA WORK` measures it again (ten minutes on a slow core; WORK keeps benchmarks and gates, so that a run
+that was stopped goes on) and stores it without its timings.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from suffice.files import write_atomically
 RESULTS = Path(__file__).parent / "results"
 STORED = RESULTS / "runs" / "loop.json"
 SAYS = (
-    "Questions were made from the documents of a corpus by rules: no label, no language model, none of its real questions. A gate "
-    "that learned from them, and a gate that learned from the real questions of the other data sets, are judged on the real "
-    "questions over that corpus: does the gate know when the hits are complete? *Both* learned from both."
+    "Questions were made from the documents of a corpus by rules: no label, no language model, none of its real questions. A "
+    "gate that learned from them, and a gate that learned from the real questions of the other data sets, are judged on the "
+    "real questions over that corpus: does the gate know when the hits are complete? *Both* learned from both."
 )
 CHOSEN = (
-    "How many of the drawn questions compare was first a third, then a quarter, which is nearer to the mean of the three real data "
-    "sets; the change came after a first result of 0.758 on MuSiQue, just under the figure to reach. It is one rule for all "
-    "corpora, but it was chosen while looking.",
+    "How many of the drawn questions compare was first a third, then a quarter, which is nearer to the mean of the three real "
+    "data sets; the change came after a first result of 0.758 on MuSiQue, just under the figure to reach. It is one rule for "
+    "all corpora, but it was chosen while looking.",
     "Which forms of questions exist was guided by reading real questions of these data sets. How a single question is asked or "
     "answered was not.",
     "No real question of a data set, and no label of it, is seen by a gate that is judged on it.",
-    "The intervals are over the real questions; drawing other made questions, or fitting with another seed, would move the figures, "
-    "too, and is not in them.",
+    "The intervals are over the real questions; drawing other made questions, or fitting with another seed, would move the "
+    "figures, too, and is not in them.",
 )
 
 
