@@ -272,13 +272,15 @@ class Grading:
             for some in self._blocks("writing questions", chosen):
                 told = [[claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of] for path in some]
                 yield from (made_record(made) for made in writer.write(some, told) if made is not None)
-            options: dict[str, Any] = {"seed": settings.seed}
-            if "comparison" in settings.forms:
-                yield from map(made_record, comparisons(graph, paths, titles, wording, per_form=settings.per_form, **options))
-            if "bridge" in settings.forms:
-                yield from map(made_record, bridges(claims, graph, paths, titles, wording, most=settings.per_form, **options))
-            if "intersection" in settings.forms:
-                yield from map(made_record, intersections(graph, titles, wording, most=settings.per_form, **options))
+            most, seed = settings.per_form, settings.seed
+            forms: dict[str, Callable[[], Iterable[Made]]] = {
+                "comparison": lambda: comparisons(graph, paths, titles, wording, per_form=most, seed=seed),
+                "bridge": lambda: bridges(claims, graph, paths, titles, wording, most=most, seed=seed),
+                "intersection": lambda: intersections(graph, titles, wording, most=most, seed=seed),
+            }
+            for at, (form, made) in enumerate(forms.items(), 1):
+                yield from map(made_record, made() if form in settings.forms else ())
+                self._tell("writing other forms", at, len(forms))
 
         own = {"per_hop": settings.per_hop, "per_form": settings.per_form, "forms": settings.forms, "seed": settings.seed}
         key = self._records("questions", {"by": _by(writer), "paths": walked, **own}, make)
