@@ -184,6 +184,11 @@ class CachedModel:
                 found[key] = row[0]
         return [found[key] for key in keys]
 
+    def forget(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> None:
+        """Ask these anew next time: their answers were no good."""
+        with closing(self._open()) as db, db:
+            db.executemany("DELETE FROM answers WHERE key = ?", [(_key(self.name, prompt, schema),) for prompt in prompts])
+
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=30)
 
