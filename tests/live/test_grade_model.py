@@ -87,7 +87,8 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
     found = made(result)
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0
-    assert 1 <= answers(out) <= requests
+    assert answers(out) <= requests
+    assert answers(out) > 0 or by_model == "claims"  # "is this question clear?" has a short answer, a claim may have none
     assert re.search(r"asked stand-in \d+ times", result.stderr)
     ids = {one.doc_id for one in films()}
     for line in (out / "questions.jsonl").read_text(encoding="utf-8").splitlines():
