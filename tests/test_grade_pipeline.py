@@ -109,6 +109,14 @@ def test_a_corpus_that_gives_nothing_is_told_so(documents: list[Document], says:
     assert error.value.hint
 
 
+def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text("mine", encoding="utf-8")
+    for taken in (tmp_path, tmp_path / "questions.jsonl"):
+        with pytest.raises(InputError, match="was not made here"):
+            grade(village(), taken)
+    assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
+
+
 def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
     told: dict[str, tuple[int, int | None]] = {}
     grade(village(), tmp_path / "b", progress=lambda what, done, total: told.update({what: (done, total)}))

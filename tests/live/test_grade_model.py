@@ -70,14 +70,26 @@ def server() -> Iterator[str]:
     del running
 
 
-def test_a_real_model_does_every_stage_and_sound_questions_come_out(server: str, tmp_path: Path) -> None:
-    """A model of 135 million parameters reads badly: what it cannot put into JSON in time, rules do instead."""
+# On a slow core the model reads and writes some thirty tokens a second: what it is asked is counted.
+@pytest.mark.parametrize(
+    ("by_model", "requests"),
+    [("claims", 5), ("questions,validation", 8)],
+    ids=["reads documents", "writes and judges questions"],
+)
+def test_a_real_model_does_its_part_and_sound_questions_come_out(
+    by_model: str, requests: int, server: str, tmp_path: Path
+) -> None:
+    """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the budget, rules do instead."""
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
-    words = ("--fallback", "--max-tokens", "32", "--longest", "2", "--per-hop", "2")
-    found = made(grade(corpus, out, server, *words, timeout_s=240))
+    words = ("--by-model", by_model, "--max-requests", str(requests), "--fallback", "--max-tokens", "64")
+    words += ("--longest", "2", "--per-hop", "1")
+    result = grade(corpus, out, server, *words, timeout_s=240)
+    found = made(result)
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0
-    assert answers(out) >= 4  # at least what is short: is this question clear?
+    assert answers(out) <= requests
+    assert answers(out) > 0 or by_model == "claims"  # "is this question clear?" has a short answer, a claim may have none
+    assert re.search(r"asked stand-in \d+ times", result.stderr)
     ids = {one.doc_id for one in films()}
     for line in (out / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         one = json.loads(line)

@@ -156,7 +156,7 @@ class Asker:
         `read` raises ValueError, KeyError or TypeError at an answer that it cannot use. ModelError: the server does not
         answer, or the budget is spent.
         """
-        if self._unread and self._unread[0][0] != prompt:
+        if self._unread and self._unread[0][0].name != prompt.name:
             self._unread.clear()  # who rambles in one stage may do well in another
         for attempt in range(self.retries + 1):
             if prompt.name in self.down or EVERY in self.down:

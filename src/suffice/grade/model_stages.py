@@ -77,7 +77,8 @@ def _numbered(texts: Sequence[str]) -> str:
 class ModelClaims:
     """Claims by a model: each is checked against its sentence, by words where that settles it, else by asking again."""
 
-    PROMPT = Prompt("claims", _object(claims=_list(_object(sentence=_NUMBER, claim=_TEXT), most=MOST_SENTENCES)))
+    CLAIM = _object(sentence=_NUMBER, claim=_TEXT)
+    PROMPT = Prompt("claims", _object(claims=_list(CLAIM, most=MOST_SENTENCES)))
     CHECK = Prompt("consistency", _object(consistent=_list(_YES)))
 
     def __init__(self, asker: Asker, *, rules: ClaimMaker | None = None) -> None:
@@ -93,7 +94,9 @@ class ModelClaims:
             return ()
         texts = [text for _, text in numbered]
         prompt = self.PROMPT.filled(title=fenced(document.title or "(none)"), sentences=_numbered(texts))
-        found = self.asker.ask(self.PROMPT, prompt, lambda answer: _claims(answer, len(texts)))
+        # No more claims than sentences: a small model would go on until its words are spent, and its JSON would have no end.
+        asked = replace(self.PROMPT, schema=_object(claims=_list(self.CLAIM, most=len(texts))))
+        found = self.asker.ask(asked, prompt, lambda answer: _claims(answer, len(texts)))
         if found is None:
             return self.rules.claims([document])[0] if self.rules is not None and self.asker.fallback else ()
         made = [

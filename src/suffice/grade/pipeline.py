@@ -56,6 +56,7 @@ _REBUILD = "run `suffice grade` again with the same --out; it makes what is miss
 _AT_ONCE = 256
 FORMS = ("chain", "comparison", "bridge", "intersection")
 FEWEST_DOCUMENTS = 2
+_WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ class Grading:
     done: list[str] = field(default_factory=list)
 
     def run(self, documents: Iterable[Document]) -> Benchmark:
+        if self.out.is_file() or (any(map(self._is_there, _WRITTEN)) and not self._is_there("stages")):
+            raise InputError(f"what stands at {self.out} was not made here", hint="give --out another folder")
         corpus = self._corpus(documents)
         held = list(read_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
         titles = Titles(pages_of(held).values(), held)
@@ -156,19 +159,15 @@ class Grading:
         write_atomically(self.out / "benchmark.json", json.dumps(about, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         return found
 
-    # -------------------------------------------------------------------------------------------- stages
-
     def _corpus(self, documents: Iterable[Document]) -> str:
         """Keep the documents beside what is made of them; the key is the hash of their records."""
-        digest, count = hashlib.sha256(), 0
-        lines = []
+        digest, lines = hashlib.sha256(), list[str]()
         for document in documents:
             line = json.dumps(document_record(document), ensure_ascii=False, sort_keys=True, default=str) + "\n"
             digest.update(line.encode("utf-8", "surrogatepass"))
             lines.append(line)
-            count += 1
-            self._tell("reading documents", count, None)
-        if count < FEWEST_DOCUMENTS:
+            self._tell("reading documents", len(lines), None)
+        if (count := len(lines)) < FEWEST_DOCUMENTS:
             what = "is empty" if not count else "has one document"
             raise InputError(
                 f"the corpus {what}: a multi-hop question needs facts of several documents", hint="give more documents"
@@ -309,8 +308,6 @@ class Grading:
             )
         return valid, dropped, key
 
-    # -------------------------------------------------------------------------------------------- the benchmark
-
     def _publish(self, documents: Sequence[Document], valid: Sequence[Made], judged: str) -> int:
         """Write questions.jsonl and twins.jsonl, unless they stand there for this key."""
         settings = self.settings
@@ -345,6 +342,9 @@ class Grading:
     def _folder(self, name: str) -> FilePath:
         return self.out / "stages" / name
 
+    def _is_there(self, name: str) -> bool:
+        return (self.out / name).exists()
+
     def _stage(
         self, name: str, made_from_: Mapping[str, Any], fill: Callable[[FilePath], None], *, beside: Sequence[str] = ()
     ) -> str:
@@ -353,7 +353,7 @@ class Grading:
         key = hashlib.sha256(json.dumps([name, _code(), told], sort_keys=True).encode()).hexdigest()
         try:
             manifest = open_artefact(self._folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
-            if manifest.settings.get("key") == key and all((self.out / file).is_file() for file in beside):
+            if manifest.settings.get("key") == key and all(map(self._is_there, beside)):
                 return key
         except SufficeError:
             pass  # not there, damaged or of another version: it is made anew
