@@ -94,7 +94,9 @@ class OpenAIModel:
                 raise self._failed(error, retryable=False) from None
             self._takes_schema = False  # an old server: the prompt alone must do, and the answer is checked anyway
             return self._request(prompt, schema)
-        except (openai.APITimeoutError, openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
+        except openai.APITimeoutError:  # the client's clock and ours race; who wins must not change what is said
+            raise _late(self.timeout_s) from None
+        except (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
             raise self._failed(error, retryable=True) from None
         except openai.AuthenticationError as error:
             raise self._failed(error, retryable=False, hint="set OPENAI_API_KEY to a key of this server") from None
@@ -142,12 +144,14 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     try:
         fine, result = done.get(timeout=seconds)
     except queue.Empty:
-        raise ModelError(
-            f"no answer within {seconds:g} s", hint="raise timeout_s, or take a faster model", retryable=True
-        ) from None
+        raise _late(seconds) from None
     if fine:
         return result  # type: ignore[no-any-return]
     raise result
+
+
+def _late(seconds: float) -> ModelError:
+    return ModelError(f"no answer within {seconds:g} s", hint="raise timeout_s, or take a faster model", retryable=True)
 
 
 def _encodable(text: str) -> str:
