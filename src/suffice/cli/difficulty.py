@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say, show_table
-from suffice.cli.options import EncoderName, Json
+from suffice.cli.options import EncoderName, Json, SkipBad
 
 if TYPE_CHECKING:
     from suffice.evaluate.difficulty import Links
@@ -27,6 +27,7 @@ def difficulty(
     encoder: EncoderName = "wordllama",
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the heatmap (PNG or SVG) here.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="For the bootstrap.")] = 42,
     json: Json = False,
 ) -> None:
@@ -37,14 +38,18 @@ def difficulty(
         from suffice.evaluate.matrix import graded
         from suffice.evaluate.outcomes import read_results
         from suffice.evaluate.report import check_extra
+        from suffice.files import BadRecords
         from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders
         from suffice.ports import ENCODERS
 
         if plot or report:
             check_extra()
-        data = read(dataset, benchmark)
+        bad = BadRecords(skip=skip_bad)
+        data = read(dataset, benchmark, skip_bad=skip_bad)
         examples = list(data.examples())
-        errors = read_results(results, examples, by=by, k=k, match=match)
+        errors = read_results(results, examples, by=by, k=k, match=match, bad=bad)
+        if bad.count:
+            say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
         of = graded(examples, data.documents(), ENCODERS.get(encoder)())
         found = [experiment.difficulty_of(name, of, one, aggregation=aggregation, seed=seed) for name, one in errors.items()]
         links = _links(benchmark)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ from suffice.evaluate.metrics import Predictions, score
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.tables import Beside, Cell, Table
-from suffice.evaluate.train_default import JUDGED, KS, QUESTIONS, SEED, SOURCES, Source, draw, open_source, train
+from suffice.evaluate.train_default import JUDGED, KS, QUESTIONS, SEED, SOURCES, Source, Told, draw, open_source, train
 from suffice.files import package_versions, sha256_of
 from suffice.grade.pipeline import grade
 
@@ -96,11 +95,8 @@ class _Measured:
 class _Loop:
     def __init__(self, asked: argparse.Namespace) -> None:
         self.data, self.work, self.questions = asked.data, asked.work, asked.questions
-        self._started = time.perf_counter()
+        self.say = Told()
         self._collected: dict[str, Collected] = {}
-
-    def say(self, line: str) -> None:
-        print(f"{time.perf_counter() - self._started:5.0f} s  {line}", file=sys.stderr, flush=True)
 
     def real(self, source: Source) -> Collected:
         if source.name not in self._collected:

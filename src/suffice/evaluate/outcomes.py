@@ -25,7 +25,13 @@ JUDGED_BY = ("correct", "answer", "retrieved")
 
 
 def read_results(
-    path: Path, examples: Iterable[Example], *, by: str | None = None, k: int = 10, match: str = "em"
+    path: Path,
+    examples: Iterable[Example],
+    *,
+    by: str | None = None,
+    k: int = 10,
+    match: str = "em",
+    bad: BadRecords | None = None,
 ) -> dict[str, Errors]:
     """System -> question -> error, for the questions that both the file and the examples have.
 
@@ -38,7 +44,7 @@ def read_results(
         raise InputError(f"no answer metric is named {match!r}", hint=nearest(match, ANSWERS))
     gold = {one.question.question_id: one for one in examples}
     found: dict[str, dict[QuestionId, float]] = {}
-    for record in read_json_records(Path(path), BadRecords()):
+    for record in read_json_records(Path(path), bad or BadRecords()):
         if record.value.get("kind") == "run":
             return _of_run(Run.load(Path(path)), gold, k)
         by = by or next((name for name in JUDGED_BY if _field(record, name) is not None), None)

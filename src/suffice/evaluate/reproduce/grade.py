@@ -8,9 +8,7 @@ matrix (2 to 5 hops), how many of them go over missing links, and their audit.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +21,7 @@ from suffice.errors import InputError, MissingExtraError, NotReadyError
 from suffice.evaluate.benchmark import audit_tables, audited, opened_benchmark
 from suffice.evaluate.difficulty import difficulty_of, heatmap, links_table, matrix_table, missing_links
 from suffice.evaluate.matrix import Graded, graded
-from suffice.evaluate.reproduce import Section, Study
+from suffice.evaluate.reproduce import Clock, Section, Study
 from suffice.evaluate.reproduce import grade_tables as tables
 from suffice.evaluate.reproduce.grade_tables import Found
 from suffice.evaluate.runs import source_commit
@@ -70,7 +68,7 @@ def study(
     retrievers: Sequence[str] = RETRIEVERS,
 ) -> Study:
     """The whole study. `data`: the folder that holds musique/ and 2wikimultihopqa/. `quality`: the slow part, too."""
-    clock, left_out = _Clock(), list[str]()
+    clock, left_out = Clock(), list[str]()
     found: dict[str, list[Found]] = {ENCODER: []}
     if quality:
         found[BETTER] = []
@@ -178,16 +176,3 @@ def _made(documents: Sequence[Document], seed: int, progress: Progress | None) -
         ),
         f"{len(examples):,} questions made by rules, without any of the real ones.",
     )
-
-
-class _Clock:
-    """Seconds by what was done."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[what] = time.perf_counter() - started
