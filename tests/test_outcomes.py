@@ -10,6 +10,7 @@ from suffice.datasets.gold import Example, Gold
 from suffice.errors import InputError
 from suffice.evaluate.outcomes import read_results
 from suffice.evaluate.runs import evaluate_retrieval
+from suffice.files import BadRecords
 from suffice.types import Hit, Question
 
 EXAMPLES = [
@@ -86,3 +87,13 @@ def test_unknown_choices_are_told(tmp_path: Path) -> None:
         read_results(path, EXAMPLES, by="vibes")
     with pytest.raises(InputError, match="answer metric"):
         read_results(path, EXAMPLES, match="bleu")
+
+
+def test_a_broken_line_stops_the_reading_or_is_left_out_and_counted(tmp_path: Path) -> None:
+    path = results(tmp_path, {"question_id": "q1", "correct": True})
+    path.write_text(path.read_text(encoding="utf-8") + "{oops\n", encoding="utf-8")
+    with pytest.raises(InputError, match="rag.jsonl:2"):
+        read_results(path, EXAMPLES)
+    bad = BadRecords(skip=True)
+    assert read_results(path, EXAMPLES, bad=bad) == {"rag": {"q1": 0.0}}
+    assert bad.count == 1
