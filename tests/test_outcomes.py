@@ -92,7 +92,7 @@ def test_unknown_choices_are_told(tmp_path: Path) -> None:
 def test_a_broken_line_stops_the_reading_or_is_left_out_and_counted(tmp_path: Path) -> None:
     path = results(tmp_path, {"question_id": "q1", "correct": True})
     path.write_text(path.read_text(encoding="utf-8") + "{oops\n", encoding="utf-8")
-    with pytest.raises(InputError, match="rag.jsonl:2"):
+    with pytest.raises(InputError, match=r"rag\.jsonl:2"):
         read_results(path, EXAMPLES)
     bad = BadRecords(skip=True)
     assert read_results(path, EXAMPLES, bad=bad) == {"rag": {"q1": 0.0}}
