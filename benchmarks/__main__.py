@@ -28,6 +28,7 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},
+    "name-links": {"Name links": bench_bridge.growth},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -38,6 +39,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
 PAGES = {
     "gate": RESULTS / "performance-gate.md",
     "bridge": RESULTS / "performance-bridge.md",
+    "name-links": RESULTS / "performance-name-links.md",
     "search": RESULTS / "performance.md",
 }
 

@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +95,9 @@ def tables(quick: bool, data: Path = DATA) -> Iterator[Measured]:
         yield by_retriever(apart(MODULE, "--data", str(data), "--measure-questions"))
         progress("questions read by the set scorer")
         yield of_quality(apart(MODULE, "--data", str(data), "--measure-quality"))
+
+
+def growth(quick: bool) -> Iterator[Measured]:
     got = {}
     for count in [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000]:
         progress(f"name links of {count:,} documents")
@@ -171,7 +174,7 @@ def main() -> int:
     if chosen.measure_questions:
         print(json.dumps(measure_questions(chosen.data)))
         return 0
-    return shown(tables(chosen.quick, chosen.data))
+    return shown(chain(tables(chosen.quick, chosen.data), growth(chosen.quick)))
 
 
 if __name__ == "__main__":

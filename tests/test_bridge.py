@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from suffice.errors import InputError
@@ -128,18 +127,6 @@ def test_documents_that_are_gone_are_not_found() -> None:
     store.delete(["vale"])
     (hits,) = bridge(store, encoder=ENCODER, links=links).search(["Who directed The Silent Tide?"], k=5)
     assert "vale" not in ids(hits)
-
-
-class Prefers:
-    """A scorer that wants one word."""
-
-    def score(self, question: str, held: list[str], candidates: list[str]) -> np.ndarray:
-        return np.array([0.99 if "number 7 " in one else 0.01 for one in candidates])
-
-
-def test_a_scorer_joins_the_ranker() -> None:
-    (hits,) = made(*CHAIN, scorer=Prefers()).search(["Which film was directed by somebody?"], k=1)
-    assert ids(hits) == ["noise7"]
 
 
 def test_an_empty_store_finds_nothing() -> None:

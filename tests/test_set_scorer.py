@@ -12,8 +12,7 @@ from training.scorer_data import Asked, lessons
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
-from suffice.retrieve.bridge import SetScorer
-from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, reading_rows, shortlist
+from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, SetScorer, reading_rows, shortlist
 from suffice.retrieve.dense import WordLlamaEncoder
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.name_links import name_links

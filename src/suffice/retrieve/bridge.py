@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.ports import Encoder, Store
-from suffice.retrieve.corpus import Corpus, searchable
+from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import VectorSearch
 from suffice.retrieve.filters import filter_for
 from suffice.retrieve.lexical import TextSearch
@@ -27,7 +27,7 @@ from suffice.retrieve.ranker import Ranker
 from suffice.retrieve.ranking import checked, falling
 from suffice.types import DocId, Filter, Hit
 
-__all__ = ["Bridge", "SetScorer"]
+__all__ = ["Bridge"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
@@ -35,18 +35,10 @@ Ints = npt.NDArray[np.int64]
 EXPANDED = 10  # candidates whose links join the pool at the start
 OUT, INTO, RARE, SHARED = 24, 6, 8, 16  # links of one candidate that join: names it has, documents that name it, if so few do
 SET = 10  # documents that are chosen one by one
-SCORED = 32  # candidates that a scorer reads
-
-
-@runtime_checkable
-class SetScorer(Protocol):
-    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
-        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
-        ...
 
 
 class Bridge:
-    """Retriever port. `hops` is how often chosen documents bring their links in; a `scorer` joins the ranker's opinion."""
+    """Retriever port. `hops` is how often chosen documents bring their links in."""
 
     def __init__(
         self,
@@ -59,11 +51,9 @@ class Bridge:
         depth: int = 30,
         near: int | None = None,
         hops: int = 3,
-        scorer: SetScorer | None = None,
-        share: float = 0.5,
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
-        self.depth, self.near, self.hops, self.scorer, self.share = depth, near or depth, hops, scorer, share
+        self.depth, self.near, self.hops = depth, near or depth, hops
         self._text, self._near = TextSearch(store), VectorSearch(store, encoder)
 
     def search(
@@ -206,22 +196,4 @@ class Bridge:
         parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
         for pool, part in zip(pools, parts):
             part[pool.held] = -1
-            self._scored(pool, part)
         return parts
-
-    def _scored(self, pool: Pool, p: Floats) -> None:
-        """Mix the scorer's opinion of the best few dozen into p, in log-odds; those it does not read fall behind."""
-        if self.scorer is None:
-            return
-        best = [at for at in np.argsort(-p, kind="stable")[:SCORED].tolist() if p[at] >= 0]
-        held = [searchable(pool.documents[at]) for at in pool.held]
-        said = self.scorer.score(pool.asked.text, held, [searchable(pool.documents[at]) for at in best])
-        mixed = (1 - self.share) * _log_odds(p[best]) + self.share * _log_odds(np.asarray(said))
-        rest = np.setdiff1d(np.flatnonzero(p >= 0), best)
-        p[rest] *= 1e-6
-        p[best] = 1 / (1 + np.exp(-mixed))
-
-
-def _log_odds(p: Floats) -> Floats:
-    clipped = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(clipped / (1 - clipped)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.ports import Encoder, Store
-from suffice.retrieve.bridge import Bridge, SetScorer
+from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.name_links import NameLinks
 from suffice.retrieve.pool import FEATURES, Feature, Pool
 from suffice.retrieve.ranker import Ranker
 from suffice.types import Hit
 
-__all__ = ["AGAIN", "FIRST", "READING", "UNREAD", "ReadingBridge", "log_odds", "reading_rows", "shortlist"]
+__all__ = ["AGAIN", "FIRST", "READING", "UNREAD", "ReadingBridge", "SetScorer", "log_odds", "reading_rows", "shortlist"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -38,6 +38,13 @@ READING = (
     Feature("alone_behind", "How far that is behind the best candidate not held.", -1),
     Feature("now_behind", "How far that is behind the best candidate not held.", -1),
 )
+
+
+@runtime_checkable
+class SetScorer(Protocol):
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
+        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
+        ...
 
 
 class ReadingBridge(Bridge):

@@ -13,7 +13,7 @@ from typing import Any
 
 from suffice.errors import InputError, nearest
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
-from suffice.retrieve.bridge import Bridge, SetScorer
+from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import DenseProxy, VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
@@ -246,7 +246,6 @@ def bridge(
     links: NameLinks | None = None,
     ranker: Ranker | None = None,
     preset: str = "fast",
-    scorer: SetScorer | None = None,
     depth: int = 30,
 ) -> Retriever:
     """A set of documents chosen one by one along the names that link them, each for what those held do not say.
@@ -263,9 +262,7 @@ def bridge(
         raise InputError(f"no preset is named {preset!r}", hint=nearest(preset, ["fast", "quality"]))
     made = links if links is not None else name_links(store.documents)
     vocabulary = Vocabulary.of_store(store)
-    return Bridge(
-        store, _encoder(encoder), made, ranker or TreeRanker.load(), vocabulary=vocabulary, depth=depth, scorer=scorer
-    )
+    return Bridge(store, _encoder(encoder), made, ranker or TreeRanker.load(), vocabulary=vocabulary, depth=depth)
 
 
 def _encoder(encoder: str | Encoder) -> Encoder:
