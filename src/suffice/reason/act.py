@@ -1,0 +1,163 @@
+"""One step of a plan: fill in the earlier answers, look, and read what was found.
+
+The look is the library's; where a document that is held already names the answer that was filled in, the document of that name
+comes first: a known link needs no search. Who reads is a language model or the rules; either cites sentences by number, and
+whatever a model cites or answers is held against the sentences it was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from suffice.ports import Retriever
+from suffice.reason.budget import Meter
+from suffice.reason.extractive import ExtractiveReader, Passage, Reading, passage_of
+from suffice.reason.prompting import json_object, prompt
+from suffice.reason.spans import Expects
+from suffice.text import title_key
+from suffice.types import Citation, DocId, Document, Hit
+
+__all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
+
+LETTERS = 6000  # characters of passages that a model is shown at once
+NAMED = 32  # links of one held document that are looked at
+LONGEST_ANSWER = 200
+
+READING_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string", "maxLength": LONGEST_ANSWER},
+        "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 6},
+    },
+    "required": ["answer", "sentences"],
+    "additionalProperties": False,
+}
+
+
+class Shelves(Protocol):
+    """What is asked of a library: who searches it, and its documents by id."""
+
+    def retriever(self, name: str | None = None) -> Retriever:
+        """The retriever of this name; None: the one that suits this library."""
+        ...
+
+    def get(self, doc_ids: Sequence[DocId]) -> Sequence[Document | None]:
+        """The documents of these ids, None where there is none."""
+        ...
+
+
+class _Links(Protocol):
+    def out(self, doc_ids: Sequence[DocId]) -> Sequence[Iterable[DocId]]: ...
+
+
+@runtime_checkable
+class Linked(Protocol):
+    """A library that knows which documents each document names."""
+
+    def links(self) -> _Links: ...
+
+
+class Reader(Protocol):
+    """Whoever reads an answer out of passages."""
+
+    def read(self, question: str, expects: Expects, passages: Sequence[Passage]) -> Reading:
+        """The answer with what it rests on; an answer of None where the passages hold none."""
+        ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """Where one question is worked on: the library, and what was taken from its shelves, each document once."""
+
+    library: Shelves
+    documents: dict[DocId, Document] = field(default_factory=dict)
+    _passages: dict[DocId, Passage] = field(default_factory=dict)
+
+    def look(self, question: str, *, k: int, retriever: str | None) -> tuple[Hit, ...]:
+        """The best k hits for one question, with their documents on the desk."""
+        (hits,) = self.library.retriever(retriever).search([question], k=k)
+        self.fetch(hit.doc_id for hit in hits)
+        return tuple(hits)
+
+    def fetch(self, doc_ids: Iterable[DocId]) -> None:
+        """Put these documents on the desk; one that is gone by now stays a hit without a text."""
+        wanted = [one for one in dict.fromkeys(doc_ids) if one not in self.documents]
+        for document in self.library.get(wanted) if wanted else ():
+            if document is not None:
+                self.documents[document.doc_id] = document
+
+    def named_by(self, held: Sequence[DocId], answers: Iterable[str]) -> tuple[Hit, ...]:
+        """The documents that a held one names and whose title is one of the answers."""
+        keys = {title_key(answer) for answer in answers} - {""}
+        if not keys or not held or not isinstance(self.library, Linked):
+            return ()
+        links: _Links = self.library.links()
+        named = list(dict.fromkeys(one for some in links.out(held) for one in list(some)[:NAMED]))
+        self.fetch(named)
+        known = [self.documents[one] for one in named if one in self.documents]
+        return tuple(Hit(one.doc_id) for one in known if title_key(one.title) in keys)
+
+    def passages(self, hits: Iterable[Hit]) -> list[Passage]:
+        """The documents of these hits in sentences, each once."""
+        found = []
+        for doc_id in dict.fromkeys(hit.doc_id for hit in hits):
+            if doc_id in self.documents:
+                if doc_id not in self._passages:
+                    self._passages[doc_id] = passage_of(self.documents[doc_id])
+                found.append(self._passages[doc_id])
+        return found
+
+
+class ModelReader:
+    """A language model reads; where it fails, or answers what it was not shown, the rules read instead."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter, self.otherwise = meter, ExtractiveReader()
+
+    def read(self, question: str, expects: Expects, passages: Sequence[Passage]) -> Reading:
+        """The model's answer with the sentences it names, or the rules' reading."""
+        shown = _numbered(passages)
+        if not shown or not self.meter.asks():
+            return self.otherwise.read(question, expects, passages)
+        lines = "\n".join(f"[{number}] {_title(one, passages)}{one.text}" for number, one in enumerate(shown, start=1))
+        asked = prompt("read", fenced={"passages": lines}, question=" ".join(question.split()), expects=expects.value)
+        said = json_object(self.meter.complete(asked, purpose="read", schema=READING_SCHEMA))
+        reading = self._taken(said, shown)
+        if reading is None:
+            return self.otherwise.read(question, expects, passages)
+        return reading
+
+    def _taken(self, said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
+        """What the model said as a reading: citations only of what it was shown. None where it said nothing of use."""
+        answer = said.get("answer") if said is not None else None
+        if said is None or not isinstance(answer, str):
+            return None
+        answer = " ".join(answer.split())[:LONGEST_ANSWER]
+        numbers = said.get("sentences")
+        listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
+        cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))[:6]
+        if not answer or title_key(answer) in ("unknown", "insufficient information", "none", ""):
+            return Reading(None, cited, 0.0, "model")
+        return Reading(answer, cited, 1.0 if cited else 0.5, "model")
+
+
+def _numbered(passages: Sequence[Passage]) -> list[Citation]:
+    """The sentences that a model is shown: whole ones, in order, as many as fit. The first of each passage go first."""
+    order = sorted(
+        ((at, rank) for rank, one in enumerate(passages) for at in range(len(one.sentences))),
+        key=lambda place: (place[0] // 3, place[1], place[0]),
+    )
+    chosen, letters = [], 0
+    for at, rank in order:
+        letters += len(passages[rank].sentences[at]) + len(passages[rank].title)
+        if letters > LETTERS:
+            break
+        chosen.append((rank, at))
+    return [Citation(passages[rank].doc_id, at, passages[rank].sentences[at]) for rank, at in sorted(chosen)]
+
+
+def _title(citation: Citation, passages: Sequence[Passage]) -> str:
+    title = next((one.title for one in passages if one.doc_id == citation.doc_id), "")
+    return f"({' '.join(title.split())[:120]}) " if title else ""

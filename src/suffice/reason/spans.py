@@ -1,0 +1,179 @@
+"""What an answer must look like, told from the question's words, and where a text has something that looks so.
+
+A person, a place or a thing is a name that the question does not hold itself; a date and a number are what they look like; a
+country is its name or its people's. Nothing here knows whether a span is the answer: `reason.extractive` weighs that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from suffice.text import date_mentions, names, title_key, tokens
+
+__all__ = ["COUNTRIES", "Expects", "Span", "country_of", "day_of", "expected", "number_of", "spans"]
+
+
+class Expects(StrEnum):
+    """The form of an answer."""
+
+    PERSON = "person"
+    PLACE = "place"
+    COUNTRY = "country"
+    DATE = "date"
+    NUMBER = "number"
+    YES_NO = "yes or no"
+    CHOICE = "choice"
+    THING = "thing"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Part of a text: its words and where they stand."""
+
+    text: str
+    start: int
+    end: int
+
+
+_FORMS = [
+    (Expects.COUNTRY, r"\bnationalit|\bcitizenship|\b(?:which|what) country\b|\bcountry\b.* (?:from|of origin)\b"),
+    (Expects.DATE, r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\b(?:date|year) of\b|\bwhat time\b"),
+    (Expects.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b|\bnumber of\b|\bpopulation\b|\bpercent"),
+    (
+        Expects.PLACE,
+        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province|district|continent|island|"
+        r"village|location|river|lake|capital)\b|\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
+    ),
+    (Expects.PERSON, r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}(?:person|man|woman|actor|actress|singer|author|king)\b"),
+]
+_YES_NO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
+
+
+def expected(question: str) -> Expects:
+    """The form of the answer, from the question's words. What asks for none in particular asks for a thing."""
+    text = question.strip()
+    if re.search(r"\bor\b", text) and re.search(
+        r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", text, re.IGNORECASE
+    ):
+        return Expects.CHOICE
+    if _YES_NO.match(text):
+        return Expects.YES_NO
+    signs = ((re.search(sign, text, re.IGNORECASE), form) for form, sign in _FORMS)
+    # What comes first is what is asked; the rest tells which one is meant.
+    return min(((found.start(), at, form) for at, (found, form) in enumerate(signs) if found), default=(0, 0, Expects.THING))[2]
+
+
+# ------------------------------------------------------------------------------------------------------- finding
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
+)
+# Also years of three digits after a day: chronicles go back further than the dates of `suffice.text`.
+_DATE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
+    rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,]|\.\d)"
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b",
+    re.IGNORECASE,
+)
+_WORDS_OF_NUMBERS = {
+    word: float(value)
+    for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+} | {"twenty": 20.0}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+
+_PEOPLES = """
+america:american usa:united_states us:united_states britain:british england:english scotland:scottish wales:welsh ireland:irish
+france:french germany:german italy:italian spain:spanish portugal:portuguese netherlands:dutch belgium:belgian
+switzerland:swiss austria:austrian sweden:swedish norway:norwegian denmark:danish finland:finnish iceland:icelandic
+poland:polish hungary:hungarian romania:romanian bulgaria:bulgarian greece:greek turkey:turkish russia:russian soviet:soviet
+ukraine:ukrainian serbia:serbian croatia:croatian slovenia:slovenian slovakia:slovak czech:czech bohemia:bohemian
+estonia:estonian latvia:latvian lithuania:lithuanian albania:albanian yugoslavia:yugoslav israel:israeli iran:iranian
+iraq:iraqi syria:syrian lebanon:lebanese egypt:egyptian morocco:moroccan algeria:algerian tunisia:tunisian nigeria:nigerian
+ghana:ghanaian kenya:kenyan ethiopia:ethiopian india:indian pakistan:pakistani bangladesh:bangladeshi nepal:nepalese
+china:chinese taiwan:taiwanese japan:japanese korea:korean thailand:thai vietnam:vietnamese indonesia:indonesian
+malaysia:malaysian philippines:filipino singapore:singaporean australia:australian zealand:new_zealand canada:canadian
+mexico:mexican brazil:brazilian argentina:argentine argentina:argentinian chile:chilean peru:peruvian colombia:colombian
+venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian ecuador:ecuadorian jamaica:jamaican africa:south_african
+"""
+# Every word for a country or its people leads to one key.
+COUNTRIES: dict[str, str] = {}
+for _pair in _PEOPLES.split():
+    _land, _people = _pair.split(":")
+    COUNTRIES[_land] = _land
+    COUNTRIES[_people.replace("_", " ")] = _land
+for _same in ("united states", "american", "usa", "us"):
+    COUNTRIES[_same] = "america"
+for _same in ("united kingdom", "uk", "british"):
+    COUNTRIES[_same] = "britain"
+COUNTRIES |= {"new zealand": "zealand", "south africa": "africa", "south korea": "korea", "soviet union": "soviet"}
+for _bare in ("us", "zealand", "africa"):  # words of their own: only the whole name tells the country
+    COUNTRIES.pop(_bare)
+_COUNTRY = re.compile(r"\b(?:" + "|".join(sorted(COUNTRIES, key=len, reverse=True)) + r")\b", re.IGNORECASE)
+
+
+def spans(text: str, expects: Expects) -> list[Span]:
+    """Everything in the text that has this form, in order. Where no form tells the answer apart: nothing."""
+    find = _FINDERS.get(expects)
+    return [] if find is None else list(find(text))
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
+    return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
+
+
+def _named(text: str) -> Iterator[Span]:
+    for name in names(text):
+        for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            yield Span(name, *found.span())
+
+
+def _countries(text: str) -> Iterator[Span]:
+    return (span for span in _matches(_COUNTRY)(text) if span.text[0].isupper())
+
+
+_FINDERS: dict[Expects, Callable[[str], Iterator[Span]]] = {
+    Expects.PERSON: _named,
+    Expects.PLACE: _named,
+    Expects.THING: _named,
+    Expects.COUNTRY: _countries,
+    Expects.DATE: _matches(_DATE),
+    Expects.NUMBER: _matches(_NUMBER),
+}
+
+
+# ------------------------------------------------------------------------------------------------------- comparing
+
+
+def day_of(text: str) -> tuple[int, int, int] | None:
+    """Year, month and day that a text names first, 0 for what it leaves open; None where it names no year."""
+    if mentions := date_mentions(text):
+        first, last = mentions[0].first, mentions[0].last
+        whole_year, whole_month = (last - first).days > 31, last > first
+        return first.year, 0 if whole_year else first.month, 0 if whole_month else first.day
+    year = re.search(r"(?<!\d)\d{3,4}(?!\d)", text)
+    return (int(year.group()), 0, 0) if year else None
+
+
+def number_of(text: str) -> float | None:
+    """The first number in a text, in digits or in words."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    parts = found.group().casefold().replace(",", "").split()
+    value = _WORDS_OF_NUMBERS.get(parts[0])
+    if value is None:
+        value = float(parts[0])
+    return value * _SCALES.get(parts[-1], 1.0)
+
+
+def country_of(text: str) -> str:
+    """One key for a country and its people; any other text is its own key."""
+    found = _COUNTRY.search(" ".join(tokens(text)))
+    return COUNTRIES[found.group().casefold()] if found else title_key(text)

@@ -1,0 +1,209 @@
+"""A journey kept: as a line of JSON, as a tree for a person, and as something that can be walked again without the model.
+
+A replay asks the same library and the same gate, but takes the model's answers and the clock's times from the trace: the same
+trace comes out, byte for byte, or a DataError that says where the ways part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import DataError, InputError, ModelError
+from suffice.files import BadRecords, read_jsonl, write_atomically
+from suffice.reason.act import Shelves
+from suffice.reason.budget import Budget, Prices, call_key
+from suffice.reason.exemplars import Bank
+from suffice.reason.expand import Judge
+from suffice.reason.loop import AskPolicy, ask
+from suffice.types import (
+    Action,
+    Call,
+    Citation,
+    Cost,
+    Estimate,
+    Hit,
+    Part,
+    Question,
+    Reason,
+    Review,
+    Step,
+    Support,
+    Trace,
+    Verdict,
+)  # fmt: skip
+
+__all__ = ["dumped", "read_traces", "replay", "save_traces", "trace_of", "tree"]
+
+VERSION = 1
+
+
+def dumped(trace: Trace) -> str:
+    """The trace as one line of JSON; equal traces give equal bytes."""
+    return json.dumps({"version": VERSION, **asdict(trace)}, sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+
+def save_traces(path: Path | str, traces: Iterable[Trace]) -> Path:
+    """Write traces as JSON Lines, all of them or none."""
+    write_atomically(Path(path), "".join(dumped(trace) + "\n" for trace in traces))
+    return Path(path)
+
+
+def read_traces(path: Path | str) -> Iterator[Trace]:
+    """The traces of a file; InputError with the line where one is not a trace."""
+    for record in read_jsonl(Path(path), BadRecords()):
+        try:
+            yield trace_of(record.value)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"{record.where}: not a trace: {error!r}", hint="write it with `suffice ask --trace FILE`"
+            ) from error
+
+
+def trace_of(value: Mapping[str, Any]) -> Trace:
+    """A trace from its JSON values."""
+    if value.get("version") != VERSION:
+        raise ValueError(f"version {value.get('version')!r}, expected {VERSION}")
+    return Trace(
+        Question(**value["question"]),
+        tuple(map(_step, value["steps"])),
+        value["answer"],
+        None if value["action"] is None else Action(value["action"]),
+        tuple(value["plan"]),
+        tuple(Citation(**one) for one in value["citations"]),
+        tuple(value["missing"]),
+        tuple(value["notes"]),
+        Cost(**value["cost"]),
+        tuple(Call(**one) for one in value["calls"]),
+        tuple(value["ticks"]),
+        value["settings"],
+    )
+
+
+def _step(value: Mapping[str, Any]) -> Step:
+    told, judged = value["verdict"], value["review"]
+    verdict = None
+    if told is not None:
+        reasons = tuple(Reason(**one) for one in told["reasons"])
+        words = (tuple(told["missing"]), tuple(told["next_queries"]), reasons)
+        verdict = Verdict(Estimate(**told["estimate"]), Action(told["action"]), *words)
+    return Step(
+        value["question"],
+        tuple(map(_hit, value["hits"])),
+        verdict,
+        value["note"],
+        value["number"],
+        value["answer"],
+        tuple(Citation(**one) for one in value["citations"]),
+        None if judged is None else Review(**{**judged, "support": Support(judged["support"])}),
+        value["revision"],
+        value["by"],
+        Cost(**value["cost"]),
+    )
+
+
+def _hit(value: Mapping[str, Any]) -> Hit:
+    parts, matched = tuple(Part(**one) for one in value["parts"]), tuple(value["matched"])
+    return Hit(value["doc_id"], value["score"], parts, matched, value["relaxed"])
+
+
+# ---------------------------------------------------------------------------------------------------------- replay
+
+
+def replay(trace: Trace, library: Shelves, gate: Judge, *, bank: Bank | None = None) -> Trace:
+    """Walk the journey again without its model. DataError where the library, the gate or the prompts are no longer the same."""
+    settings = trace.settings
+    try:
+        policy = AskPolicy(**settings["policy"])
+        budget = Budget(**{**settings["budget"], "prices": Prices(**settings["budget"]["prices"])})
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the trace does not say how it was made: {error!r}", hint="only traces of `ask` replay") from error
+    model = None if settings.get("model") is None else _Recorded(settings["model"], trace.calls)
+    clock = _times(trace.ticks) if trace.ticks else None
+    again = ask(trace.question.text, library, gate, model, policy=policy, budget=budget, bank=bank, clock=clock)
+    if dumped(again) != dumped(trace):
+        raise DataError("the trace does not replay: something it rests on has changed", hint=_parting(trace, again))
+    return again
+
+
+def _parting(trace: Trace, again: Trace) -> str:
+    if trace.plan != again.plan:
+        return "the plan is another one"
+    for at, (old, new) in enumerate(zip(trace.steps, again.steps), start=1):
+        if old != new:
+            return f"the ways part at step {at} of the trace: {old.question[:80]!r}"
+    return "the ways part at the end"
+
+
+class _Recorded:
+    """A model that says what it said before, in the same order, to the same prompts."""
+
+    def __init__(self, name: str, calls: Sequence[Call]) -> None:
+        self.name, self._calls, self._at = name, list(calls), 0
+
+    @property
+    def last_tokens(self) -> tuple[int, int] | None:
+        call = self._calls[self._at - 1]
+        return call.tokens_in, call.tokens_out
+
+    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+        said = []
+        for prompt in prompts:
+            if self._at >= len(self._calls) or self._calls[self._at].key != call_key(prompt, schema or {}):
+                raise DataError(
+                    "the trace does not replay: the model was asked something else then", hint="was the library changed?"
+                )
+            call = self._calls[self._at]
+            self._at += 1
+            if call.answer is None:
+                raise ModelError(call.error or "no answer")
+            said.append(call.answer)
+        return said
+
+
+def _times(ticks: Sequence[float]) -> Callable[[], float]:
+    """A clock that says 0, and then what it said then."""
+    left = iter((0.0, *ticks))
+    return lambda: next(left, ticks[-1])
+
+
+# ---------------------------------------------------------------------------------------------------------- the tree
+
+
+def tree(trace: Trace) -> str:
+    """The journey for a terminal. What comes from strangers' texts carries no control characters."""
+    lines = [_clean(trace.question.text)]
+    for at, step in enumerate(trace.steps):
+        branch, trunk = ("└─", "   ") if at == len(trace.steps) - 1 and trace.action is None else ("├─", "│  ")
+        lines.append(f"{branch} {_head(step)}")
+        lines += [f"{trunk}   {line}" for line in _told(step)]
+    if trace.action is Action.ANSWER:
+        lines.append(f"└─ ANSWER  {_clean(trace.answer or '')}")
+    elif trace.action is not None:
+        lines.append(f"└─ {trace.action.upper()}")
+        lines += [f"      missing: {_clean(one)}" for one in trace.missing]
+    return "\n".join(lines)
+
+
+def _head(step: Step) -> str:
+    number = f"{step.number}. " if step.number else ""
+    if step.verdict is not None:
+        return f"gate: {step.verdict.action} at p_complete {step.verdict.p_complete:.2f} with {len(step.hits)} documents"
+    return f"{number}{_clean(step.question)}"
+
+
+def _told(step: Step) -> list[str]:
+    if step.verdict is not None:
+        return [_clean(step.note)] if step.note else []
+    lines = [f"= {_clean(step.answer)}" if step.answer is not None else "= no answer"]
+    if step.review is not None and step.answer is not None:
+        lines[0] += f"   ({step.review.support}, confidence {step.review.confidence:.2f}, {step.by})"
+    lines += [f"[{_clean(one.doc_id)} #{one.sentence}] {_clean(one.text)}" for one in step.citations if step.by != "joined"]
+    return lines + ([_clean(step.note)] if step.note else [])
+
+
+def _clean(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)
