@@ -18,6 +18,7 @@ __all__ = ["CAPITALS", "comparison", "intersection"]
 
 _OR = re.compile(r"^(?P<head>[^,]*,|[^,:;]*[:;])?\s*(?P<first>.+?)\s*,?\s+or\s+(?P<second>.+)$")
 _WAS_OR = re.compile(r"^(?:was|were|is|are|did|does|has)\s+(?P<first>.+?)\s+or\s+(?P<second>.+)$", re.IGNORECASE)
+_OUT_OF = re.compile(r"^(?P<head>who .+?) (?:out of|between) (?P<first>.+?) (?:and|or) (?P<second>.+)$", re.IGNORECASE)
 _BETWEEN = re.compile(
     r"^(?:between|of|out of|among)\s+(?:the \w+ )?(?:two \w+ )?(?P<first>.+?)\s+(?:and|or)\s+(?P<second>.+?)\s*,?\s+"
     r"(?P<head>(?:which|who|what)\b.+)$",
@@ -86,6 +87,8 @@ def _two_choices(question: str) -> tuple[str, str, str] | None:
     """What is asked, and the two that it is asked of."""
     plain = question.rstrip("? ")
     if found := _BETWEEN.match(plain):
+        return found["head"], _bare(found["first"]), _bare(found["second"])
+    if found := _OUT_OF.match(plain):
         return found["head"], _bare(found["first"]), _bare(found["second"])
     if found := _WAS_OR.match(plain):
         second, behind = _name_and_rest(found["second"])
@@ -174,7 +177,8 @@ def _two_names(question: str) -> tuple[str, str, str] | None:
     if not _OPENING.match(question):
         pair = re.search(rf"(?P<first>{CAPITALS}),? and (?P<second>{CAPITALS})(?P<rest>.*)$", question)
         return (pair["first"], pair["second"], pair["rest"].strip(" ,?")) if pair else None
-    goes_on = "both|located|from|films?|movies?|bands?|have|has|share|are|were|in|of|the|play|work|born|alive|as"
+    question = re.sub(r"\b(?:the )?directors? of (?:the )?(?:films?|movies?),? ", "", question, flags=re.IGNORECASE)
+    goes_on = "both|originate|come|located|from|films?|movies?|bands?|have|has|share|are|were|in|of|the|play|work|born|alive|as"
     tail = rf"(?P<rest>(?:,?\s+(?:{goes_on})\b.*)?)"
     pair = re.search(rf"(?P<first>(?:film |song )?[^\sa-z].*?)\s+and\s+(?P<second>.+?){tail}\s*\??$", _after_opening(question))
     if pair is None:

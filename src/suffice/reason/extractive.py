@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from suffice.reason.spans import Expects, Span, spans
+from suffice.reason.spans import COUNTRIES, PEOPLES, Expects, Span, spans
 from suffice.text import OPENERS, STOP_WORDS, names, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
-__all__ = ["MOST_SENTENCES", "ExtractiveReader", "Passage", "Reading", "passage_of"]
+__all__ = ["MOST_SENTENCES", "ExtractiveReader", "Passage", "Reading", "passage_of", "says"]
 
 MOST_SENTENCES = 60  # of one document
 LONGEST = 800  # characters of one sentence
+KNOWN = 25  # letters by which a title may stand further off
 SURE = 0.75  # share of a statement's words in one place, from which on it counts as said
 
 
@@ -56,12 +57,12 @@ _SAID = {
     "director": "directed directs", "composer": "composed music score soundtrack",
     "performer": "recorded song single album sung",
     "singer": "sung sang recorded", "author": "wrote written novel book", "writer": "wrote written", "wrote": "written author",
-    "mother": "son daughter born child wife", "father": "son daughter born child", "spouse": "married wife husband",
+    "mother": "son daughter child wife", "father": "son daughter child", "spouse": "married wife husband",
     "wife": "married husband", "husband": "married wife", "child": "son daughter father mother", "son": "father mother",
     "sibling": "brother sister", "released": "release premiered film song album single", "formed": "founded established",
     "founded": "formed established founder", "founder": "founded", "producer": "produced", "employer": "worked professor",
     "burial": "buried", "nationality": "country", "located": "city town village county",
-    "studied": "educated university college",
+    "studied": "educated university college", "study": "studied educated university", "graduate": "graduated studied educated",
 }  # fmt: skip
 
 
@@ -107,6 +108,12 @@ class _Find:
     covered: float
 
 
+def says(question: str, text: str) -> bool:
+    """Has a text a word for what is asked, where such words are known? "Directed by" for a director."""
+    asked = _Asked.of(question)
+    return not any(stem in _CUES for stem in asked.stems) or any(_stem(word) in asked.cues for word in tokens(text))
+
+
 class ExtractiveReader:
     """Reads by rules. The same passages give the same answer, and nothing that a passage says is an instruction."""
 
@@ -125,26 +132,35 @@ class ExtractiveReader:
             return Reading(answer, (best.citation,), best.covered)
         if best.span is None:
             return Reading(None, (best.citation,), score)
-        rivals = dict.fromkeys(one.span.text for one in finds if one.span and one.score >= best.score and one is not best)
-        rivals.pop(best.span.text, None)
-        return Reading(best.span.text, (best.citation,), score, rivals=tuple(rivals))
+        return Reading(best.span.text, (best.citation,), score, rivals=_rivals(finds, best, expects))
 
     def _finds(self, asked: _Asked, expects: Expects, passages: Sequence[Passage]) -> list[_Find]:
         held = [(rank, one, at, text) for rank, one in enumerate(passages) for at, text in enumerate(one.sentences)]
         stems = [frozenset(map(_stem, tokens(text))) for _, _, _, text in held]
         weights = _weights(asked, stems)
         titles = {one.doc_id: (title_key(one.title), frozenset(map(_stem, tokens(one.title)))) for one in passages}
+        known = frozenset(key for key, _ in titles.values())
         finds = []
         for (rank, passage, at, text), own in zip(held, stems):
             key, title = titles[passage.doc_id]
             said = own | title | frozenset(stem for stem in asked.stems if stem in _CUES and not own.isdisjoint(_CUES[stem]))
             covered = sum(weight for stem, weight in weights.items() if stem in said)
-            score = 0.55 * covered + 0.3 * _subject(asked, key, text) + 0.1 * (not own.isdisjoint(asked.cues)) - 0.01 * rank
-            span = _best_span(asked, expects, text, key)
+            subject = _subject(asked, key, text)
+            score = 0.4 * covered + 0.3 * subject + 0.25 * (not own.isdisjoint(asked.cues)) - 0.01 * rank
+            # What is said of somebody else is no answer, however well the words fit.
+            span = _best_span(asked, expects, text, key, known) if subject else None
             if span is None and expects not in (Expects.YES_NO, Expects.CHOICE):
                 score *= 0.6
             finds.append(_Find(score + 0.05 * (at == 0), Citation(passage.doc_id, at, text), span, covered))
         return finds
+
+
+def _rivals(finds: Sequence[_Find], best: _Find, expects: Expects) -> tuple[str, ...]:
+    """Other dates or numbers that another document gives as plainly. Of names, several may be right."""
+    if expects not in (Expects.DATE, Expects.NUMBER) or best.span is None:
+        return ()
+    others = (one for one in finds if one.score >= best.score and one.citation.doc_id != best.citation.doc_id)
+    return tuple(dict.fromkeys(one.span.text for one in others if one.span and one.span.text != best.span.text))
 
 
 def _weights(asked: _Asked, held: Sequence[frozenset[str]]) -> dict[str, float]:
@@ -158,8 +174,11 @@ def _subject(asked: _Asked, title: str, text: str) -> float:
     """Is this about what the question names? By its title, or by a mention; a question without names asks of anything."""
     if not asked.names:
         return 0.5
-    if title and any(title == name or f" {title} " in f" {name} " for name in asked.names):
+    words = set(title.split())
+    if words and any(title == name or f" {title} " in f" {name} " for name in asked.names):
         return 1.0
+    if words and any(words <= set(name.split()) or set(name.split()) <= words for name in asked.names):
+        return 0.8
     said = f" {title_key(text)} "
     return 0.6 if any(f" {name} " in said for name in asked.names) else 0.0
 
@@ -170,15 +189,16 @@ _MONTHS = frozenset(
     "january february march april may june july august september october november december monday tuesday wednesday thursday "
     "friday saturday sunday he she it they his her in the this".split()
 )
-_BORN, _DIED = (
-    re.compile(r"\bborn\b|\bb\.", re.I),
-    re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†", re.I),
-)
+# In lower case only: "The Toast of Death" has not died.
+_BORN, _DIED = re.compile(r"\bborn\b|\bb\."), re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
 _DASH = re.compile(r"\s*(?:–|—|-|to|;)\s*")
 
 
-def _best_span(asked: _Asked, expects: Expects, text: str, title: str) -> Span | None:
+def _best_span(asked: _Asked, expects: Expects, text: str, title: str, known: frozenset[str]) -> Span | None:
     found = [one for one in spans(text, expects) if not _of_the_question(one, asked, title, expects)]
+    if expects in (Expects.PERSON, Expects.PLACE, Expects.THING):
+        dates = spans(text, Expects.DATE)
+        found = [one for one in found if not any(day.start <= one.start < day.end for day in dates)]
     if expects is Expects.DATE and asked.dates:
         return _life_date(found, text, asked.dates)
     if not found:
@@ -186,7 +206,8 @@ def _best_span(asked: _Asked, expects: Expects, text: str, title: str) -> Span |
     if expects is Expects.PERSON and "mothe" in asked.stems and not re.search(r"\bmother\b", text):
         return _mother(found, text)
     cues = [one.span() for one in re.finditer(r"\w+", text) if _stem(one.group().casefold()) in asked.cues]
-    return min(found, key=lambda one: _distance(one, cues))
+    # A name that has a document of its own is more often what is asked for than one that is only mentioned.
+    return min(found, key=lambda one: _distance(one, cues) - (KNOWN if title_key(one.text) in known else 0))
 
 
 def _of_the_question(span: Span, asked: _Asked, title: str, expects: Expects) -> bool:
@@ -198,6 +219,8 @@ def _of_the_question(span: Span, asked: _Asked, title: str, expects: Expects) ->
         return True
     if expects is Expects.COUNTRY:
         return False
+    if key in PEOPLES or (expects is Expects.PERSON and key in COUNTRIES):
+        return True
     about = title if any(title and (title in name or name in title) for name in asked.names) else ""
     return any(f" {key} " in f" {name} " or f" {name} " in f" {key} " for name in (*asked.names, about) if name)
 

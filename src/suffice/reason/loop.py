@@ -77,7 +77,7 @@ def ask(
     journey.look()
     journey.walk()
     verdict = journey.judged()
-    if verdict is not None and verdict.action is Action.EXPAND:
+    if verdict is not None and verdict.action is not Action.ANSWER and meter.rounds_left and not meter.late():
         verdict = journey.expand()
     return journey.ended(verdict)
 

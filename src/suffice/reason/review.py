@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suffice.reason.budget import Meter
-from suffice.reason.extractive import Passage, Reading
+from suffice.reason.extractive import Passage, Reading, says
 from suffice.reason.prompting import json_object, prompt
 from suffice.reason.spans import country_of
 from suffice.text import OPENERS, STOP_WORDS, names, title_key, tokens
@@ -74,7 +74,7 @@ def support_of(question: str, reading: Reading, passages: Sequence[Passage]) -> 
     titles = {one.doc_id: one.title for one in passages}
     cited = " ".join(f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations)
     said = set(tokens(cited))
-    if len(reading.rivals) > 1:
+    if reading.rivals:
         return Support.CONTRADICTORY
     yes_no = title_key(reading.answer) in ("yes", "no")
     held = set(tokens(reading.answer)) - STOP_WORDS <= said or country_of(reading.answer) == country_of(cited)
@@ -82,7 +82,7 @@ def support_of(question: str, reading: Reading, passages: Sequence[Passage]) -> 
         return Support.EXTRAPOLATORY
     named = [set(tokens(name)) - STOP_WORDS - OPENERS for name in names(question)]
     covered = all(words <= said for words in named) if yes_no else not named or any(words <= said for words in named)
-    return Support.ATTRIBUTABLE if covered else Support.EXTRAPOLATORY
+    return Support.ATTRIBUTABLE if covered and says(question, cited) else Support.EXTRAPOLATORY
 
 
 def _by_model(question: str, reading: Reading, meter: Meter) -> tuple[float, Support] | None:

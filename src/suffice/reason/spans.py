@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from suffice.text import date_mentions, names, title_key, tokens
+from suffice.text import OPENERS, date_mentions, title_key, tokens
 
-__all__ = ["COUNTRIES", "Expects", "Span", "country_of", "day_of", "expected", "number_of", "spans"]
+__all__ = ["COUNTRIES", "PEOPLES", "Expects", "Span", "country_of", "day_of", "expected", "number_of", "spans"]
 
 
 class Expects(StrEnum):
@@ -104,10 +104,12 @@ venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian ecuador:ecuad
 """
 # Every word for a country or its people leads to one key.
 COUNTRIES: dict[str, str] = {}
+PEOPLES: set[str] = set()  # those among them that are not the land's own name
 for _pair in _PEOPLES.split():
     _land, _people = _pair.split(":")
     COUNTRIES[_land] = _land
     COUNTRIES[_people.replace("_", " ")] = _land
+    PEOPLES.add(_people)
 for _same in ("united states", "american", "usa", "us"):
     COUNTRIES[_same] = "america"
 for _same in ("united kingdom", "uk", "british"):
@@ -128,10 +130,26 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
     return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
 
 
+# Names as `suffice.text` finds them, but with initials inside ("Edward L. Cahn") and each of two that an "and" joins by itself.
+_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|[^\W\d_a-z][\w'’&-]*)"
+_SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
+_NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART})*")
+
+
 def _named(text: str) -> Iterator[Span]:
-    for name in names(text):
-        for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text):
-            yield Span(name, *found.span())
+    for found in _NAME.finditer(text):
+        start, words = found.start(), found.group().split()
+        while words and words[0].casefold() in OPENERS:
+            start = text.index(words[0], start) + len(words.pop(0))
+        name = re.sub(r"['’]s?$", "", " ".join(words))
+        if name:
+            start = text.index(words[0], start)
+            yield Span(name, start, found.end())
+
+
+def _places(text: str) -> Iterator[Span]:
+    """Names behind a word of place: "in Prague"."""
+    return (span for span in _named(text) if re.search(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$", text[: span.start]))
 
 
 def _countries(text: str) -> Iterator[Span]:
@@ -140,7 +158,7 @@ def _countries(text: str) -> Iterator[Span]:
 
 _FINDERS: dict[Expects, Callable[[str], Iterator[Span]]] = {
     Expects.PERSON: _named,
-    Expects.PLACE: _named,
+    Expects.PLACE: _places,
     Expects.THING: _named,
     Expects.COUNTRY: _countries,
     Expects.DATE: _matches(_DATE),
