@@ -17,6 +17,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,6 +63,12 @@ class OpenAIModel:
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self.base_url!r})"
+
+    def within(self, seconds: float) -> OpenAIModel:
+        """The same model, with at most so many seconds for one request and its retries."""
+        hurried = copy(self)
+        hurried.timeout_s = max(min(self.timeout_s, seconds), 0.01)
+        return hurried
 
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         """One completion a prompt; with a schema each is a JSON document. ModelError at the first that fails."""
@@ -169,6 +176,13 @@ class CachedModel:
                 db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
         except (OSError, sqlite3.Error) as error:
             raise DataError(f"{self.path} cannot hold answers: {error}", hint="remove the file, or choose another") from error
+
+    def within(self, seconds: float) -> CachedModel:
+        """The same answers, and for new ones the model within so many seconds, where it can be held to them."""
+        hurried = copy(self)
+        hurry = getattr(self.model, "within", None)
+        hurried.model = self.model if hurry is None else hurry(seconds)
+        return hurried
 
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         """One completion a prompt, from the file where it is known. Each new answer is kept before the next is asked for."""

@@ -72,8 +72,8 @@ class Bank:
             found.append(Exemplar(question, tuple(steps), kind, hops, str(value.get("source", ""))))
         return cls.of(found)
 
-    def __add__(self, others: Iterable[Exemplar]) -> Bank:
-        """This bank and more."""
+    def and_more(self, others: Iterable[Exemplar]) -> Bank:
+        """This bank and these."""
         return Bank.of((*self.exemplars, *others))
 
     def like(self, question: str, *, hops: int, kind: str, count: int = 3) -> tuple[Exemplar, ...]:

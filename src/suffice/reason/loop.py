@@ -23,10 +23,9 @@ from suffice.reason.exemplars import Bank
 from suffice.reason.expand import Judge
 from suffice.reason.extractive import Reading
 from suffice.reason.joining import join
-from suffice.reason.plan import Plan, SubQuestion, fill
+from suffice.reason.plan import Plan, SubQuestion, as_it_stands, fill
 from suffice.reason.planning import make_plan, refined
 from suffice.reason.review import review
-from suffice.reason.spans import expected
 from suffice.types import Action, Cost, DocId, Filter, Hit, Question, Review, Step, Support, Trace, Verdict
 
 __all__ = ["AskPolicy", "Watch", "ask"]
@@ -121,7 +120,7 @@ class _Journey:
                 reworded[number + 1] = better
         final = self.last.get(len(self.plan.steps))
         if len(self.plan.steps) > 1 and (final is None or final.answer is None) and not self.meter.late():
-            self._act(0, SubQuestion(self.question, expected(self.question)), note="the plan led to no answer: read as a whole")
+            self._act(0, as_it_stands(self.question), note="the plan led to no answer: read as a whole")
 
     def _answers(self) -> dict[int, str]:
         return {number: step.answer for number, step in self.last.items() if step.answer is not None}

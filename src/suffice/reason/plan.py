@@ -20,10 +20,11 @@ from suffice.errors import InputError
 from suffice.reason.spans import Expects, expected
 from suffice.text import OPENERS, STOP_WORDS, tokens
 
-__all__ = ["MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "fill", "plan_of", "read_plan"]
+__all__ = ["MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "as_it_stands", "fill", "plan_of", "read_plan"]
 
 MOST_STEPS = 8
 LONGEST = 400  # characters of one sub-question
+WHOLE = 2000  # ... and of a question that is asked as it stands
 _PLACE = re.compile(r"#(\d{1,3})")
 
 PLAN_SCHEMA: Mapping[str, Any] = {
@@ -73,6 +74,12 @@ class Plan:
     def hops(self) -> int:
         """How many steps look something up."""
         return sum(not step.join for step in self.steps)
+
+
+def as_it_stands(question: str) -> SubQuestion:
+    """The question itself as a step. Its own "#1" is not a place for an answer."""
+    text = _PLACE.sub(lambda found: f"number {found[1]}", " ".join(question.split()))[:WHOLE]
+    return SubQuestion(text, expected(text))
 
 
 def plan_of(question: str, steps: Sequence[SubQuestion], *, kind: str = "plain", by: str = "rules") -> Plan:

@@ -17,24 +17,27 @@ from collections.abc import Callable, Sequence
 from suffice.errors import InputError
 from suffice.reason.bridging import bridge
 from suffice.reason.comparing import comparison, intersection
-from suffice.reason.plan import Plan, SubQuestion, plan_of
+from suffice.reason.plan import Plan, SubQuestion, as_it_stands, plan_of
 from suffice.reason.spans import Expects, expected
 from suffice.text import names
 
 __all__ = ["plan_by_rules"]
 
+READABLE = 500  # characters; nobody asks a question of this form at greater length
+
 
 def plan_by_rules(question: str) -> Plan:
     """The plan of the first rule that fits."""
-    asked = " ".join(question.split())
-    for kind, rule in _RULES:
+    whole = as_it_stands(question)
+    asked = whole.text
+    for kind, rule in _RULES if len(asked) <= READABLE else ():
         steps = rule(asked)
         if steps:
             try:
                 return plan_of(question, steps, kind=kind)
             except InputError:  # the rule misread the question: it is asked as a whole
                 break
-    return plan_of(question, [SubQuestion(asked[:400] or "?", expected(asked), join="" if asked else "none")])
+    return Plan(question, (whole,))
 
 
 _WHEN = re.compile(

@@ -1,0 +1,285 @@
+"""Plans: what holds as one, how rules make them, and what becomes of a model's."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.small_world import BRIDGE, COMPARISON, Says
+
+from suffice.errors import InputError
+from suffice.reason.budget import Budget, Meter
+from suffice.reason.exemplars import Bank, Exemplar
+from suffice.reason.joining import join
+from suffice.reason.plan import MOST_STEPS, SubQuestion, fill, plan_of, read_plan
+from suffice.reason.planning import make_plan
+from suffice.reason.rules import plan_by_rules
+from suffice.reason.spans import Expects, country_of, day_of, expected, number_of, spans
+
+
+def steps(*texts: str) -> list[SubQuestion]:
+    return [SubQuestion(text, expected(text)) for text in texts]
+
+
+def texts(question: str) -> list[str]:
+    return [step.text for step in plan_by_rules(question).steps]
+
+
+# ------------------------------------------------------------------------------------------------------- what holds
+
+
+def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
+    plan = plan_of("q", steps("When was #2 born?", "Who directed Dog Law?"))
+    assert [step.text for step in plan.steps] == ["Who directed Dog Law?", "When was #1 born?"]
+    assert plan.steps[1].needs == (1,)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ([], "0 steps"),
+        ([f"Who is man {n}?" for n in range(MOST_STEPS + 1)], "9 steps"),
+        (["Who wed #2?", "Who wed #1?"], "circle"),
+        (["Who wed #1?"], "its own answer"),
+        (["Who wed #7?"], "not there"),
+        (["What is it?"], "asks for nothing"),
+        (["Who wed Ada?", "who wed ada"], "the same as step 1"),
+        (["x" * 500], "characters"),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_the_reason(told: list[str], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        plan_of("q", steps(*told))
+
+
+def test_answers_take_the_places_of_their_numbers() -> None:
+    assert fill("Did #1 know #12?", {1: "Ada", 12: "Mary"}) == "Did Ada know Mary?"
+    assert fill("When did #2 die?", {1: "Ada"}) == "When did #2 die?"
+
+
+# ------------------------------------------------------------------------------------------------------- by rules
+
+
+def test_a_bridge_goes_from_the_name_outwards() -> None:
+    assert texts(BRIDGE) == ["Who is the mother of Lothair II?", "When did #1 die?"]
+    assert texts("What is the place of birth of the director of film Dog Law?") == [
+        "Who is the director of film Dog Law?",
+        "What is the place of birth of #1?",
+    ]
+
+
+def test_a_grandmother_is_two_steps_away() -> None:
+    assert texts("Who is Princess Mafalda Of Savoy's maternal grandmother?") == [
+        "Who is the mother of Princess Mafalda Of Savoy?",
+        "Who is the mother of #1?",
+    ]
+
+
+def test_a_comparison_measures_both_and_picks_one() -> None:
+    plan = plan_by_rules(COMPARISON)
+    assert plan.kind == "comparison"
+    assert plan.hops == 4
+    last = plan.steps[-1]
+    assert (last.join, last.choices, last.needs) == ("earliest", ("Shadows In Paradise", "Dog Law"), (2, 4))
+
+
+@pytest.mark.parametrize(
+    ("question", "pick"),
+    [
+        ("Who was born later, Mickey Hart or Tony Owen?", "latest"),
+        ("Was Ausaf Ali or Steven Perry born first?", "earliest"),
+        ("Between two bands Audioslave and Bodyjar, which group formed earlier?", "earliest"),
+        ("Which band has more members, Muzzle or Primus?", "most"),
+        ("Who lived longer, Jean Grémillon or Ángel Recasens?", "longest"),
+        ("Who was born first out of Marco De Luigi and Fabio Maistro?", "earliest"),
+        ("Do both Possession and La Boum films have the directors from the same country?", "same"),
+        ("Were Rosario Castellanos and Lucy Maud Montgomery both authors?", "all"),
+    ],
+)
+def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
+    assert plan_by_rules(question).steps[-1].join == pick
+
+
+def test_a_time_is_found_before_what_happened_then() -> None:
+    plan = plan_by_rules("Who was the mayor of Springfield when the Tower Bridge was opened?")
+    assert plan.kind == "temporal"
+    assert [step.expects for step in plan.steps] == [Expects.DATE, Expects.PERSON]
+    assert "#1" in plan.steps[1].text
+
+
+@given(st.text(max_size=300))
+def test_every_text_has_a_plan_that_holds(question: str) -> None:
+    plan = plan_by_rules(question)
+    assert 1 <= len(plan.steps) <= MOST_STEPS
+    for number, step in enumerate(plan.steps, start=1):
+        assert all(need < number for need in step.needs)
+
+
+def test_a_number_sign_of_the_question_is_not_a_place_for_an_answer() -> None:
+    (step,) = plan_by_rules("Which song was #1 in 1985?").steps
+    assert step.needs == ()
+    assert step.text == "Which song was number 1 in 1985?"
+
+
+def test_a_long_question_is_planned_in_no_time() -> None:
+    shapes = (
+        "the director of ",
+        "A's ",
+        "Who, A or B ",
+        "X and ",
+        "#1 ",
+        "the city where A ",
+        "Are A and both ",
+        "which A of, ",
+    )
+    begun = time.process_time()
+    for shape in shapes:
+        for length in (490, 100_000):
+            assert plan_by_rules((shape * length)[:length]).steps
+    assert time.process_time() - begun < 5
+
+
+# ------------------------------------------------------------------------------------------------------- joining
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers", "said"),
+    [
+        ("earliest", ["4 April 1957", "November 11, 1890"], "B"),
+        ("latest", ["1957", "November 11, 1957"], "B"),
+        ("most", ["three", "1,200"], "B"),
+        ("same", ["American", "United States"], "yes"),
+        ("same", ["Finnish", "American"], "no"),
+        ("all", ["yes", "no"], "no"),
+        ("longest", ["1900", "1950", "1 May 1900", "1 May 1949"], "A"),
+        ("earliest", ["4 April 1957", None], None),
+        ("earliest", ["soon", "later"], None),
+        ("unheard of", ["1", "2"], None),
+    ],
+)
+def test_joins_say_what_the_answers_say_together(kind: str, answers: list[str | None], said: str | None) -> None:
+    assert join(kind, ("A", "B"), answers, [1.0, 1.0]) == said
+
+
+def test_what_the_texts_say_of_one_decides_where_nothing_is_measured() -> None:
+    assert join("supported", ("A", "B"), ["no", "yes"], [0.2, 0.9]) == "B"
+    assert join("supported", ("A", "B"), ["no", "no"], [0.2, 0.2]) is None
+
+
+# ------------------------------------------------------------------------------------------------------- spans
+
+
+def test_questions_tell_the_form_of_their_answer() -> None:
+    told = {
+        "Who directed it?": Expects.PERSON,
+        "Where was he born?": Expects.PLACE,
+        "What nationality is she?": Expects.COUNTRY,
+        "What is the date of death of X?": Expects.DATE,
+        "How many members has it?": Expects.NUMBER,
+        "Is it so?": Expects.YES_NO,
+        "Which came first, A or B?": Expects.CHOICE,
+        "What is it made of?": Expects.THING,
+    }
+    assert {question: expected(question) for question in told} == told
+
+
+def test_spans_have_the_form_and_stand_where_they_say() -> None:
+    text = "Vice Raid (20 March 851) by Edward L. Cahn and Anna May cost 1,200 dollars in Prague."
+    for form, found in {
+        Expects.PERSON: ["Vice Raid", "March", "Edward L. Cahn", "Anna May", "Prague"],
+        Expects.DATE: ["20 March 851"],
+        Expects.PLACE: ["Prague"],
+        Expects.YES_NO: [],
+    }.items():
+        assert [one.text for one in spans(text, form)] == found
+        assert all(text[one.start : one.end] == one.text for one in spans(text, form))
+
+
+def test_days_numbers_and_countries_compare() -> None:
+    assert day_of("20 March 851") == (851, 0, 0)
+    assert day_of("on October 7, 2023") == (2023, 10, 7)
+    assert day_of("October 2023") == (2023, 10, 0)
+    assert day_of("no date") is None
+    assert number_of("about 1.5 million people") == 1_500_000
+    assert number_of("twelve men") == 12
+    assert country_of("an American") == country_of("United States") != country_of("British")
+
+
+# ------------------------------------------------------------------------------------------------------- by a model
+
+
+def meter_of(answer: object) -> Meter:
+    return Meter(Says({"": answer}), Budget())
+
+
+def test_a_models_plan_is_followed_where_it_holds() -> None:
+    plan = make_plan(BRIDGE, meter_of({"steps": ["1. Who was the mother of Lothair II?", "When did #1 die?"]}), None)
+    assert plan.by == "model"
+    assert plan.steps[0].text == "Who was the mother of Lothair II?"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I will gladly help!",
+        {"steps": []},
+        {"steps": ["Who wed #2?", "Who wed #1?"]},
+        {"steps": ["Who founded the bakery?"]},  # copied from an example: nothing of the question is in it
+        {"steps": [7]},
+        {"plan": "none"},
+    ],
+)
+def test_a_models_plan_that_does_not_hold_gives_way_to_the_rules(answer: object) -> None:
+    plan = make_plan(BRIDGE, meter_of(answer), None)
+    assert plan.by == "rules"
+    assert "does not hold" in plan.notes[0]
+    assert len(plan.steps) == 2
+
+
+def test_a_plan_may_come_in_objects() -> None:
+    plan = read_plan(BRIDGE, {"steps": [{"question": "Who was Lothair's mother?"}]}, kind="bridge")
+    assert plan.steps[0].text == "Who was Lothair's mother?"
+
+
+# ------------------------------------------------------------------------------------------------------- exemplars
+
+
+def test_the_bank_that_ships_is_of_plans_and_names_its_sources() -> None:
+    bank = Bank.load()
+    assert {one.source for one in bank.exemplars} == {"MuSiQue", "2WikiMultiHopQA"}
+    assert {one.hops for one in bank.exemplars} == {2, 3, 4}
+
+
+def test_exemplars_are_as_complex_as_the_question() -> None:
+    bank = Bank.load()
+    assert {one.hops for one in bank.like("Who is the mother of the king of X?", hops=3, kind="bridge")} == {3}
+    chosen = bank.like(COMPARISON, hops=4, kind="comparison", count=2)
+    assert [(one.kind, one.hops) for one in chosen] == [("comparison", 4)] * 2
+
+
+def test_a_question_is_never_shown_its_own_plan() -> None:
+    bank = Bank.load()
+    for own in bank.exemplars[::7]:
+        assert own not in bank.like(own.question, hops=own.hops, kind=own.kind, count=len(bank.exemplars))
+
+
+def test_users_add_their_own(tmp_path: Path) -> None:
+    own = Exemplar("Who taught Ada's teacher?", ("Who taught Ada?", "Who taught #1?"))
+    assert own in Bank.of([]).and_more([own]).like("Who taught the dean?", hops=2, kind="bridge")
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"question": own.question, "steps": list(own.steps)}) + "\n", encoding="utf-8")
+    assert Bank.load(file).exemplars == (own,)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"question": 1}', '{"question": "q", "steps": [1]}', '{"question": "q", "steps": ["Who #1?"]}']
+)
+def test_a_bank_with_a_bad_line_says_which(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"exemplar 1|bad.jsonl:1"):
+        Bank.load(file)
