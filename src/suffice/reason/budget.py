@@ -100,7 +100,7 @@ class Meter:
         """Since the question was asked; 0 without a clock. Every look at the clock is kept: a replay sees the same times."""
         if self.clock is None:
             return 0.0
-        self.ticks.append(round(self.clock() - self._begun, 6))
+        self.ticks.append(round(float(self.clock() - self._begun), 6))
         return self.ticks[-1]
 
     @property

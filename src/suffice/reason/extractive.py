@@ -61,7 +61,7 @@ _SAID = {
     "wife": "married husband", "husband": "married wife", "child": "son daughter father mother", "son": "father mother",
     "sibling": "brother sister", "released": "release premiered film song album single", "formed": "founded established",
     "founded": "formed established founder", "founder": "founded", "producer": "produced", "employer": "worked professor",
-    "burial": "buried", "nationality": "country", "located": "city town village county",
+    "burial": "buried", "located": "city town village county",
     "studied": "educated university college", "study": "studied educated university", "graduate": "graduated studied educated",
 }  # fmt: skip
 
@@ -70,6 +70,7 @@ def _stem(word: str) -> str:
     return word[:5]
 
 
+_LIFE = re.compile(r"\d{3,4}[^()]{0,40}?[–—-][^()]{0,40}?\d{3,4}")  # "(6 January 1874 – 11 November 1948)"
 _CUES = {_stem(word): frozenset(map(_stem, [word, *said.split()])) for word, said in _SAID.items()}
 _NOISE = STOP_WORDS | OPENERS | frozenset("film song movie band called named did same person".split())
 
@@ -111,7 +112,9 @@ class _Find:
 def says(question: str, text: str) -> bool:
     """Has a text a word for what is asked, where such words are known? "Directed by" for a director."""
     asked = _Asked.of(question)
-    return not any(stem in _CUES for stem in asked.stems) or any(_stem(word) in asked.cues for word in tokens(text))
+    if not any(stem in _CUES for stem in asked.stems) or (asked.dates and _LIFE.search(text)):
+        return True
+    return any(_stem(word) in asked.cues for word in tokens(text))
 
 
 class ExtractiveReader:

@@ -35,7 +35,7 @@ Watch = Callable[[Trace], None]  # is shown the journey after every step
 
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
-    """How a question is worked on. The defaults are the whole of it; each of the last four switches one part off."""
+    """How a question is worked on. The defaults are the whole of it; each of the last five switches one part off."""
 
     look: str | None = None  # the retriever of a first look; None: the one that suits the library
     again: str | None = "bm25"  # ... and of another look, when a step is weak: words, where vectors did not help
@@ -44,6 +44,7 @@ class AskPolicy:
     repair_below: float = 0.6  # confidence below which a step is looked at again
     answer_from: float = 0.3  # confidence below which nothing is answered
     repairs: int = 1  # looks again for one step
+    attributed: bool = True  # answer only what the cited sentences state, or what a model's review has passed
     gated: bool = True  # answer only where the gate agrees
     reviewed: bool = True  # look again at weak steps
     alike: bool = True  # exemplars of the question's complexity
@@ -235,8 +236,9 @@ class _Journey:
         """An answer where the gate agrees and the last step has one that holds; otherwise what is missing."""
         self.meter.seconds()
         final = next((one for one in (self.last.get(len(self.plan.steps)), self.last.get(0)) if one and one.answer), None)
-        missing = list(verdict.missing) if verdict is not None and verdict.action is not Action.ANSWER else []
+        missing: list[str] = []
         if verdict is not None and verdict.action is not Action.ANSWER:
+            missing += verdict.missing or verdict.next_queries or ("something that the gate cannot name",)
             self._note(f"the gate does not take the evidence for complete: {verdict.p_complete:.2f}")
         if final is None:
             unanswered = [step.question for number, step in sorted(self.last.items()) if number and step.answer is None]
@@ -258,8 +260,10 @@ class _Journey:
         return told
 
     def _holds(self, step: Step) -> bool:
-        sure = step.review is not None and step.review.confidence >= self.policy.answer_from
-        return sure and step.review is not None and step.review.support is not Support.CONTRADICTORY
+        judged = step.review
+        if judged is None or judged.confidence < self.policy.answer_from or judged.support is Support.CONTRADICTORY:
+            return False
+        return judged.support is Support.ATTRIBUTABLE or judged.by == "model" or not self.policy.attributed
 
     def _take(self, step: Step) -> None:
         self.steps.append(step)

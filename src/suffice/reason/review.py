@@ -18,12 +18,13 @@ from suffice.reason.budget import Meter
 from suffice.reason.extractive import Passage, Reading, says
 from suffice.reason.prompting import json_object, prompt
 from suffice.reason.spans import country_of
-from suffice.text import OPENERS, STOP_WORDS, names, title_key, tokens
+from suffice.text import STOP_WORDS, key_words, names, title_key
 from suffice.types import Review, Support
 
 __all__ = ["CREDIBILITY", "REVIEW_SCHEMA", "alpha", "review", "support_of"]
 
 CREDIBILITY: Mapping[Support, float] = {Support.ATTRIBUTABLE: 1.0, Support.EXTRAPOLATORY: 0.5, Support.CONTRADICTORY: 0.0}
+NAMED = 2 / 3  # share of a name's words that name it
 MIDDLE, SLOPE = 2.5, 1.0  # the hops at which both count alike, and how fast that turns
 _STATES = list(Support)
 
@@ -73,16 +74,25 @@ def support_of(question: str, reading: Reading, passages: Sequence[Passage]) -> 
         return Support.EXTRAPOLATORY
     titles = {one.doc_id: one.title for one in passages}
     cited = " ".join(f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations)
-    said = set(tokens(cited))
     if reading.rivals:
         return Support.CONTRADICTORY
+    said = _words(cited)
     yes_no = title_key(reading.answer) in ("yes", "no")
-    held = set(tokens(reading.answer)) - STOP_WORDS <= said or country_of(reading.answer) == country_of(cited)
-    if not yes_no and not held:
+    if not yes_no and not _words(reading.answer) <= said and country_of(reading.answer) != country_of(cited):
         return Support.EXTRAPOLATORY
-    named = [set(tokens(name)) - STOP_WORDS - OPENERS for name in names(question)]
-    covered = all(words <= said for words in named) if yes_no else not named or any(words <= said for words in named)
+    named = [_covered(name, said) for name in names(question)]
+    covered = all(named) if yes_no else not named or any(named)
     return Support.ATTRIBUTABLE if covered and says(question, cited) else Support.EXTRAPOLATORY
+
+
+def _words(text: str) -> set[str]:
+    return set(" ".join(key_words(text)).casefold().split()) - STOP_WORDS
+
+
+def _covered(name: str, said: set[str]) -> bool:
+    """Most of a name is enough: "King Abdullah I of Jordan" is Abdullah I of Jordan."""
+    words = _words(name)
+    return len(words & said) >= NAMED * len(words)
 
 
 def _by_model(question: str, reading: Reading, meter: Meter) -> tuple[float, Support] | None:
