@@ -1,10 +1,10 @@
 """`make docs`: write the generated pages anew."""
 
-from docs import gates, studies
+from docs import expansion, gates, studies
 from docs.generate import pages
 from docs.outputs import PAGES, refreshed
 
-made = {path: text.encode() for path, text in pages().items()} | gates.pictures() | studies.pictures()
+made = {path: text.encode() for path, text in pages().items()} | gates.pictures() | studies.pictures() | expansion.pictures()
 for path, content in made.items():
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

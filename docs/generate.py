@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from docs import gates, results, studies
+from docs import expansion, gates, results, studies
 from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
@@ -118,5 +118,5 @@ PAGES = {
 
 def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
-    measured = {results.RUNS.parent / "retrieval.md": results.page(), **gates.pages(), **studies.pages()}
+    measured = {results.RUNS.parent / "retrieval.md": results.page(), **gates.pages(), **studies.pages(), **expansion.pages()}
     return reference | {path: NOTE + text for path, text in measured.items()}

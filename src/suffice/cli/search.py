@@ -29,6 +29,7 @@ def search(
     gate: Annotated[
         str | None, typer.Option("--gate", help="Relax the filter while this gate says incomplete: default, or a folder.")
     ] = None,
+    complete: Annotated[bool, typer.Option("--complete", help="Search on until the gate says complete; k at most.")] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 10.0,
@@ -37,10 +38,17 @@ def search(
 ) -> None:
     """Look something up in a library."""
     with friendly_errors(json=json):
+        from suffice.cli.complete import complete as completed
+        from suffice.errors import InputError
         from suffice.library import Library
 
-        judge, clock = _gate(gate), _day(today)
+        if complete and (filter is not None or strict or model is not None):
+            raise InputError("--complete goes without a filter", hint="leave out --filter, --strict and --model")
+        judge, clock = _gate(gate or ("default" if complete else None)), _day(today)
         with Library.open(library) as lib:
+            if complete:
+                completed(lib, question, judge, k=k, retriever=retriever, json=json)
+                return
             hits = lib.search(
                 [question],
                 k=k,

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.datasets.gold import Example
+from suffice.evaluate.bridge_lessons import AT_ONCE, TREES, Lessons, States, fit_ranker
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.metrics import judge
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.tables import Beside, Cell, Table
-from suffice.evaluate.train_bridge import AT_ONCE, TREES, Lessons, States, fit_ranker
 from suffice.files import package_versions
 from suffice.ports import RETRIEVERS
 from suffice.retrieve.pool import COLUMN, Pool
@@ -140,7 +140,7 @@ def _sections(judged: Sequence[_Judged], seed: int) -> tuple[Section, ...]:
 
 
 WIKI_SAYS = (
-    f"{FOLDS} folds over the questions of all data sets together: a ranker fitted on four judges the fifth. Left out: fitted on "
+    f"{FOLDS} folds over the questions of all data sets: a ranker fitted on four of them judges the fifth. Left out: fitted on "
     "all other data sets. Unfitted: weights set by hand. In brackets: 95 % bootstrap interval over questions. In parentheses: "
     f"the figure to reach; a left-out data set is to stay within {NEAR:.2f} of what folds reach."
 )

@@ -109,6 +109,7 @@ def study(
     searched = time.perf_counter()
     fixed = {name: _fixed(name, examples, found, settings.fixed) for name, found in lists.items()}
     points, seen = _expanded(examples, lists[settings.retriever], shelf, settings, progress)
+    saved = [needed(fixed, point, seed=settings.seed) for point in points]
     told = {**settings.__dict__, "documents": len(shelf.documents), "questions": len(examples), "seen": seen}
     return Study(
         name="expansion",
@@ -116,8 +117,8 @@ def study(
         seed=settings.seed,
         settings={"dataset": dataset.name, **told},
         data=dict(data or {}),
-        sections=(Section(dataset.name, (_table(fixed, points, settings), _figure(dataset.name, fixed, points))),),
-        summary=_summary(fixed, points, settings.seed),
+        sections=(Section(dataset.name, (_table(fixed, points, saved, settings), _figure(dataset.name, fixed, points))),),
+        summary=_summary(points, [one for one, _ in saved]),
         timings={"search": searched - started, "expand": time.perf_counter() - searched},
         commit=source_commit(),
         packages=package_versions(),
@@ -334,12 +335,16 @@ NOTE = (
 )
 
 
-def _table(fixed: Mapping[str, Sequence[Point]], points: Sequence[Point], settings: Settings) -> Table:
+def _table(
+    fixed: Mapping[str, Sequence[Point]],
+    points: Sequence[Point],
+    saved: Sequence[tuple[Interval, bool]],
+    settings: Settings,
+) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for point in [one for curve in fixed.values() for one in curve]:
         rows.append((point.name, point.k, point.documents, interval_of_mean(point.complete, seed=settings.seed), "", ""))
-    for point in points:
-        fewer, beyond = needed(fixed, point, seed=settings.seed)
+    for point, (fewer, beyond) in zip(points, saved, strict=True):
         mark = "at least, as no fixed k is as complete" if beyond else ""
         name = f"expand {settings.retriever}, {point.name}"
         whole = interval_of_mean(point.complete, seed=settings.seed)
@@ -359,11 +364,10 @@ def _figure(name: str, fixed: Mapping[str, Sequence[Point]], points: Sequence[Po
     return Lines(f"Completeness by documents held: {name}", "mean documents held", "share complete", lines, reach=reach)
 
 
-def _summary(fixed: Mapping[str, Sequence[Point]], points: Sequence[Point], seed: int) -> tuple[str, ...]:
-    saved = [(point, needed(fixed, point, seed=seed)[0]) for point in points]
-    fewer = sum(bool(one.low is not None and one.low > 0) for _, one in saved)
-    more = sum(bool(one.high is not None and one.high < 0) for _, one in saved)
-    best, most = max(saved, key=lambda pair: pair[1].value or 0.0)
+def _summary(points: Sequence[Point], saved: Sequence[Interval]) -> tuple[str, ...]:
+    fewer = sum(bool(one.low is not None and one.low > 0) for one in saved)
+    more = sum(bool(one.high is not None and one.high < 0) for one in saved)
+    best, most = max(zip(points, saved, strict=True), key=lambda pair: pair[1].value or 0.0)
     return (
         f"At equal completeness, {fewer} of {len(points)} settings hold fewer documents than any fixed k beyond chance, "
         f"{more} hold more.",

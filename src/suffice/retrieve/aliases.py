@@ -20,7 +20,7 @@ LEAD = 300  # letters at the beginning of a text that can introduce its subject
 
 _VERB = re.compile(r"\s(?:is|was|are|were|has|had|refers)\s")
 _KNOWN_AS = re.compile(
-    r"(?:known(?:\s\w+){0,2}\s+as|called|nicknamed|abbreviated(?:\s\w+){0,2}\s+as|born|née|formerly|officially|or)\s+(?:the\s+)?[\"“']?",
+    r"\b(?:known(?:\s\w+){0,2}\s+as|called|nicknamed|abbreviated(?:\s\w+){0,2}\s+as|born|née|formerly|officially|or)\s+(?:the\s+)?[\"“']?",
     re.IGNORECASE,
 )
 _ACRONYM = re.compile(r"\b[A-Z](?:\.?[A-Z]){1,7}\b\.?")
@@ -42,16 +42,17 @@ def aliases(title: str, text: str) -> list[str]:
             found.setdefault(key)
     for match in _KNOWN_AS.finditer(lead):
         after = names(lead[match.end() : match.end() + 60])
-        if after and lead.startswith(after[0], match.end()) and not date_mentions(lead[match.end() : match.end() + 20]):
+        # One word behind "called" or "born" is too often "American": two are a name.
+        named = bool(after) and " " in after[0] and lead.startswith(after[0], match.end())
+        if named and not date_mentions(lead[match.end() : match.end() + 20]):
             found.setdefault(title_key(after[0]))
     short = initials(title)
     for match in _ACRONYM.finditer(text[: 4 * LEAD] if short else lead):
         letters = match.group().replace(".", "")
-        if letters.casefold() in (short, initials(lead[: match.start()][-80:], last=len(letters))):
+        if len(letters) > 2 and letters.casefold() in (short, initials(lead[: match.start()][-80:], last=len(letters))):
             found.setdefault(letters.casefold())
-    found.pop(own, None)
-    found.pop("", None)
-    return list(found)[:ALIASES]
+    # "Michael J" is a name that a full stop cut off.
+    return [key for key in found if key not in ("", own) and len(key.split()[-1]) > 1][:ALIASES]
 
 
 def initials(name: str, *, last: int | None = None) -> str:
@@ -65,7 +66,6 @@ def initials(name: str, *, last: int | None = None) -> str:
 
 
 def _lead(text: str) -> str:
-    """What stands in front of the first verb: the subject with all its names."""
-    opening = text[:LEAD]
-    verb = _VERB.search(opening)
-    return opening[: verb.start()] if verb else opening.partition(". ")[0]
+    """What stands in front of the first verb: the subject with all its names; a text that opens without one names none."""
+    verb = _VERB.search(text[:LEAD])
+    return text[: verb.start()] if verb else ""

@@ -34,6 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 EXPANDED = 10  # candidates whose links join the pool at the start
 OUT, INTO, RARE, SHARED = 24, 6, 8, 16  # links of one candidate that join: names it has, documents that name it, if so few do
+SET = 10  # documents that are chosen one by one
 SCORED = 32  # candidates that a scorer reads
 
 
@@ -72,14 +73,17 @@ class Bridge:
         return self.choose(self.pools(questions, filters=filters), k=k, filters=filters)
 
     def choose(self, pools: Sequence[Pool], *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
-        """k candidates of each pool, one by one; each brings its links in while there are hops left."""
+        """k candidates of each pool, one by one; each brings its links in while there are hops left.
+
+        Behind the first SET the rest follows in one go: nobody chooses a hundredth document for what ninety-nine do not say.
+        """
         scores: list[list[float]] = [[] for _ in pools]
-        for step in range(k):
+        for step in range(min(k, SET + 1)):
             if 0 < step <= self.hops:
                 self.grow(pools, filters, [pool.held[-1:] for pool in pools])
             for pool, p, kept in zip(pools, self.judged(pools), scores):
-                if len(pool.held) < len(pool):
-                    best = int(np.argmax(p))
+                count = min(1 if step < SET else k - SET, len(pool) - len(pool.held))
+                for best in np.argsort(-p, kind="stable")[:count].tolist():
                     pool.hold(best)
                     kept.append(float(p[best]))
         return [falling([pool.hit(at, score) for at, score in zip(pool.held, kept)]) for pool, kept in zip(pools, scores)]

@@ -19,7 +19,7 @@ from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import nearest_vectors
 from suffice.retrieve.lexical import Bm25
 from suffice.retrieve.ranking import Ranked, blocks, checked, found_by, hits_of, masks_of, top_k
-from suffice.retrieve.stored import Halves, checked_field, checked_filters, paired, query_vectors, storable
+from suffice.retrieve.stored import Floats, Halves, checked_field, checked_filters, paired, query_vectors, storable
 from suffice.types import DocId, Document, Field, Filter, Hit
 
 __all__ = ["MemoryStore"]
@@ -45,8 +45,9 @@ class _View:
         return np.flatnonzero([one is not None for one in self.vectors])
 
     @cached_property
-    def matrix(self) -> Halves:
-        return np.stack([one for one in self.vectors if one is not None])
+    def matrix(self) -> Floats:
+        # Widened once: doing so at every search would take half its time.
+        return np.stack([one for one in self.vectors if one is not None]).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

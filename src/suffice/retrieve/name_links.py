@@ -53,6 +53,14 @@ class Ragged:
     def row(self, at: int) -> Ints:
         return self.values[self.starts[at] : self.starts[at + 1]]
 
+    def gather(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The values of several rows side by side, and for each the place of its row among them. -1 is a row without values."""
+        first = self.starts[np.maximum(rows, 0)]
+        sizes = np.where(rows >= 0, self.starts[rows + 1] - first, 0)
+        of = np.repeat(np.arange(len(rows)), sizes)
+        inside = np.arange(len(of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.values[first[of] + inside], of
+
     def reversed(self, count: int) -> Ragged:
         """For each value the rows that hold it, in order: (count,) rows."""
         rows = np.repeat(np.arange(len(self)), np.diff(self.starts))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from datetime import date
 from typing import Any
 
+from suffice.errors import InputError, nearest
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
 from suffice.retrieve.bridge import Bridge, SetScorer
 from suffice.retrieve.corpus import Corpus
@@ -25,7 +26,7 @@ from suffice.retrieve.metadata import Agreement, Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.ppr import PageRank
 from suffice.retrieve.quota import SourceQuota
-from suffice.retrieve.ranker import HandRanker, Ranker
+from suffice.retrieve.ranker import Ranker, TreeRanker
 from suffice.retrieve.ranking import Signal
 from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
@@ -252,9 +253,17 @@ def bridge(
 
     `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
     """
+    if preset == "quality":  # lives further right, and is opened by its name
+        return RETRIEVERS.get("bridge-quality")(
+            store, links=links, **({} if encoder == DEFAULT_ENCODER else {"encoder": encoder})
+        )
+    if preset != "fast":
+        raise InputError(f"no preset is named {preset!r}", hint=nearest(preset, ["fast", "quality"]))
     made = links if links is not None else name_links(store.documents)
     vocabulary = Vocabulary.of_store(store)
-    return Bridge(store, _encoder(encoder), made, ranker or HandRanker(), vocabulary=vocabulary, depth=depth, scorer=scorer)
+    return Bridge(
+        store, _encoder(encoder), made, ranker or TreeRanker.load(), vocabulary=vocabulary, depth=depth, scorer=scorer
+    )
 
 
 def _encoder(encoder: str | Encoder) -> Encoder:

@@ -174,7 +174,6 @@ class Pool:
         self.documents += new
         self.found_by += [why.get(document.doc_id, {}) for document in new]
         self._rows += self.links.rows([document.doc_id for document in new])
-        self._keys += [_padded(_PARENTHESES.sub("", document.title)).strip() for document in new]
         self._describe(new)
         self._link()
         self._context = np.concatenate([self._context, np.zeros(len(new), np.float32)])
@@ -184,6 +183,9 @@ class Pool:
         """Words, ranks and metadata: what a candidate is worth without the others."""
         asked = self.asked
         texts, titles = [_padded(one.text[:LETTERS]) for one in new], [_padded(one.title) for one in new]
+        self._keys += [
+            (_padded(_PARENTHESES.sub("", one.title)) if ")" in one.title else title).strip() for one, title in zip(new, titles)
+        ]
         in_text, in_title = _counts(texts, asked.patterns), _counts(titles, asked.patterns)
         tf = in_text + in_title
         lengths = np.array([len(text) for text in texts], np.float32)
@@ -212,10 +214,8 @@ class Pool:
     def _link(self) -> None:
         """What follows from names and titles, for all candidates anew: a new one may name an old one."""
         links, n = self.links, len(self)
-        borne, said = (
-            _flat([_row(links.borne.starts, links.borne.values, row) for row in self._rows]),
-            _flat([_row(links.mentioned.starts, links.mentioned.values, row) for row in self._rows]),
-        )
+        rows = np.array(self._rows, dtype=np.int64)
+        borne, said = links.borne.gather(rows), links.mentioned.gather(rows)
         # Names as small numbers, so that what is asked of a name is one look into a table.
         names, codes = np.unique(np.concatenate([borne[0], said[0]]), return_inverse=True)
         self._b, self._b_of = codes[: len(borne[0])], borne[1]
@@ -223,7 +223,7 @@ class Pool:
         self._asked = np.isin(names, self.asked.names)
         self._share = (1 / np.maximum(links.bearing[names], 1)).astype(np.float32)
         self._rare = links.rarity[names].astype(np.float32)
-        _, self._title = np.unique(self._keys, return_inverse=True)
+        self._title = _coded(self._keys)
         base = self._base
         base[:, COLUMN["bm25"]] = bm25 = self._raw / (self._raw.max() or 1.0)
         base[:, COLUMN["namesakes"]] = np.minimum(np.bincount(self._title)[self._title], 10)
@@ -234,11 +234,11 @@ class Pool:
         self._had = self._names_had(names)
         base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
         self.good = ((bm25 + np.maximum(base[:, COLUMN["dense"]], 0) + best) / 3).astype(np.float32)
-        base[:, COLUMN["support_out"]] = self._supported(self._m, self._m_of, self._b, self._b_of, self._share)
-        base[:, COLUMN["support_in"]] = self._supported(self._b, self._b_of, self._m, self._m_of, self._rare)
-        base[:, COLUMN["support_shared"]] = self._supported(
-            self._m, self._m_of, self._m, self._m_of, np.where(self._asked, np.float32(0), self._rare)
-        )
+        saying, bearing = self._best_two(self._m, self._m_of), self._best_two(self._b, self._b_of)
+        base[:, COLUMN["support_out"]] = self._supported(saying, self._b, self._b_of, self._share)
+        base[:, COLUMN["support_in"]] = self._supported(bearing, self._m, self._m_of, self._rare)
+        unasked = np.where(self._asked, np.float32(0), self._rare)
+        base[:, COLUMN["support_shared"]] = self._supported(saying, self._m, self._m_of, unasked)
         if self._metadata:
             named = sorted(set().union(*self._metadata))
             self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(n, -1)
@@ -268,22 +268,24 @@ class Pool:
             had[of[known], column[code[known]]] = True
         return had
 
-    def _supported(self, source: Ints, source_of: Ints, target: Ints, target_of: Ints, worth: Floats) -> Floats:
-        """For each candidate the best other one with a name in `source` that it has in `target`: goodness times worth."""
-        if not len(source) or not len(target):
-            return np.zeros(len(self), np.float32)
-        order = np.lexsort((-self.good[source_of], source))
-        code, who = source[order], source_of[order]
-        start = np.flatnonzero(np.diff(code, prepend=-1))
-        best, second = np.full(len(worth), -1), np.full(len(worth), -1)
-        best[code[start]] = who[start]
-        # The best may be the candidate itself: then the second counts.
+    def _best_two(self, names: Ints, of: Ints) -> tuple[Ints, Ints]:
+        """For each name the best and the second best of the candidates that have it, -1 where there is none."""
+        order = np.lexsort((-self.good[of], names))
+        name, who = names[order], of[order]
+        start = np.flatnonzero(np.diff(name, prepend=-1))
+        best, second = np.full(len(self._share), -1), np.full(len(self._share), -1)
+        best[name[start]] = who[start]
         after = start + 1
-        some = after < np.append(start[1:], len(code))
-        second[code[start[some]]] = who[after[some]]
-        other = np.where(best[target] != target_of, best[target], second[target])
-        value = np.where(other >= 0, self.good[other] * worth[target], 0).astype(np.float32)
-        return _highest(target_of, value, len(self))
+        some = after < np.append(start[1:], len(name))
+        second[name[start[some]]] = who[after[some]]
+        return best, second
+
+    def _supported(self, two: tuple[Ints, Ints], names: Ints, of: Ints, worth: Floats) -> Floats:
+        """For each candidate the best other one that it shares a name with: goodness times worth of the name."""
+        best, second = two[0][names], two[1][names]
+        other = np.where(best != of, best, second)
+        value = np.where(other >= 0, self.good[other] * worth[names], 0).astype(np.float32)
+        return _highest(of, value, len(self))
 
     def _read_context(self, held: Sequence[int], candidates: range) -> None:
         """How much of the question stands around the places where something held names a candidate."""
@@ -301,6 +303,8 @@ class Pool:
     def features(self) -> Floats:
         """(candidates, features), given what is held now."""
         rows, asked, held = self._base.copy(), self.asked, self.held
+        if not len(self):
+            return rows
         free = np.ones(len(self), np.bool_)
         free[held] = False
         covered = self._has[held].any(axis=0)
@@ -336,17 +340,20 @@ class Pool:
         rows[:, COLUMN["into_held"]] = _highest(self._m_of[into], self._rare[self._m[into]], n)
         both = said[self._m] & ~held[self._m_of] & ~self._asked[self._m]
         rows[:, COLUMN["shared"]] = _highest(self._m_of[both], self._rare[self._m[both]], n)
-        titles = set(self._title[held].tolist())
-        rows[:, COLUMN["same_title"]] = [one in titles for one in self._title.tolist()]
+        rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 
 _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
-_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()} | dict.fromkeys(map(ord, "–—‘’“”…"), " ")
+_ASCII = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
+_SIGNS = re.escape("".join(char for char in map(chr, range(128)) if not char.isalnum())) + "–—‘’“”…"
+_GAPS = re.compile(rf"[\s{_SIGNS}]+")
 
 
 def _padded(text: str) -> str:
     """The words in small letters between blanks. Quicker than tokens, and alike but for rare signs."""
-    return " " + " ".join(text.casefold().translate(_GAPS).split()) + " "
+    if text.isascii():
+        return " " + " ".join(text.translate(_ASCII).split()) + " "
+    return " " + _GAPS.sub(" ", text.casefold()).strip() + " "
 
 
 def _counts(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
@@ -354,15 +361,10 @@ def _counts(texts: Sequence[str], patterns: Sequence[str]) -> Floats:
     return np.array(counted, np.float32).reshape(len(texts), len(patterns))
 
 
-_NONE = np.zeros(0, np.int64)
-
-
-def _row(starts: Ints, values: Ints, row: int) -> Ints:
-    return values[starts[row] : starts[row + 1]] if row >= 0 else _NONE
-
-
-def _flat(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
-    return np.concatenate([_NONE, *rows]), np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+def _coded(texts: Sequence[str]) -> Ints:
+    """Equal texts as equal small numbers; an empty one equals no other."""
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(text or f"\0{at}", len(codes)) for at, text in enumerate(texts)], dtype=np.int64)
 
 
 def _highest(of: Ints, values: Floats, n: int) -> Floats:

@@ -118,7 +118,7 @@ def _finite(vectors: Any, dimension: int | None) -> Floats:
 
 def similarity(questions: Floats, vectors: Halves) -> Floats:
     """Inner products: (questions, documents). Rounded, so that equal vectors tie wherever they stand in the matrix."""
-    return np.round(questions @ vectors.astype(np.float32).T, 6)
+    return np.round(questions @ vectors.astype(np.float32, copy=False).T, 6)
 
 
 def paired(documents: Iterable[Document], vectors: Any, *, dimension: int | None) -> tuple[Iterable[Document], Halves | None]:

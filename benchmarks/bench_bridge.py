@@ -1,0 +1,142 @@
+"""Bridge: what a question costs beside BM25 and hybrid, and what building name links costs from 10 k to 1 M documents.
+
+`python -m benchmarks.bench_bridge --data DIR` answers MuSiQue's questions over its 11,656 passages, one at a time on one core.
+The documents of the second table are those of bench_links: about 200 words, each naming four titles.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: one core is what the figures are about
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.bench_links import documents, titles, vocabulary
+from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
+from suffice.datasets import read
+from suffice.evaluate.searching import indexed
+from suffice.ports import ENCODERS, RETRIEVERS
+from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.name_links import name_links
+
+MODULE = "benchmarks.bench_bridge"
+DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+ASKED, LIMIT_MS = 150, 20
+CHARGED = "LLM-built graphs send every passage to a model: at least one call a passage, 1,000 for 1,000 passages; here 0."
+
+
+def measure_questions(data: Path) -> dict[str, float]:
+    """Medians over questions: milliseconds on the wall and of the processor, for each retriever."""
+    folder = data / "musique"
+    dataset = read("musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json")
+    encoder = ENCODERS.get("wordllama")()
+    held = list(dataset.documents())
+    store = indexed(held, encoder, None)
+    start = time.process_time()
+    links = name_links(lambda: held)
+    got = {"documents": float(len(held)), "links_s": time.process_time() - start}
+    options = {"bm25": {}, "hybrid": {"encoder": encoder}, "bridge": {"encoder": encoder, "links": links}}
+    questions = [one.question.text for one in dataset.examples()][: ASKED + 5]
+    for name, given in options.items():
+        retriever = RETRIEVERS.get(name)(store, **given)
+        wall, used = [], []
+        for question in questions:
+            begun, spent = time.perf_counter(), time.process_time()
+            retriever.search([question], k=5)
+            wall.append(time.perf_counter() - begun)
+            used.append(time.process_time() - spent)
+        got[f"{name}_wall"], got[f"{name}_cpu"] = (float(np.median(one[5:])) * 1e3 for one in (wall, used))
+        got[f"{name}_p95"] = float(np.percentile(used[5:], 95)) * 1e3
+    return got
+
+
+def measure_links(count: int) -> dict[str, float]:
+    in_titles, in_texts = vocabulary()
+    names = titles(count, in_titles)
+    start = time.process_time()
+    for _ in documents(count, names, in_texts):  # what making the texts costs, which happens twice below
+        pass
+    making, before = time.process_time() - start, peak_bytes()
+    start = time.process_time()
+    links = name_links(lambda: documents(count, names, in_texts))
+    spent = time.process_time() - start - 2 * making
+    return {"s": spent, "peak": peak_bytes(), "before": before, "mentions": len(links.mentioned.values)}
+
+
+def tables(quick: bool, data: Path = DATA) -> Iterator[Measured]:
+    if (data / "musique").is_dir():
+        progress("questions over MuSiQue's passages")
+        yield by_retriever(apart(MODULE, "--data", str(data), "--measure-questions"))
+    got = {}
+    for count in [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000]:
+        progress(f"name links of {count:,} documents")
+        got[count] = apart(MODULE, "--measure-links", str(count))
+    yield by_size(got)
+
+
+def by_retriever(got: dict[str, float]) -> Measured:
+    rows = []
+    for name in ("bm25", "hybrid", "bridge"):
+        ratio = got[f"{name}_cpu"] / got["hybrid_cpu"]
+        figures = (got[f"{name}_wall"], got[f"{name}_cpu"], got[f"{name}_p95"], ratio)
+        rows.append((name, *(f"{one:.1f}" for one in figures)))
+    passages = got["documents"]
+    return Measured(
+        f"One question over {passages:,.0f} passages",
+        f"Medians of {ASKED} questions, five documents each, one core; required of bridge: at most {LIMIT_MS} ms.",
+        ("retriever", "wall ms", "processor ms", "processor ms p95", "x hybrid"),
+        tuple(rows),
+        (f"Name links of 1,000 passages: {got['links_s'] / passages * 1000:.2f} s of processor time, once. {CHARGED}",),
+        kept=got["bridge_cpu"] <= LIMIT_MS,
+    )
+
+
+def by_size(got: dict[int, dict[str, float]]) -> Measured:
+    rows = [
+        (
+            f"{count:,}",
+            f"{one['s']:.1f}",
+            f"{one['s'] / count * 1e6:.0f}",
+            f"{one['mentions'] / count:.1f}",
+            f"{one['peak'] / 2**20:,.0f}",
+            f"{(one['peak'] - one['before']) / count:,.0f}",
+        )
+        for count, one in got.items()
+    ]
+    dearer = (got[max(got)]["s"] / max(got)) / (got[min(got)]["s"] / min(got))
+    return Measured(
+        "Name links by number of documents",
+        "Processor time of one core without making the texts; required: linear in the documents, bounded memory.",
+        ("documents", "s", "us each", "mentions each", "peak MiB", "bytes each"),
+        tuple(rows),
+        (f"A document costs {dearer:.2f} times as much among {max(got):,} as among {min(got):,}.",),
+        kept=dearer < 2,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of data sets")
+    parser.add_argument("--quick", action="store_true", help="10 k and 100 k documents only")
+    parser.add_argument("--measure-links", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--measure-questions", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.measure_links:
+        print(json.dumps(measure_links(chosen.measure_links)))
+        return 0
+    if chosen.measure_questions:
+        print(json.dumps(measure_questions(chosen.data)))
+        return 0
+    return shown(tables(chosen.quick, chosen.data))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

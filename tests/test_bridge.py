@@ -1,0 +1,151 @@
+"""The bridge retriever: along names, for what those held do not say; bounded whatever the corpus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suffice.errors import InputError
+from suffice.retrieve.bridge import EXPANDED, INTO, OUT, SHARED, Bridge
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.dense import WordLlamaEncoder
+from suffice.retrieve.links import NAMESAKES
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.name_links import name_links
+from suffice.retrieve.named import bridge
+from suffice.retrieve.ranker import HandRanker
+from suffice.types import Condition, Document, Filter, Hit
+
+ENCODER = WordLlamaEncoder()
+CHAIN = (
+    Document("film", "The Silent Tide is a film directed by Jon Vale.", "The Silent Tide", source="BBC"),
+    Document("vale", "Jon Vale grew up in Leeds. He was raised by Ann Corda.", "Jon Vale", source="NHK"),
+    Document("corda", "Ann Corda was a painter who died in 1931.", "Ann Corda", source="BBC"),
+    *(
+        Document(f"noise{at}", f"Film number {at} was directed in {1900 + at} by somebody.", f"Picture {at}")
+        for at in range(40)
+    ),
+)
+
+
+def made(*documents: Document, **options: object) -> Bridge:
+    store = MemoryStore(documents, ENCODER.encode([searchable(one) for one in documents]))
+    found = bridge(store, encoder=ENCODER, **options)  # type: ignore[arg-type]
+    assert isinstance(found, Bridge)
+    return found
+
+
+def ids(hits: tuple[Hit, ...]) -> list[str]:
+    return [hit.doc_id for hit in hits]
+
+
+@pytest.mark.parametrize("ranker", [None, HandRanker()])
+def test_a_chain_of_three_is_followed(ranker: HandRanker | None) -> None:
+    (hits,) = made(*CHAIN, ranker=ranker, depth=2).search(
+        ["When did the woman who raised the director of The Silent Tide die?"], k=3
+    )
+    assert set(ids(hits)) == {"film", "vale", "corda"}
+
+
+def test_every_hit_says_who_found_it() -> None:
+    (hits,) = made(*CHAIN, depth=1).search(["When did the woman who raised the director of The Silent Tide die?"], k=3)
+    found = {hit.doc_id: {part.name for part in hit.parts} for hit in hits}
+    assert "named" in found["film"]
+    assert "link" in found["vale"]
+
+
+def test_links_do_not_lead_past_a_filter() -> None:
+    only = Filter((Condition("source", "$in", ("BBC",)),))
+    (hits,) = made(*CHAIN).search(["Who raised the director of The Silent Tide?"], k=5, filters=[only])
+    assert set(ids(hits)) == {"film", "corda"}
+
+
+def test_together_or_alone_questions_find_the_same() -> None:
+    found = made(*CHAIN)
+    asked = ["Who directed The Silent Tide?", "When did Ann Corda die?", ""]
+    together = found.search(asked, k=4)
+    assert [ids(hits) for hits in together] == [ids(found.search([one], k=4)[0]) for one in asked]
+    assert together[2] == ()
+
+
+def test_looks_at_the_store_are_few() -> None:
+    found = made(*CHAIN)
+    looks = 0
+    get = found.store.get
+
+    def counted(doc_ids: list[str]) -> list[Document | None]:
+        nonlocal looks
+        looks += 1
+        return get(doc_ids)
+
+    found.store.get = counted  # type: ignore[method-assign,assignment]
+    found.search(["Who raised the director of The Silent Tide?"] * 3, k=5)
+    assert looks <= found.hops + 2
+
+
+def test_links_in_a_circle_end() -> None:
+    ring = [Document(str(at), f"Stone {at} points at Stone{(at + 1) % 5} Ring.", f"Stone{at} Ring") for at in range(5)]
+    (hits,) = made(*ring).search(["Where does Stone0 Ring point?"], k=50)
+    assert len(set(ids(hits))) == len(hits) <= 5
+
+
+def test_a_page_that_links_to_all_others_brings_a_few() -> None:
+    others = [Document(f"d{at}", "A village.", f"Upper Village{at}") for at in range(600)]
+    everything = Document("list", "Villages: " + ", ".join(one.title for one in others), "List of villages")
+    found = made(everything, *others, depth=3)
+    (pool,) = found.pools(["What is on the List of villages?"])
+    assert len(pool) <= 6 + NAMESAKES + EXPANDED * (OUT + NAMESAKES + SHARED + INTO)
+    assert len(pool) < 200
+
+
+def test_a_title_of_many_documents_brings_at_most_its_namesakes() -> None:
+    many = [Document(f"d{at}", f"Paragraph {at} on rivers.", "Kingston Town") for at in range(100)]
+    (pool,) = made(*many, depth=2).pools(["Where is Kingston Town?"])
+    assert len(pool) <= NAMESAKES + 4 + SHARED
+
+
+def test_documents_without_titles_are_bridged_by_shared_names() -> None:
+    texts = {
+        "a": "The tower in Harbour Lane was designed by Ralph Rapson.",
+        "b": "Ralph Rapson spent his last years in Minneapolis.",
+        **{f"x{at}": f"Tower {at} was designed long ago by someone in a lane." for at in range(30)},
+    }
+    documents = [Document(name, text) for name, text in texts.items()]
+    (hits,) = made(*documents, depth=3).search(["Where did the designer of the tower in Harbour Lane die?"], k=5)
+    assert "b" in ids(hits)
+
+
+def test_documents_that_came_after_the_links_are_found() -> None:
+    store = MemoryStore(CHAIN, ENCODER.encode([searchable(one) for one in CHAIN]))
+    links = name_links(lambda: CHAIN[2:])
+    (hits,) = bridge(store, encoder=ENCODER, links=links).search(["Who directed The Silent Tide?"], k=2)
+    assert "film" in ids(hits)
+
+
+def test_documents_that_are_gone_are_not_found() -> None:
+    store = MemoryStore(CHAIN, ENCODER.encode([searchable(one) for one in CHAIN]))
+    links = name_links(lambda: CHAIN)
+    store.delete(["vale"])
+    (hits,) = bridge(store, encoder=ENCODER, links=links).search(["Who directed The Silent Tide?"], k=5)
+    assert "vale" not in ids(hits)
+
+
+class Prefers:
+    """A scorer that wants one word."""
+
+    def score(self, question: str, held: list[str], candidates: list[str]) -> np.ndarray:
+        return np.array([0.99 if "number 7 " in one else 0.01 for one in candidates])
+
+
+def test_a_scorer_joins_the_ranker() -> None:
+    (hits,) = made(*CHAIN, scorer=Prefers()).search(["Which film was directed by somebody?"], k=1)
+    assert ids(hits) == ["noise7"]
+
+
+def test_an_empty_store_finds_nothing() -> None:
+    assert bridge(MemoryStore(), encoder=ENCODER).search(["Who?"], k=3) == [()]
+
+
+def test_a_wrong_k_is_refused() -> None:
+    with pytest.raises(InputError):
+        made(*CHAIN).search(["Who?"], k=0)

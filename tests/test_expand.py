@@ -1,0 +1,254 @@
+"""Expanding in a small village, with a judge that counts: what is looked for, what is held, what goes, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from suffice.errors import InputError
+from suffice.reason.expand import NAMED, PATIENCE, Budget, Completion, Stopped, expand
+from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
+
+QUESTION = "Where was the teacher of Ada's tutor born?"
+DOCUMENTS = {
+    one.doc_id: one
+    for one in (
+        Document("ada", "Ada was taught by Mary.", "Ada"),
+        Document("mary", "Mary studied with William.", "Mary"),
+        Document("william", "William was born in Dysart.", "William"),
+        Document("soup", "Leek soup is made of leeks.", "Soup"),
+        Document("soup-again", "Leek soup is made of leeks.", "Soup"),
+        Document("fair", "The fair is on Sunday.", "Fair"),
+    )
+}
+LINKS: dict[DocId, tuple[DocId, ...]] = {"ada": ("mary",), "mary": ("ada", "william"), "william": ("mary",)}
+
+
+class Lists:
+    """A retriever that finds what it was told to find, and remembers what it was asked."""
+
+    def __init__(self, found: Mapping[str, Sequence[DocId]]) -> None:
+        self.found, self.asked = found, []  # type: ignore[var-annotated]
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        self.asked.append(list(questions))
+        return [tuple(Hit(one, 1 / at) for at, one in enumerate(self.found.get(q, ())[:k], start=1)) for q in questions]
+
+
+class Counts:
+    """A judge to whom a set is as complete as the share of the needed documents that it holds; each other costs a little."""
+
+    def __init__(self, *needed: DocId, queries: Sequence[str] = (), noise: float = 0.01) -> None:
+        self.needed, self.queries, self.noise = set(needed), tuple(queries), noise
+        self.batches: list[int] = []
+
+    def check_batch(
+        self,
+        pairs: Iterable[Any],
+        *,
+        documents: Mapping[DocId, Document] | None = None,
+        explain: bool = True,
+        rounds_left: int = 1,
+    ) -> list[Verdict]:
+        said = []
+        for _, hits in pairs:
+            held = {hit.doc_id for hit in hits}
+            p = max(0.0, len(held & self.needed) / max(len(self.needed), 1) - self.noise * len(held - self.needed))
+            action = Action.ANSWER if held >= self.needed else Action.EXPAND if rounds_left else Action.ABSTAIN
+            said.append(Verdict(Estimate(p, p, p), action, next_queries=self.queries if explain else ()))
+        self.batches.append(len(said))
+        return said
+
+
+def lookup(doc_ids: Sequence[DocId]) -> list[Document | None]:
+    return [DOCUMENTS.get(one) for one in doc_ids]
+
+
+def follow(doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
+    return [LINKS.get(one, ()) for one in doc_ids]
+
+
+def completed(found: Sequence[DocId], judge: Counts, **options: Any) -> Completion:
+    options.setdefault("follow", follow)
+    return expand([QUESTION], Lists({QUESTION: found}), judge, lookup, **options)[0]
+
+
+def ids(one: Completion) -> list[DocId]:
+    return [hit.doc_id for hit in one.hits]
+
+
+# ------------------------------------------------------------------------------------------------ what is found and held
+
+
+def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
+    found = completed(["ada"], Counts("ada", "mary", "william"))
+    assert ids(found) == ["ada", "mary", "william"]
+    assert found.stopped is Stopped.ANSWER
+    assert found.complete
+    assert [step.verdict.p_complete for step in found.trace.steps if step.verdict] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert found.trace.steps[1].note == "holds mary, which ada names"
+
+
+def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
+    lists = Lists({QUESTION: ["ada"], "William born": ["william"]})
+    judge = Counts("ada", "william", "nobody", queries=["William born"])
+    (found,) = expand([QUESTION], lists, judge, lookup, budget=Budget(rounds=4))
+    assert ids(found) == ["ada", "william"]
+    assert lists.asked == [[QUESTION], ["William born"]]
+    assert found.trace.steps[1].question == "William born"
+
+
+def test_one_document_may_be_enough() -> None:
+    found = completed(["ada", "mary"], Counts("ada"))
+    assert (ids(found), len(found.trace.steps)) == (["ada"], 1)
+
+
+def test_what_only_repeats_is_dropped_when_the_rest_is_enough() -> None:
+    found = completed(["soup", "ada", "mary"], Counts("ada", "mary"), follow=None)
+    assert ids(found) == ["ada", "mary"]
+    assert [step.note for step in found.trace.steps][-1] == "drops soup, which adds nothing"
+    assert found.stopped is Stopped.ANSWER
+
+
+def test_a_set_that_is_not_enough_stays_whole() -> None:
+    found = completed(["soup", "ada"], Counts("ada", "nobody"), budget=Budget(documents=2), follow=None)
+    assert ids(found) == ["soup", "ada"]
+    assert found.verdict.action is Action.ABSTAIN
+
+
+def test_where_nothing_helps_it_goes_back_to_what_looked_best_and_abstains() -> None:
+    found = completed(["ada", "soup", "fair", "soup-again", "mary"], Counts("ada", "x", "y"), follow=None)
+    assert found.stopped is Stopped.NOTHING
+    assert ids(found) == ["ada"]
+    assert found.verdict.action is Action.ABSTAIN
+    assert len(found.trace.steps) <= PATIENCE + 2
+
+
+def test_a_gap_of_two_is_crossed() -> None:
+    """The first of two missing documents does not show in the probability; the second does."""
+
+    class Both(Counts):
+        def check_batch(self, pairs: Iterable[Any], **options: Any) -> list[Verdict]:
+            low = Estimate(0.1, 0.1, 0.1)
+            every = super().check_batch(pairs, **options)
+            return [one if one.action is Action.ANSWER else Verdict(low, one.action) for one in every]
+
+    found = completed(["soup", "ada", "mary"], Both("ada", "mary"), follow=None)
+    assert set(ids(found)) == {"ada", "mary"}
+
+
+def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
+    found = completed(["ada", "soup", "fair"], Counts("ada", "nobody", noise=0.0), budget=Budget(documents=2), follow=None)
+    assert ids(found) == ["ada", "soup"]
+
+
+# ------------------------------------------------------------------------------------------------ nothing endless
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        (Budget(rounds=0), Stopped.ROUNDS),
+        (Budget(rounds=1), Stopped.ROUNDS),
+        (Budget(documents=1), Stopped.DOCUMENTS),
+        (Budget(checks=0), Stopped.CHECKS),
+        (Budget(seconds=0), Stopped.SECONDS),
+    ],
+)
+def test_each_budget_ends_it_as_a_value(budget: Budget, why: Stopped) -> None:
+    found = completed(["ada", "mary"], Counts("ada", "mary", "william"), budget=budget, clock=lambda: 7.0)
+    assert found.stopped is why
+    assert ids(found) == (["ada", "mary"] if budget.rounds == 1 else ["ada"])
+    assert found.verdict.action is Action.ABSTAIN
+
+
+def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
+    times = iter([0.0, 1.0, 2.0, 9.0])
+    found = completed(["ada"], Counts("ada", "mary", "x"), budget=Budget(seconds=5), clock=lambda: next(times))
+    assert found.stopped is Stopped.SECONDS
+    assert ids(found)[:2] == ["ada", "mary"]
+
+
+def test_checks_stay_within_the_budget_but_for_the_last_word() -> None:
+    found = completed(["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), budget=Budget(checks=6))
+    assert found.checks <= 6 + 2
+
+
+def test_all_candidates_of_all_questions_are_judged_in_one_batch_a_round() -> None:
+    judge = Counts("ada", "mary", "william")
+    lists = Lists({QUESTION: ["ada", "soup"], "other": ["mary", "fair"]})
+    done = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
+    assert [one.stopped for one in done] == [Stopped.ANSWER, Stopped.ANSWER]
+    assert judge.batches[:2] == [2, 5]  # the first hits; then soup and mary beside ada; fair, ada and william beside mary
+
+
+def test_a_question_among_others_ends_as_it_does_alone() -> None:
+    lists = Lists({QUESTION: ["ada", "soup"], "other": ["soup", "fair"]})
+    judge = Counts("ada", "mary", "william")
+    both = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
+    assert both == [expand([one], lists, judge, lookup, follow=follow)[0] for one in (QUESTION, "other")]
+
+
+def test_a_page_that_names_a_hundred_thousand_others_costs_a_few_checks() -> None:
+    read = []
+
+    def hub(doc_ids: Sequence[DocId]) -> list[Iterable[DocId]]:
+        def out() -> Iterable[DocId]:
+            for at in range(100_000):
+                read.append(at)
+                yield f"page {at}"
+
+        return [out() if one == "ada" else () for one in doc_ids]
+
+    found = completed(["ada", "mary"], Counts("ada", "mary"), follow=hub)
+    assert ids(found) == ["ada", "mary"]
+    assert len(read) <= 2 * NAMED
+    assert found.checks < 20
+
+
+def test_links_in_a_circle_and_to_itself_end() -> None:
+    found = completed(["ada"], Counts("ada", "x"), follow=lambda some: [("ada", "mary", one) for one in some])
+    assert found.stopped is Stopped.NOTHING
+
+
+def test_an_empty_search_is_an_answer_too() -> None:
+    found = completed([], Counts("ada"))
+    assert (found.hits, found.stopped, found.verdict.action) == ((), Stopped.NOTHING, Action.ABSTAIN)
+    assert found.trace.steps[0].note == "no document matches"
+    assert expand([], Lists({}), Counts("ada"), lookup) == []
+
+
+def test_a_link_must_bring_more_than_the_next_of_the_list_to_go_before_it() -> None:
+    found = completed(["ada", "soup"], Counts("ada", "mary", "william"))
+    assert [step.note for step in found.trace.steps][1:] == [
+        "holds soup, next in the list",
+        "holds mary, which ada names",
+        "holds william, which mary names",
+        "drops soup, which adds nothing",
+    ]
+
+
+def test_a_document_that_is_gone_is_a_hit_without_a_text() -> None:
+    found = completed(["ada", "burnt"], Counts("ada", "burnt"))
+    assert ids(found) == ["ada", "burnt"]
+
+
+def test_texts_reach_the_search_box_only_through_the_gate() -> None:
+    lists = Lists({QUESTION: ["ada", "mary"]})
+    expand([QUESTION], lists, Counts("ada", "mary", "william"), lookup, follow=follow)
+    assert lists.asked == [[QUESTION]]
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}])
+def test_a_budget_must_make_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"budget: {next(iter(wrong))}"):
+        Budget(**wrong)
+
+
+def test_seconds_need_a_clock() -> None:
+    with pytest.raises(InputError, match="clock"):
+        completed(["ada"], Counts("ada"), budget=Budget(seconds=1))

@@ -1,0 +1,147 @@
+"""Name links: who bears a name, who mentions it; for titles, aliases, and names that nobody bears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.errors import DataError, InputError
+from suffice.retrieve.name_links import MENTIONS, NameLinks, name_links, stem
+from suffice.types import Document
+
+ALBUMS = (
+    Document("koop", "Flyin' the Koop is the second album by New Orleans drummer Stanton Moore.", "Flyin' the Koop"),
+    Document("iii", "III is Stanton Moore's third album.", "III (Stanton Moore album)"),
+    Document("orleans", "The Battle of New Orleans was fought in 1815.", "Battle of New Orleans"),
+    Document("city", "New Orleans lies on the Mississippi River.", "New Orleans"),
+)
+
+
+def made(*documents: Document) -> NameLinks:
+    return name_links(lambda: documents)
+
+
+def mentioned(links: NameLinks, doc_id: str) -> set[int]:
+    return set(links.mentioned.row(links.position[doc_id]).tolist())
+
+
+def test_a_text_that_names_a_title_leads_to_its_document() -> None:
+    links = made(*ALBUMS)
+    (name,) = links.numbers(["new orleans"])
+    assert name in mentioned(links, "koop")
+    assert links.bearers.row(name).tolist() == [links.position["city"]]
+
+
+def test_a_name_that_nobody_bears_links_those_who_mention_it() -> None:
+    links = made(*ALBUMS)
+    (name,) = links.numbers(["stanton moore"])
+    assert links.bearing[name] == 0
+    assert {links.ids[row] for row in links.mentioners.row(name)} == {"koop", "iii"}
+
+
+def test_a_name_in_one_document_alone_links_nothing() -> None:
+    assert made(*ALBUMS).numbers(["mississippi river", "nobody at all"]).tolist() == [-1, -1]
+
+
+def test_a_corpus_without_titles_has_nodes() -> None:
+    links = made(Document("a", "He met Ralph Rapson in 1950."), Document("b", "The tower is by Ralph Rapson."))
+    (name,) = links.numbers(["ralph rapson"])
+    assert links.mentioners.row(name).tolist() == [0, 1]
+
+
+def test_a_surname_behind_the_full_name_is_the_same_person() -> None:
+    links = made(
+        Document("a", "Ralph Rapson was born in Alma. Rapson taught design."),
+        Document("b", "Peter Rapson sings. Rapson lives in Leeds."),
+    )
+    assert links.numbers(["rapson"]).tolist() == [-1]
+
+
+def test_entities_of_the_metadata_are_names() -> None:
+    links = made(
+        Document("a", "The lender missed its target.", entities=("Josavan Group",)),
+        Document("b", "Talks with the union broke down.", entities=("Josavan Group",)),
+    )
+    (name,) = links.numbers(["josavan group"])
+    assert links.mentioners.row(name).tolist() == [0, 1]
+
+
+def test_a_question_names_titles_and_others_in_any_case() -> None:
+    links = made(*ALBUMS)
+    asked = links.asked(["When was the Battle of New Orleans that Stanton Moore sang of?", "battle of new orleans", "", "?"])
+    battle, moore = links.numbers(["battle of new orleans", "stanton moore"]).tolist()
+    assert [one.tolist() for one in asked] == [[battle, moore], [battle], [], []]
+
+
+def test_two_documents_of_one_title_both_bear_it() -> None:
+    links = made(Document("a", "One.", "Saw (film)"), Document("b", "Two.", "Saw"), Document("c", "They watched Saw twice."))
+    (name,) = links.numbers(["saw"])
+    assert links.bearers.row(name).tolist() == [0, 1]
+    assert name in mentioned(links, "c")
+
+
+def test_common_words_as_titles_link_nothing() -> None:
+    links = made(Document("it", "A novel.", "It"), Document("who", "A band.", "Who"), Document("x", "Who knows what it is?"))
+    assert mentioned(links, "x") == set()
+    assert links.asked(["who knows it"])[0].tolist() == []
+
+
+def test_a_page_that_lists_a_hundred_thousand_others_keeps_a_few() -> None:
+    names = [f"Alpha{chr(97 + at % 26)}{chr(97 + at // 26 % 26)} Beta{at}" for at in range(100_000)]
+    links = made(Document("list", "; ".join(names) + "."), Document("one", f"{names[0]} lives here.", names[0]))
+    assert len(links.mentioned.row(0)) <= MENTIONS
+
+
+def test_rare_names_say_more() -> None:
+    documents = [Document(str(at), "In Paris." + (" By Ralph Rapson." if at < 2 else "")) for at in range(20)]
+    links = made(*documents)
+    paris, rapson = links.numbers(["paris", "ralph rapson"]).tolist()
+    assert links.rarity[rapson] > links.rarity[paris] >= 0
+
+
+def test_no_documents_no_names() -> None:
+    links = made()
+    assert [one.tolist() for one in links.asked(["Who is Ada?"])] == [[]]
+    assert links.numbers(["ada"]).tolist() == [-1]
+
+
+def test_one_id_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="twice"):
+        made(ALBUMS[0], ALBUMS[0])
+
+
+def test_documents_that_run_out_the_second_time_are_refused() -> None:
+    once = iter(ALBUMS)
+    with pytest.raises(InputError, match="second time"):
+        name_links(lambda: once)
+
+
+def test_saved_links_come_back(tmp_path: Path) -> None:
+    links = made(*ALBUMS, Document("tokyo", "東京は日本の首都です。", "東京"))
+    links.save(tmp_path / "links")
+    back = NameLinks.load(tmp_path / "links")
+    assert (back.ids, back.keys, back.stems, back.letters) == (links.ids, links.keys, links.stems, links.letters)
+    for one, other in ((back.borne, links.borne), (back.mentioned, links.mentioned)):
+        np.testing.assert_array_equal(one.starts, other.starts)
+        np.testing.assert_array_equal(one.values, other.values)
+    question = ["Who fought the Battle of New Orleans?"]
+    assert back.asked(question)[0].tolist() == links.asked(question)[0].tolist()
+
+
+def test_damaged_links_are_refused(tmp_path: Path) -> None:
+    made(*ALBUMS).save(tmp_path / "links")
+    (tmp_path / "links" / "mentioned.npy").write_bytes(b"no array")
+    with pytest.raises(DataError):
+        NameLinks.load(tmp_path / "links")
+
+
+def test_stems() -> None:
+    assert [stem(one) for one in ("performer", "performed", "wife", "1974", "founded")] == [
+        "perform",
+        "perform",
+        "wife",
+        "1974",
+        "found",
+    ]

@@ -1,0 +1,120 @@
+"""The pool: what each candidate is worth by itself, and what it adds to those held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suffice.retrieve.metadata import Vocabulary
+from suffice.retrieve.name_links import name_links
+from suffice.retrieve.pool import COLUMN, FEATURES, LETTERS, Pool, read_question
+from suffice.types import Document, Hit
+
+QUESTION = "When did the mother of the director of The Silent Tide die?"
+DOCUMENTS = (
+    Document("film", "The Silent Tide is a film directed by Jon Vale, with Mia Roe.", "The Silent Tide"),
+    Document("vale", "Jon Vale is a director. His mother was Ann Vale.", "Jon Vale"),
+    Document("ann", "Ann Vale was a painter who died in 1931.", "Ann Vale"),
+    Document("roe", "Mia Roe is an actress.", "Mia Roe"),
+    Document("tide", "A tide is the rise of the sea.", "Tide"),
+)
+LINKS = name_links(lambda: DOCUMENTS)
+
+
+def pool_of(question: str, *documents: Document) -> Pool:
+    asked = read_question(question, LINKS.asked([question])[0], LINKS)
+    pool = Pool(asked, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)])
+    pool.join(documents or DOCUMENTS, {"film": {"bm25": 2.0}})
+    pool.mark()
+    return pool
+
+
+def value(pool: Pool, doc_id: str, feature: str) -> float:
+    return float(pool.features()[pool.at[doc_id], COLUMN[feature]])
+
+
+def test_the_film_is_named_and_nobody_else() -> None:
+    pool = pool_of(QUESTION)
+    assert value(pool, "film", "named_best") == 1
+    assert [value(pool, one, "named") for one in ("vale", "ann", "roe")] == [0, 0, 0]
+
+
+def test_a_held_film_leads_to_its_director() -> None:
+    pool = pool_of(QUESTION)
+    assert value(pool, "vale", "bridge") == 0
+    pool.hold(pool.at["film"])
+    assert value(pool, "vale", "bridge") == 1
+    assert value(pool, "ann", "bridge") == 0
+    pool.hold(pool.at["vale"])
+    assert value(pool, "ann", "bridge") == 1
+
+
+def test_the_words_around_a_name_say_which_link_is_meant() -> None:
+    pool = pool_of(QUESTION)
+    pool.hold(pool.at["vale"])
+    assert value(pool, "ann", "bridge_context") > 0  # "his mother was Ann Vale"
+
+
+def test_what_is_covered_already_adds_nothing() -> None:
+    pool = pool_of(QUESTION)
+    before = value(pool, "vale", "adds")
+    pool.hold(pool.at["film"])
+    assert 0 < value(pool, "vale", "adds") < before
+    assert value(pool, "film", "adds") == 0
+    assert value(pool, "vale", "held") == 1
+
+
+def test_releasing_brings_the_start_back() -> None:
+    pool = pool_of(QUESTION, *DOCUMENTS[:3])
+    start = pool.features()
+    pool.hold(0)
+    pool.join(DOCUMENTS[3:], {})
+    assert len(pool) == 5
+    pool.release()
+    assert pool.ids == ["film", "vale", "ann"]
+    assert not pool.held
+    np.testing.assert_allclose(pool.features(), start, atol=1e-6)
+
+
+def test_a_document_joins_once() -> None:
+    pool = pool_of(QUESTION)
+    pool.join(DOCUMENTS, {})
+    assert len(pool) == len(DOCUMENTS)
+
+
+def test_metadata_that_the_question_names_counts_until_it_is_held() -> None:
+    news = (Document("a", "Ada won.", source="The Verge"), Document("b", "Ada lost.", source="BBC"), Document("c", "Ada."))
+    question = "Did The Verge and BBC report on Ada?"
+    links = name_links(lambda: news)
+    vocabulary = Vocabulary({"source": ["The Verge", "BBC"]})
+    asked = read_question(question, links.asked([question])[0], links, vocabulary.mentions([question])[0])
+    pool = Pool(asked, links, [], [])
+    pool.join(news, {})
+    pool.hold(0)
+    rows = pool.features()
+    assert rows[:, COLUMN["agrees"]].tolist() == [0.5, 0.5, 0]
+    assert rows[:, COLUMN["agrees_new"]].tolist() == [0, 0.5, 0]
+
+
+@pytest.mark.parametrize("question", ["", "?", "the of and", "東京はどこですか", "x" * 5000])
+def test_any_question_has_finite_features(question: str) -> None:
+    rows = pool_of(question).features()
+    assert rows.shape == (len(DOCUMENTS), len(FEATURES))
+    assert np.isfinite(rows).all()
+
+
+def test_documents_without_title_or_text_and_of_any_length_are_candidates() -> None:
+    odd = (Document("empty", ""), Document("book", "tide " * 100_000), Document("new", "Unknown to the links.", "Tide"))
+    pool = pool_of(QUESTION, *DOCUMENTS, *odd)
+    assert np.isfinite(pool.features()).all()
+    assert max(len(text) for text in pool._texts) <= LETTERS + 2
+
+
+def test_shares_stay_between_zero_and_one() -> None:
+    pool = pool_of(QUESTION)
+    pool.hold(0)
+    counts = {"namesakes", "question_words", "question_names", "held", "bridges"}
+    shares = [at for name, at in COLUMN.items() if name not in counts and name != "dense"]
+    rows = pool.features()[:, shares]
+    assert rows.min() >= 0
+    assert rows.max() <= 1 + 1e-6

@@ -1,0 +1,185 @@
+"""The set scorer reads a question, what is held and a candidate; the bridge that reads chooses with it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
+from suffice.retrieve.bridge import SetScorer
+from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, reading_rows, shortlist
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.name_links import name_links
+from suffice.retrieve.named import bridge
+from suffice.types import Document
+
+QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
+FILM = "Polish-Russian War (film)\nIt is a 2009 film. It was directed by Xawery Żuławski, and is based on a novel."
+DIRECTOR = (
+    "Xawery Żuławski\nXawery Żuławski (born 1971 in Warsaw) is a Polish film director. He is the son of Małgorzata Braunek."
+)
+RIVER = "Oder\nThe Oder is a river in Central Europe. It is Poland's second-longest river."
+
+
+@pytest.fixture(scope="module")
+def scorer() -> OnnxSetScorer:
+    return OnnxSetScorer()
+
+
+def test_the_shipped_scorer_reads_and_keeps_within_25_megabytes(scorer: OnnxSetScorer) -> None:
+    assert isinstance(scorer, SetScorer)
+    assert sum(one.stat().st_size for one in SHIPPED.iterdir()) <= 25_000_000
+
+
+def test_before_anything_is_held_the_film_of_the_question_is_needed_and_a_river_is_not(scorer: OnnxSetScorer) -> None:
+    film, river = scorer.score(QUESTION, [], [FILM, RIVER])
+    assert film > 0.5 > river
+
+
+def test_with_the_film_held_its_director_is_needed_next(scorer: OnnxSetScorer) -> None:
+    director, river = scorer.log_odds(QUESTION, [FILM], [DIRECTOR, RIVER])
+    assert director > river + 3
+    assert director > 0
+
+
+def test_the_order_of_the_candidates_and_the_batch_do_not_matter(scorer: OnnxSetScorer) -> None:
+    there = scorer.log_odds(QUESTION, [], [FILM, DIRECTOR, RIVER])
+    back = scorer.log_odds(QUESTION, [], [RIVER, DIRECTOR, FILM])[::-1]
+    # Activations are quantised batch by batch, so that the last digits may differ.
+    assert np.abs(there - back).max() < 0.5
+    assert there.argsort().tolist() == back.argsort().tolist()
+
+
+@pytest.mark.parametrize("odd", ["", " ", "\n", "x" * 100_000, "\ud800", "|[SEP][CLS]", "?" * 5000])
+def test_odd_texts_are_read_like_any_other(scorer: OnnxSetScorer, odd: str) -> None:
+    scores = scorer.score(odd, [odd], [odd, FILM])
+    assert scores.shape == (2,)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_no_candidates_no_scores(scorer: OnnxSetScorer) -> None:
+    assert scorer.score(QUESTION, [FILM], []).shape == (0,)
+
+
+def test_the_telling_sentence_names_the_candidate_or_answers_to_the_question() -> None:
+    text = FILM.partition("\n")[2]
+    assert telling(text, "xawery zuławski", frozenset()) == telling(text, "", frozenset({"directed"}))
+    assert telling(text, "oder", frozenset({"2009"})) == "It is a 2009 film."
+    assert telling("", "oder", frozenset()) == ""
+
+
+def test_a_pair_stays_short_whatever_is_held(scorer: OnnxSetScorer) -> None:
+    long = "Title\n" + "A sentence about the director of a film. " * 200
+    (pair,) = scorer.layout.pairs(QUESTION, [long] * 9, [long])
+    assert len(pair.ids) <= 64 + 4 * (TOLD + 1) + CANDIDATE + 3
+    assert len(pair.ids) - pair.second <= CANDIDATE + 1
+
+
+def test_of_a_long_candidate_the_sentences_about_the_question_are_shown(scorer: OnnxSetScorer) -> None:
+    filler = "The weather of that year was of no interest to anybody at all and nobody wrote about it. "
+    long = f"Somebody\n{filler * 8}His mother was Małgorzata. {filler * 8}"
+    (pair,) = scorer.layout.pairs("Who was his mother?", [], [long])
+    mother = scorer.layout._cut("mother")[0]
+    assert mother in pair.ids[pair.second :]
+
+
+def test_a_damaged_model_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "scorer"
+    shutil.copytree(SHIPPED, folder)
+    (folder / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(DataError):
+        OnnxSetScorer(folder)
+    with pytest.raises(NotReadyError):
+        OnnxSetScorer(tmp_path / "nowhere")
+    with pytest.raises(InputError):
+        OnnxSetScorer(threads=-1)
+
+
+def test_a_tokenizer_without_the_marks_of_bert_is_refused() -> None:
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+
+    with pytest.raises(InputError):
+        Layout(Tokenizer(WordLevel({"a": 0}, unk_token="a")))
+
+
+# ------------------------------------------------------------------------------------------------ the bridge that reads
+
+
+class Letters:
+    """An encoder that counts letters: near enough for three documents."""
+
+    name, dimension = "letters", 26
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32).reshape(
+            -1, 26
+        )
+        return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-6)
+
+
+def village() -> MemoryStore:
+    texts = [FILM, DIRECTOR, RIVER, "Małgorzata Braunek\nMałgorzata Braunek was a Polish actress."]
+    documents = [Document(f"d{at}", text.partition("\n")[2], title=text.partition("\n")[0]) for at, text in enumerate(texts)]
+    return MemoryStore(documents, Letters().encode(texts))
+
+
+class Prefers:
+    """A scorer that wants one title after the other, and remembers what it was asked."""
+
+    def __init__(self, *titles: str) -> None:
+        self.titles, self.asked = titles, []
+
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> np.ndarray:
+        self.asked.append((len(held), len(candidates)))
+        wanted = self.titles[len(held) % len(self.titles)]
+        return np.array([0.9 if one.startswith(wanted) else 0.1 for one in candidates])
+
+
+class ByReading:
+    """A reader that goes by what was read now, and before that by BM25."""
+
+    def p(self, rows: np.ndarray) -> np.ndarray:
+        now = rows[:, [one.name for one in READING].index("now")]
+        return np.where(now > UNREAD, 1 / (1 + np.exp(-now)), rows[:, 0] * 0.01)
+
+
+def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
+    store = village()
+    wants = Prefers("Xawery", "Oder", "Polish")
+    reading = ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=wants, first=4, again=3)
+    (hits,) = reading.search([QUESTION], k=3)
+    assert [hit.doc_id for hit in hits] == ["d1", "d2", "d0"]
+    assert [held for held, _ in wants.asked] == [0, 1, 2]
+    assert wants.asked[0][1] <= 4
+    assert wants.asked[1][1] <= 3
+
+
+def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:
+    store = village()
+    reading = ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder"))
+    (hits,) = reading.search([QUESTION], k=10)
+    assert len({hit.doc_id for hit in hits}) == len(hits)
+
+
+def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:
+    features = np.zeros((3, len(READING) - 4), np.float32)
+    rows = reading_rows(features, np.array([5.0, 2.0, UNREAD]), np.array([4.0, 3.0, UNREAD]), held=[0])
+    assert rows[1, -4:].tolist() == [2.0, 3.0, 0.0, 0.0]
+    assert rows[2, -4:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD]
+    assert shortlist(np.array([-1.0, 0.2, 0.9]), 2) == [2, 1]
+
+
+def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -> None:
+    store = village()
+    chosen = bridge(store, preset="quality", encoder=Letters())
+    (hits,) = chosen.search([QUESTION], k=3)
+    assert {hit.doc_id for hit in hits} >= {"d0", "d1"}
+    assert chosen.search([], k=3) == []
+    with pytest.raises(InputError, match="fast"):
+        bridge(store, preset="fats")
