@@ -21,7 +21,6 @@ from suffice.types import Citation, DocId, Document, Hit
 
 __all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
 
-LETTERS = 6000  # characters of passages that a model is shown at once
 NAMED = 32  # links of one held document that are looked at
 LONGEST_ANSWER = 200
 
@@ -111,14 +110,17 @@ class Desk:
 
 
 class ModelReader:
-    """A language model reads; where it fails, or answers what it was not shown, the rules read instead."""
+    """A language model reads, at most so many `letters` of passages at once.
 
-    def __init__(self, meter: Meter) -> None:
-        self.meter, self.otherwise = meter, ExtractiveReader()
+    Where it fails, or answers in a form that cannot be read, the rules read instead.
+    """
+
+    def __init__(self, meter: Meter, *, letters: int = 6000) -> None:
+        self.meter, self.letters, self.otherwise = meter, letters, ExtractiveReader()
 
     def read(self, question: str, expects: Expects, passages: Sequence[Passage]) -> Reading:
         """The model's answer with the sentences it names, or the rules' reading."""
-        shown = _numbered(passages)
+        shown = _numbered(passages, self.letters)
         if not shown or not self.meter.asks():
             return self.otherwise.read(question, expects, passages)
         lines = "\n".join(f"[{number}] {_title(one, passages)}{one.text}" for number, one in enumerate(shown, start=1))
@@ -143,7 +145,7 @@ class ModelReader:
         return Reading(answer, cited, 1.0 if cited else 0.5, "model")
 
 
-def _numbered(passages: Sequence[Passage]) -> list[Citation]:
+def _numbered(passages: Sequence[Passage], most: int) -> list[Citation]:
     """The sentences that a model is shown: whole ones, in order, as many as fit. The first of each passage go first."""
     order = sorted(
         ((at, rank) for rank, one in enumerate(passages) for at in range(len(one.sentences))),
@@ -152,7 +154,7 @@ def _numbered(passages: Sequence[Passage]) -> list[Citation]:
     chosen, letters = [], 0
     for at, rank in order:
         letters += len(passages[rank].sentences[at]) + len(passages[rank].title)
-        if letters > LETTERS:
+        if letters > most:
             break
         chosen.append((rank, at))
     return [Citation(passages[rank].doc_id, at, passages[rank].sentences[at]) for rank, at in sorted(chosen)]

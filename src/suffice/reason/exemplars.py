@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from suffice.errors import InputError
@@ -56,9 +57,10 @@ class Bank:
     @classmethod
     def load(cls, path: Path | str | None = None) -> Bank:
         """The bank that ships, or a JSON Lines file of question, steps and where known kind, hops and source."""
-        path = Path(path) if path is not None else SHIPPED
+        if path is None:
+            return _shipped()
         found = []
-        for record in read_jsonl(path, BadRecords()):
+        for record in read_jsonl(Path(path), BadRecords()):
             value = record.value
             question, steps = value.get("question"), value.get("steps")
             texts = isinstance(steps, list) and all(isinstance(one, str) for one in steps)
@@ -83,6 +85,11 @@ class Bank:
         places = [at for at, share in enumerate(near) if share < SAME]
         order = sorted(places, key=lambda at: (*_apart(self.exemplars[at], hops, kind), -near[at], at))
         return tuple(self.exemplars[at] for at in order[: max(count, 0)])
+
+
+@cache
+def _shipped() -> Bank:
+    return Bank.load(SHIPPED)
 
 
 def _apart(one: Exemplar, hops: int, kind: str) -> tuple[int, bool]:

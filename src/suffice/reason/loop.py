@@ -41,6 +41,7 @@ class AskPolicy:
     again: str | None = "bm25"  # ... and of another look, when a step is weak: words, where vectors did not help
     k: int = 5  # hits of one sub-question
     exemplars: int = 3  # plans that the model is shown
+    letters: int = 6000  # characters of passages that the model is shown at once
     repair_below: float = 0.6  # confidence below which a step is looked at again
     answer_from: float = 0.3  # confidence below which nothing is answered
     repairs: int = 1  # looks again for one step
@@ -166,7 +167,7 @@ class _Journey:
 
     def _read(self, text: str, step: SubQuestion, hits: Sequence[Hit]) -> tuple[Reading, Review]:
         passages = self.desk.passages((*hits, *self.whole))
-        reading = ModelReader(self.meter).read(text, step.expects, passages)
+        reading = ModelReader(self.meter, letters=self.policy.letters).read(text, step.expects, passages)
         meter = self.meter if self.policy.reviewed else None
         judged = review(text, reading, passages, hops=self.plan.hops, meter=meter, weight=self.policy.alpha)
         return reading, judged
