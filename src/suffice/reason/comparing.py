@@ -24,7 +24,7 @@ _BETWEEN = re.compile(
     r"(?P<head>(?:which|who|what)\b.+)$",
     re.IGNORECASE,
 )
-CAPITALS = r"[^\W\da-z_][^\s,;?]*(?:\s(?:of|the|de|von|van|da|la|and(?= the)|[^\Wa-z_][^\s,;?]*|\([^)]*\)))*"
+CAPITALS = r"[^\W\da-z_][^\s,;?]*(?:\s(?:(?:of|the|de|von|van|da|la)\b|and(?= the)|[^\Wa-z_][^\s,;?]*|\([^)]*\)))*"
 _ROLES = (
     "director composer performer singer author writer producer founder creator editor screenwriter publisher "
     "mother father wife husband spouse"
@@ -44,13 +44,17 @@ class _Measure:
 _MEASURES = [
     _Measure(r"\b(?:died|die|dies|death)\b", "When did X die?", Expects.DATE),
     _Measure(r"\b(?:born|birth|older|younger|oldest|youngest|age)\b", "When was X born?", Expects.DATE),
+    _Measure(
+        r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse)([a-z]+(?: [a-z]+)?)",
+        "How many {0} does X have?",
+        Expects.NUMBER,
+    ),
     _Measure(r"\b(?:came out|come out|released|release)\b", "When was X released?", Expects.DATE),
     _Measure(
         r"\b(formed|founded|established|started|began|opened|created|published|built|debuted|invented|launched|completed)\b",
         "When was X {0}?",
         Expects.DATE,
     ),
-    _Measure(r"\b(?:more|fewer|most|fewest) (\w+(?: \w+)?)", "How many {0} does X have?", Expects.NUMBER),
     _Measure(r"\b(?:taller|higher|highest|tallest)\b", "How high is X?", Expects.NUMBER),
     _Measure(r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b", "How large is X?", Expects.NUMBER),
     _Measure(r"\b(?:longer|shorter|longest|shortest)\b", "How long is X?", Expects.NUMBER),
@@ -163,7 +167,7 @@ def intersection(question: str) -> list[SubQuestion]:
     if _OPENING.match(question):
         return _alike(question, first, second) or _both(first, second, rest)
     if re.search(r"\b(?:both|in common|share[sd]?)\b", question, re.IGNORECASE):
-        text = re.sub(r"\b(?:both|in common)\b\s*", "", question, flags=re.IGNORECASE)
+        text = re.sub(r"\bboth (?:the )?|\bin common\b\s*", "", question, flags=re.IGNORECASE)
         joined = re.compile(re.escape(first) + r"\W+and\W+" + re.escape(second))
         each = [" ".join(name.join(joined.split(text)).split()) for name in (first, second)]
         if each[0] != each[1]:
@@ -175,6 +179,7 @@ def intersection(question: str) -> list[SubQuestion]:
 def _two_names(question: str) -> tuple[str, str, str] | None:
     """The two names that an "and" joins, and what follows them."""
     if not _OPENING.match(question):
+        question = re.sub(r"\bboth (?:the )?", "", question, flags=re.IGNORECASE)
         pair = re.search(rf"(?P<first>{CAPITALS}),? and (?P<second>{CAPITALS})(?P<rest>.*)$", question)
         return (pair["first"], pair["second"], pair["rest"].strip(" ,?")) if pair else None
     question = re.sub(r"\b(?:the )?directors? of (?:the )?(?:films?|movies?),? ", "", question, flags=re.IGNORECASE)

@@ -225,7 +225,14 @@ def _of_the_question(span: Span, asked: _Asked, title: str, expects: Expects) ->
     if key in PEOPLES or (expects is Expects.PERSON and key in COUNTRIES):
         return True
     about = title if any(title and (title in name or name in title) for name in asked.names) else ""
-    return any(f" {key} " in f" {name} " or f" {name} " in f" {key} " for name in (*asked.names, about) if name)
+    return any(_same_name(key, name) for name in (*asked.names, about) if name)
+
+
+def _same_name(one: str, other: str) -> bool:
+    """One inside the other, or with the same ends: "Taylor Alison Swift" is Taylor Swift."""
+    some, others = one.split(), other.split()
+    same_ends = len(some) > 1 and len(others) > 1 and (some[0], some[-1]) == (others[0], others[-1])
+    return same_ends or f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
 def _life_date(found: Sequence[Span], text: str, which: str) -> Span | None:
