@@ -239,11 +239,12 @@ class _Journey:
         final = next((one for one in (self.last.get(len(self.plan.steps)), self.last.get(0)) if one and one.answer), None)
         missing: list[str] = []
         if verdict is not None and verdict.action is not Action.ANSWER:
-            missing += verdict.missing or verdict.next_queries or ("something that the gate cannot name",)
+            looked_for = [f"what this would find: {query}" for query in verdict.next_queries]
+            missing += verdict.missing or looked_for or ["something that the gate cannot name"]
             self._note(f"the gate does not take the evidence for complete: {verdict.p_complete:.2f}")
         if final is None:
-            unanswered = [step.question for number, step in sorted(self.last.items()) if number and step.answer is None]
-            missing += unanswered or [self.question]
+            asked = [(number, step) for number, step in sorted(self.last.items()) if number and step.by]
+            missing += [step.question for _, step in asked if step.answer is None and step.by != "joined"] or [self.question]
         elif not self._holds(final):
             missing.append(f"sentences that say: {final.question} {final.answer}")
         answered = final is not None and not missing and (verdict is None or verdict.action is Action.ANSWER)
