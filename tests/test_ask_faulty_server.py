@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 from tests.small_world import BRIDGE, Shelf, Wants
-from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, serving
+from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
 from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.reason.budget import Budget
@@ -100,3 +101,24 @@ def test_a_cached_model_is_held_to_the_deadline_too(tmp_path: Any) -> None:
         trace = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(seconds=0.5), clock=time.monotonic)
     assert time.monotonic() - begun < 2
     assert trace.action is Action.ABSTAIN
+
+
+def counts(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+    """A server that says what it used, and wraps its JSON into words."""
+    message = {
+        "role": "assistant",
+        "content": 'Sure! ```json\n{"steps": ["Who was the mother of Lothair II?"]}\n``` Anything else?',
+    }
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 70, "completion_tokens": 5, "total_tokens": 75}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "stand-in", "choices": [choice], "usage": usage}
+    send(handler, 200, json.dumps(body))
+
+
+def test_tokens_are_the_servers_where_it_counts_them_and_a_remembered_answer_costs_none(tmp_path: Any) -> None:
+    with serving(counts) as (url, _):
+        model = CachedModel(OpenAIModel("stand-in", base_url=url), tmp_path / "answers.sqlite")
+        first = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(calls=1))
+        again = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(calls=1))
+    assert first.plan == again.plan == ("Who was the mother of Lothair II?",)
+    assert (first.cost.tokens, again.cost.tokens) == (75, 0)

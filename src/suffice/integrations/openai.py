@@ -59,7 +59,8 @@ class OpenAIModel:
         if seed is not None:
             self._settings["seed"] = seed
         self._client = _client(self._key, base_url, timeout_s, retries)
-        self._takes_schema = True
+        self._server = {"takes_schema": True}  # shared by the copies that `within` makes
+        self.last_tokens: tuple[int, int] | None = None  # of the last completion, in and out, where the server said
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={self.base_url!r})"
@@ -75,22 +76,22 @@ class OpenAIModel:
         return [self._complete(prompt, schema) for prompt in prompts]
 
     def _complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        text = _within(self.timeout_s, lambda: self._request(prompt, schema))
-        if schema is not None:
-            try:
-                json.loads(text)
-            except (ValueError, RecursionError):
-                raise ModelError(
-                    f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}",
-                    hint="raise max_tokens, or take a better model",
-                ) from None
-        return text
+        self.last_tokens = None
+        text, self.last_tokens = _within(self.timeout_s, lambda: self._request(prompt, schema))
+        if schema is None:
+            return text
+        if (found := _json_in(text)) is None:
+            raise ModelError(
+                f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}",
+                hint="raise max_tokens, or take a better model",
+            )
+        return found
 
-    def _request(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
+    def _request(self, prompt: str, schema: Mapping[str, Any] | None) -> tuple[str, tuple[int, int] | None]:
         import openai
 
         request: dict[str, Any] = {**self._settings, "messages": [{"role": "user", "content": _encodable(prompt)}]}
-        if schema is not None and self._takes_schema:
+        if schema is not None and self._server["takes_schema"]:
             wanted = {"name": "answer", "schema": dict(schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": wanted}
         try:
@@ -99,7 +100,7 @@ class OpenAIModel:
         except openai.BadRequestError as error:
             if "response_format" not in request:
                 raise self._failed(error, retryable=False) from None
-            self._takes_schema = False  # an old server: the prompt alone must do, and the answer is checked anyway
+            self._server["takes_schema"] = False  # an old server: the prompt alone must do, and the answer is checked anyway
             return self._request(prompt, schema)
         except (openai.APITimeoutError, openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
             raise self._failed(error, retryable=True) from None
@@ -109,7 +110,7 @@ class OpenAIModel:
             raise self._failed(error, retryable=False) from None
         if not isinstance(text, str) or not text.strip():
             raise ModelError(f"{self.name} answered with nothing", retryable=True)
-        return text
+        return text, _usage(answer)
 
     def _failed(self, error: Exception, *, retryable: bool, hint: str = "") -> ModelError:
         where = f" at {self.base_url}" if self.base_url else ""
@@ -157,6 +158,28 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     raise result
 
 
+def _json_in(text: str) -> str | None:
+    """The answer where it is JSON; else the object in it: a model likes to put words and fences around one."""
+    try:
+        json.loads(text)
+        return text
+    except (ValueError, RecursionError):
+        start = text.find("{")
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return None
+    return text[start:end] or None
+
+
+def _usage(answer: Any) -> tuple[int, int] | None:
+    """Tokens in and out, where the server counted them and the counts make sense."""
+    used = getattr(answer, "usage", None)
+    counts = [getattr(used, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    spent, made = (one if isinstance(one, int) and one >= 0 else None for one in counts)
+    return None if spent is None or made is None else (spent, made)
+
+
 def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -170,6 +193,7 @@ class CachedModel:
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
         self.model, self.path = model, Path(path)
         self.name = name or str(getattr(model, "name", type(model).__name__))
+        self.last_tokens: tuple[int, int] | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._open()) as db, db:
@@ -188,11 +212,13 @@ class CachedModel:
         """One completion a prompt, from the file where it is known. Each new answer is kept before the next is asked for."""
         keys = [_key(self.name, prompt, schema) for prompt in prompts]
         found: dict[str, str] = {}
+        self.last_tokens = (0, 0)  # what is remembered costs nothing
         with closing(self._open()) as db:
             for key, prompt in dict(zip(keys, prompts)).items():
                 row = db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
                 if row is None:
                     row = [_encodable(one) for one in self.model.complete([prompt], schema=schema)]
+                    self.last_tokens = getattr(self.model, "last_tokens", None)
                     with db:
                         db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, row[0]))
                 found[key] = row[0]
