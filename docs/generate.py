@@ -7,13 +7,14 @@ from typing import Any
 
 import typer
 
-from docs import expansion, gates, results, studies
+from docs import bridge, bridge_cards, expansion, gates, results, studies
 from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
 from suffice.assess.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.cli.app import app
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
+from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
 from suffice.ports import RETRIEVERS
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 
@@ -118,5 +119,7 @@ PAGES = {
 
 def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
-    measured = {results.RUNS.parent / "retrieval.md": results.page(), **gates.pages(), **studies.pages(), **expansion.pages()}
+    measured = {results.RUNS.parent / "retrieval.md": results.page()}
+    for one in (gates, studies, expansion, bridge, bridge_cards):
+        measured |= one.pages()
     return reference | {path: NOTE + text for path, text in measured.items()}

@@ -1,7 +1,7 @@
 """The pages of the papers that were done again: from the studies that `suffice reproduce` wrote.
 
-`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them);
-`make docs` renders page and pictures from these.
+`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them; a
+third argument is the folder for `--cache`); `make docs` renders page and pictures from these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-OPTIONS = {"frames": {"quality": True}}  # what a study is asked for besides its data
+OPTIONS = {"frames": {"quality": True}, "multi-meta-rag": {"quality": True}}  # what a study is asked for besides its data
 DRAWN = ("Figure", "Risk")  # the paper's own figures, and what it means to act on them; the report has all
 
 
@@ -32,9 +32,10 @@ def stored(name: str) -> Path:
     return RESULTS / "runs" / f"study-{name}.json"
 
 
-def measure(name: str, data: Path) -> None:
-    """Do a paper again, and store the document without its timings."""
-    study = import_module(STUDIES[name]).study(data=data, **OPTIONS.get(name, {}))
+def measure(name: str, data: Path, cache: Path | None = None) -> None:
+    """Do a paper again, and store the document without its timings. `cache`: see `suffice reproduce --cache`."""
+    kept = {"cache": cache} if cache else {}
+    study = import_module(STUDIES[name]).study(data=data, **OPTIONS.get(name, {}), **kept)
     write_atomically(stored(name), study.to_json(timings=False))
 
 
@@ -94,4 +95,4 @@ def _lines(study: Study) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    measure(sys.argv[2], Path(sys.argv[1]))
+    measure(sys.argv[2], Path(sys.argv[1]), *map(Path, sys.argv[3:4]))

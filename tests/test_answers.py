@@ -12,6 +12,7 @@ from suffice.datasets.gold import Example, Gold
 from suffice.errors import InputError
 from suffice.evaluate.answers import AnswerRun, answer_tables, judge_answers, read_answers
 from suffice.evaluate.metrics import exact_match, token_f1, word_overlap
+from suffice.files import BadRecords
 from suffice.types import Question
 
 
@@ -79,6 +80,9 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"question_id": "q0", "answer": 7}\n')
     with pytest.raises(InputError, match=r"c\.jsonl:1"):
         read_answers(tmp_path / "c.jsonl")
+    bad = BadRecords(skip=True)
+    assert read_answers(tmp_path / "c.jsonl", bad) == {}
+    assert bad.count == 1
 
 
 # ---------------------------------------------------------------------------------------------------- the command

@@ -49,3 +49,23 @@ def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
     with serving(fails(500)) as (url, _):
         options = ("--filter", "auto", "--model", "stand-in", "--base-url", url, "--timeout-s", "1")
         assert found(village, question, *options) == ["babbage"]
+
+
+def test_what_was_read_off_the_question_is_told(village: Path) -> None:
+    question = "What did BBC write of the engine in June 1990?"
+    told = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
+    assert "filter: source is BBC" in told.stderr
+    assert "note: no document is of 1990-06-01 to 1990-06-30: left out" in told.stderr
+    read = json.loads(CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto", "--json"]).stdout)[
+        "filter"
+    ]
+    assert read["conditions"] == [{"field": "source", "operator": "$in", "values": ["BBC"]}]
+    silent = CliRunner().invoke(app, ["search", str(village), "the engine", "--filter", "auto"])
+    assert "filter: none" in silent.stderr
+
+
+@pytest.mark.parametrize("options", [("--gate", "default"), ("--model", "stand-in")])
+def test_options_that_would_do_nothing_are_refused(village: Path, options: tuple[str, str]) -> None:
+    result = CliRunner().invoke(app, ["search", str(village), "the engine", *options])
+    assert result.exit_code == 2
+    assert "add --filter auto" in result.output

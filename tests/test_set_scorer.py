@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from training.scorer_data import Asked, lessons
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
@@ -181,5 +182,18 @@ def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -
     (hits,) = chosen.search([QUESTION], k=3)
     assert {hit.doc_id for hit in hits} >= {"d0", "d1"}
     assert chosen.search([], k=3) == []
-    with pytest.raises(InputError, match="fast"):
+    with pytest.raises(InputError, match="fats"):
         bridge(store, preset="fats")
+
+
+def test_a_lesson_asks_for_gold_that_is_not_held_and_the_next_hop_counts_most() -> None:
+    one = Asked("musique", QUESTION, gold=(FILM, DIRECTOR), ordered=True, pool=(FILM, RIVER, DIRECTOR, "Oder (film)\nA film."))
+    made = lessons([one], rounds=20, seed=1)
+    assert made == lessons([one], rounds=20, seed=1)
+    for lesson in made:
+        asked_for = {text for text, needed in zip(lesson.candidates, lesson.needed) if needed}
+        assert asked_for == {FILM, DIRECTOR} - set(lesson.held)
+        assert not set(lesson.held) & set(lesson.candidates)
+    assert any(RIVER in lesson.held for lesson in made)
+    first = next(lesson for lesson in made if not lesson.held)
+    assert dict(zip(first.candidates, first.needed))[FILM] > dict(zip(first.candidates, first.needed))[DIRECTOR] > 0

@@ -69,10 +69,13 @@ def test_what_is_saved_says_the_same(tmp_path: Path) -> None:
 def test_a_hit_is_seen_among_the_others() -> None:
     hits = np.zeros((3, len(HIT_COLUMNS)), np.float32)
     hits[:, HIT_COLUMNS.index("covered")] = [0.5, 0.75, 0.25]
-    lead, place = np.split(among(hits), 2, axis=1)
+    lead, place = np.split(among(hits, [3]), 2, axis=1)
     assert lead[:, 0].tolist() == [-0.25, 0.25, -0.5]
     assert place[:, 0].tolist() == [0.5, 0.0, 1.0]
     assert not lead[:, 1].any()  # all alike: nobody leads
     assert not place[:, 1].any()
-    assert not among(hits[:1]).any()
-    assert among(hits[:0]).shape == (0, lead.shape[1] * 2)
+    assert not among(hits[:1], [1]).any()
+    assert among(hits[:0], [0]).shape == among(hits[:0], []).shape == (0, lead.shape[1] * 2)
+    assert (
+        among(hits[[0, 1, 2, 0, 0, 1, 2]], [3, 1, 0, 3])[[0, 1, 2, 4, 5, 6]].tolist() == among(hits, [3]).tolist() * 2
+    )  # each by itself

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
-from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
+from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Progress, Retriever
 from suffice.reason.expand import Budget, Completion, Judge, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers

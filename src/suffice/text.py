@@ -99,7 +99,7 @@ _MONTHS = {
     for number in range(1, 13)
     for name in (calendar.month_name[number], calendar.month_abbr[number], calendar.month_abbr[number] + ".")
 } | {"sept": 9, "sept.": 9}
-_MONTH = "(?P<month>" + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True)) + r")(?!\w)"
+_MONTH = "(?=[adfjmnos])(?P<month>" + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True)) + r")(?!\w)"
 _YEAR = r"(?P<year>[12]\d{3})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _DATES = [

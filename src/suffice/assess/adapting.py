@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,9 @@ class Correction:
 
     def __call__(self, odds: Floats, features: Floats) -> Floats:
         """(n,) log-odds and (n, names) standardised features to (n,) corrected log-odds."""
-        reach = _reach(self.names)
+        reach, weights = _arrays(self.names, self.weights)
         within = np.minimum(np.maximum(features, -reach), reach)
-        return np.asarray(self.offset + self.slope * odds + within @ np.array(self.weights), dtype=np.float64)
+        return np.asarray(self.offset + self.slope * odds + within @ weights, dtype=np.float64)
 
     @classmethod
     def learn(
@@ -140,6 +141,11 @@ class Rule:
 
 def _reach(names: Sequence[str]) -> Floats:
     return np.array([np.inf if name == OWN.name else REACH for name in names])
+
+
+@lru_cache(maxsize=64)  # a correction is the same in every check
+def _arrays(names: tuple[str, ...], weights: tuple[float, ...]) -> tuple[Floats, Floats]:
+    return _reach(names), np.array(weights)
 
 
 def _rows(odds: Floats, features: Floats, names: Sequence[str]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -32,6 +33,7 @@ class Asked:
     names: list[bytes]  # folded, between two spaces
     numbers: list[bytes]  # between two spaces
     written: dict[bytes, str]  # the names as they stand in the question
+    form: bytes  # `flat` with NAME for each name: how it asks, not what about
     meant: npt.NDArray[np.float32] | None = None  # its vector, where an encoder looks too
 
 
@@ -41,8 +43,9 @@ def ask(question: str, words: Words) -> Asked:
     tokens = folding.fold(raw).split()
     content = [word for word in dict.fromkeys(tokens) if word not in QUIET and len(word) > 1][:MAX_WORDS]
     names = dict(islice(folding.names(folding.name_runs(raw)).items(), MAX_NAMES))
+    flat = b" %b " % b" ".join(tokens)
     return Asked(
-        b" %b " % b" ".join(tokens),
+        flat,
         tokens,
         content,
         list(map(folding.stem, content)),
@@ -50,4 +53,11 @@ def ask(question: str, words: Words) -> Asked:
         list(names),
         [b" " + word + b" " for word in content if word.isdigit()],
         {name: folding.written(run) for name, run in names.items()},
+        _masked(flat, names),
     )
+
+
+def _masked(flat: bytes, names: Iterable[bytes]) -> bytes:
+    for name in sorted(names, key=len, reverse=True):
+        flat = flat.replace(name, b" NAME ")
+    return flat

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["FEWEST", "Drift", "Moved", "Profile"]
+__all__ = ["FEWEST", "Drift", "Moved", "Profile", "Scales"]
 
 Floats = npt.NDArray[np.floating[Any]]
 BINS = 10
@@ -133,6 +134,19 @@ class Profile:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"the gate's profile cannot be read: {error!r}") from error
+
+
+class Scales:
+    """Where each feature of a profile stands, its median at fit time and its spread then; as arrays, for checking."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.column = {name: at for at, name in enumerate(profile.names)}
+        self._medians, self._spreads = np.array(profile.medians), np.maximum(profile.spreads, 1e-6)
+        self.of = lru_cache(maxsize=8)(self._of)  # the same few names in every check
+
+    def _of(self, names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], Floats, Floats]:
+        at = np.array([self.column[name] for name in names], dtype=np.intp)
+        return at, self._medians[at], self._spreads[at]
 
 
 def _edges(column: Floats) -> Floats:

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from suffice.assess.features import Feature
 from suffice.assess.folding import written
-from suffice.assess.reading import ABSENT_COLUMNS, QUIET, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, Asked, Reading
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Document, Evidence, Reason
 
-__all__ = ["Occlusion", "missing", "next_queries", "reasons"]
+__all__ = ["Figures", "Occlusion", "missing", "next_queries", "reasons"]
 
 Floats = npt.NDArray[np.floating[Any]]
 SHOWN = 4  # reasons, missing things, and queries at most
@@ -39,6 +39,18 @@ _NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?![\w])")
 # ------------------------------------------------------------------------------------------------ reasons
 
 
+class Figures:
+    """Numbers by name. A few of a hundred are asked for, so that no dictionary of all is made for each question."""
+
+    __slots__ = ("_column", "_row")
+
+    def __init__(self, column: Mapping[str, int], row: Sequence[float]) -> None:
+        self._column, self._row = column, row
+
+    def __getitem__(self, name: str) -> float:
+        return self._row[self._column[name]]
+
+
 class Occlusion:
     """Which columns each family hides, and what is shown in their place; made once for a gate."""
 
@@ -47,7 +59,12 @@ class Occlusion:
         hides = [[one.family == family for one in features] for family in (None, *self.families)]  # first nothing is hidden
         self._hides = np.array(hides, dtype=bool).reshape(len(hides), 1, len(features))
         self._medians = np.array(medians, dtype=np.float32)
-        self.usual = dict(zip((one.name for one in features), medians, strict=True))
+        self._column = {one.name: at for at, one in enumerate(features)}
+        self.usual = self.named(medians)
+
+    def named(self, row: Sequence[float]) -> Figures:
+        """A question's features by name."""
+        return Figures(self._column, row)
 
     def effects(self, table: Floats, odds: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """Each question's log-odds, and how far each family moves them: (questions,) and (questions, families)."""
@@ -56,17 +73,12 @@ class Occlusion:
         return every[0], (every[0] - every[1:]).T
 
 
-def reasons(
-    families: Sequence[str], moved: Floats, seen: Mapping[str, float], usual: Mapping[str, float]
-) -> tuple[Reason, ...]:
+def reasons(families: Sequence[str], moved: Floats, seen: Figures, usual: Figures) -> tuple[Reason, ...]:
     """The strongest effects of one question, strongest first; features by name, its own and the medians at fit time."""
     strongest = sorted(zip(families, moved.tolist(), strict=True), key=lambda pair: (-abs(pair[1]), pair[0]))[:SHOWN]
     return tuple(
         Reason(family, round(effect, 4), _WORDS[family](seen, usual)) for family, effect in strongest if abs(effect) >= AUDIBLE
     )
-
-
-Figures = Mapping[str, float]
 
 
 def _about_path(seen: Figures, usual: Figures) -> str:
@@ -222,9 +234,7 @@ def next_queries(asked: Asked, lost: Sequence[str]) -> tuple[str, ...]:
     When nothing in particular is missing, each name of the question is looked for with those words.
     """
     told = b" ".join(asked.names)
-    relating = [
-        word.decode("utf-8", "ignore") for word in asked.content if b" " + word + b" " not in told and word not in QUIET
-    ]
+    relating = [word.decode("utf-8", "ignore") for word in asked.content if b" " + word + b" " not in told]
     subjects = list(lost) or list(asked.written.values())
     if not subjects:
         return (" ".join(relating[: 2 * WORDS]),) if relating else ()

@@ -124,29 +124,36 @@ def title_key(title: str) -> bytes:
 # stands between two names more often than in one. One plain class opens it, because the scan for a first letter is only fast
 # then; what is no ASCII letter opens it only where no letter stands before; possessive, so that it never goes back; and at most
 # ten words, since a text all in capitals is not a name.
-_WORD = (
-    rb"[A-Z\xc3-\xc5](?<![A-Za-z\x80-\xff][\x80-\xff])[A-Za-z0-9\x80-\xff'&-]*+(?:\.(?:(?<=[ (][A-Z]\.)|(?<= [A-Z][a-z]\.)))?+"
-)
 _SMALL = rb"(?:(?:of|the|d(?:e|a|i|er|u)|v[oa]n|l[ae]|al|bin|&) ){0,2}+"
-_NAME = re.compile(_WORD + rb"(?: (?=[A-Z\xc3-\xc50-9otdvlab&])" + _SMALL + rb"(?:" + _WORD + rb"|\d[\w-]*+)){0,9}+")
+
+
+def _name(first: bytes, letters: bytes) -> re.Pattern[bytes]:
+    word = first + rb"[A-Za-z0-9" + letters + rb"'&-]*+(?:\.(?:(?<=[ (][A-Z]\.)|(?<= [A-Z][a-z]\.)))?+"
+    return re.compile(word + rb"(?: (?=[A-Z\xc3-\xc50-9otdvlab&])" + _SMALL + rb"(?:" + word + rb"|\d[\w-]*+)){0,9}+")
+
+
+_NAME = _name(rb"[A-Z\xc3-\xc5](?<![A-Za-z\x80-\xff][\x80-\xff])", rb"\x80-\xff")
+_ASCII_NAME = _name(rb"[A-Z]", b"")  # the same where there is nothing else, in five sixths of the time
 
 
 def name_runs(raw: bytes) -> list[bytes]:
     """Capitalised runs of a plain text, sentence openers and repetitions among them."""
-    return _NAME.findall(raw)
+    return (_ASCII_NAME if raw.isascii() else _NAME).findall(raw)
 
 
 def names(runs: Iterable[bytes]) -> dict[bytes, bytes]:
     """Each name once, in order: as it is looked for, and as it stands, without the words that merely open a sentence."""
     found: dict[bytes, bytes] = {}
     for run in dict.fromkeys(runs):
-        first, _, rest = run.partition(b" ")
-        while rest and first.lower() in OPENERS:
-            run = rest
-            first, _, rest = run.partition(b" ")
-        name = b" %b " % b" ".join(fold(_bare(run)).split())
-        if len(name) > 3 and (rest or first.lower() not in OPENERS):
-            found.setdefault(name, run)
+        low = run.lower()
+        first, _, rest = low.partition(b" ")
+        while rest and first in OPENERS:
+            run, low = run[-len(rest) :], rest
+            first, _, rest = low.partition(b" ")
+        if not low.replace(b" ", b"").isalnum():  # most have nothing to fold away
+            low = b" ".join(fold(_bare(run)).split())
+        if len(low) > 1 and (rest or first not in OPENERS):
+            found.setdefault(b" %b " % low, run)
     return found
 
 

@@ -26,7 +26,7 @@ from suffice.assess import explain, keeping
 from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
 from suffice.assess.agreement import runs_beside, unpacked
 from suffice.assess.calibration import Platt, VennAbers, interval_of
-from suffice.assess.drift import Drift, Profile
+from suffice.assess.drift import Drift, Profile, Scales
 from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
 from suffice.assess.keeping import GRADES, SHIPPED
@@ -34,7 +34,7 @@ from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import NO_LENSES, Lenses, Looked, look
 from suffice.assess.model import GateModel
 from suffice.assess.own import OWN, Own, own_model
-from suffice.assess.policy import Costs, Policy, decide
+from suffice.assess.policy import Costs, Policy, choose
 from suffice.assess.shares import Shares
 from suffice.assess.words import Words
 from suffice.errors import InputError
@@ -107,7 +107,7 @@ class Gate:
         table = self._beside_own(described, seen)
         odds, moved = self._occlusion.effects(table, self._odds) if explain else (self._odds(table), None)
         p, low, high = self._estimates(odds)
-        actions = decide(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
+        actions = choose(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
         told = [{}] * len(actions) if moved is None else self._told(seen, table, p_absent, moved, actions)
         numbers = zip(p.tolist(), low.tolist(), high.tolist(), strict=True)
         return [Verdict(Estimate(*one), action, **more) for one, action, more in zip(numbers, actions, told, strict=True)]
@@ -134,24 +134,20 @@ class Gate:
 
     def _odds(self, table: Floats) -> Floats:
         """Calibrated log-odds: (questions, features) to (questions,)."""
-        base: Floats = self.calibration.odds(self.model.odds(table[:, : len(self.model.features)]))
+        base: Floats = self.calibration.odds(self.model.odds(table if self.own is None else table[:, :-1]))
         if self.correction is not NO_CORRECTION:
             base = self.correction(base, self._standard(table, self.correction.names))
         # No hits hold no evidence, whatever the model makes of a set that it has never seen.
-        return np.where(table[:, self._scales[0]["k"]] > 0, base + self.shift, NOTHING)
+        return np.where(table[:, self._scales.column["k"]] > 0, base + self.shift, NOTHING)
 
     def _standard(self, table: Floats, names: Sequence[str]) -> Floats:
         """The named features, from their median at fit time in units of their spread then: (questions, names)."""
-        column, middle, spread = self._scales
-        at = [column[name] for name in names]
-        return np.asarray((table[:, at] - middle[at]) / spread[at])
+        at, middle, spread = self._scales.of(tuple(names))
+        return np.asarray((table.take(at, axis=1) - middle) / spread)
 
     @cached_property
-    def _scales(self) -> tuple[dict[str, int], Floats, Floats]:
-        """Where each feature stands, its median at fit time and its spread then."""
-        profile = self.profile
-        column = {name: at for at, name in enumerate(profile.names)}
-        return column, np.array(profile.medians), np.maximum(profile.spreads, 1e-6)
+    def _scales(self) -> Scales:
+        return Scales(self.profile)
 
     def _estimates(self, odds: Floats) -> tuple[Floats, Floats, Floats]:
         """p_complete and its interval, which was learned before the shift and moves along with it."""
@@ -173,13 +169,12 @@ class Gate:
         self, seen: Looked, table: Floats, p_absent: Sequence[Floats], moved: Floats, actions: Sequence[Action]
     ) -> list[dict[str, Any]]:
         """Reasons, missing and next queries of each question."""
-        families, usual = self._occlusion.families, self._occlusion.usual
+        families, usual, named = self._occlusion.families, self._occlusion.usual, self._occlusion.named
         told = []
-        for at, action in enumerate(actions):
-            row = dict(zip(usual, table[at].tolist(), strict=True))
+        for at, (action, row) in enumerate(zip(actions, table.tolist(), strict=True)):
             lost = explain.missing(seen.taken[at].evidence, seen.readings[at], p_absent[at])
             queries = explain.next_queries(seen.asked[at], lost) if lost or action is not Action.ANSWER else ()
-            why = explain.reasons(families, moved[at], row, usual)
+            why = explain.reasons(families, moved[at], named(row), usual)
             told.append({"missing": lost, "next_queries": queries, "reasons": why})
         return told
 
@@ -328,7 +323,7 @@ class Gate:
 
     def _shares(self, table: Floats, odds: Floats) -> dict[str, float]:
         """The share of each action."""
-        actions = decide(sigmoid(odds), self._after(odds, table), self.policy, rounds_left=1)
+        actions = choose(sigmoid(odds), self._after(odds, table), self.policy, rounds_left=1)
         return {str(action): count / len(actions) for action, count in sorted(Counter(actions).items())}
 
     def drift(self, recent: Iterable[Pair], *, documents: Documents | None = None) -> Drift:

@@ -84,22 +84,13 @@ def _form(asked: Asked, signs: int) -> tuple[int, int, int, float]:
     Two at least. Where two named things are compared through someone related to each, as in "Which film has the director who
     died first, A or B?", there are two chains of two: four. Else every three signs of a further step make one more likely.
     """
-    form = _masked(asked)
-    phrases, rest = len(_PHRASE.findall(form)), _HEAD.sub(b" ", form).split()
+    phrases, rest = len(_PHRASE.findall(asked.form)), _HEAD.sub(b" ", asked.form).split()
     roles = sum([is_agent(word) for word in rest if word not in _NO_ROLES])
     if len(asked.names) > 1 and (b"or" in rest or b"and" in rest) and not _COMPARING.isdisjoint(rest):
         least = 4 if roles else 2
         return phrases, roles, least, least
     signs += phrases + roles + _how_many(_PLACES, rest)
     return phrases, roles, 2, min(max(2.0, 1 + signs / 3), 4.0)
-
-
-def _masked(asked: Asked) -> bytes:
-    """The question with NAME for each name: its form, not its subject."""
-    form = asked.flat
-    for name in sorted(asked.names, key=len, reverse=True):
-        form = form.replace(name, b" NAME ")
-    return form
 
 
 def _how_many(kind: frozenset[bytes], words: Sequence[bytes]) -> int:
@@ -221,5 +212,5 @@ def _columns(targets: Mapping[str, npt.ArrayLike], questions: int) -> Floats:
 
 def _grams(asked: Asked) -> dict[bytes, None]:
     """Words and word pairs with the names and numbers masked, each once: the form of the question, not its subject."""
-    words = _DIGITS.sub(b"NUMBER", _masked(asked)).split()
+    words = _DIGITS.sub(b"NUMBER", asked.form).split()
     return dict.fromkeys([*words, *map(b" ".join, pairwise(words))])

@@ -131,5 +131,7 @@ def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
 def _bylined(document: Document) -> str:
     """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
     day = document.published_at
+    if not document.source and not day:
+        return document.text
     when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
     return ". ".join(filter(None, (document.source, when, document.text)))

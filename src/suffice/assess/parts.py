@@ -28,8 +28,10 @@ Floats = npt.NDArray[np.floating[Any]]
 MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many
 FEWEST = 20  # rows of either label from which trees are grown; below, a part only knows how often its label holds
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
+COMPARED = 10_000  # hits whose places are worked out at once: a bound on memory
 RIVALS = 50  # hits that every hit is compared with, the first ones: beyond, time would grow with their square
-_AMONG_AT = [HIT_COLUMNS.index(name) for name in AMONG]
+_AMONG_AT = np.array([HIT_COLUMNS.index(name) for name in AMONG])
+_NO_HITS, _NO_NAMES = (np.zeros((0, len(columns)), np.float32) for columns in (HIT_COLUMNS, ABSENT_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Parts:
         lessons: Sequence[Lesson],
         hit_more: Sequence[Floats] | None = None,
     ) -> Parts:
-        hits = np.concatenate(hit_blocks(readings, hit_more))
+        hits = hit_rows(readings, hit_more)
         trees = boosted(HIT_TREES, 40, self.seed, leaves=HIT_LEAVES)
         self.hit = Judge.fit(hits, _flags([one.held for one in lessons]), trees)
         names = np.concatenate([reading.absent for reading in readings])
@@ -139,11 +141,12 @@ class Parts:
 
     def hit_probabilities(self, readings: Sequence[Reading], hit_more: Sequence[Floats] | None = None) -> list[Floats]:
         """For each question the chance of each hit to be evidence, in the order of the hits."""
-        return _by_block(self.hit, hit_blocks(readings, hit_more))
+        return _by_block(self.hit, hit_rows(readings, hit_more), [len(reading.hits) for reading in readings])
 
     def absent_probabilities(self, readings: Sequence[Reading]) -> list[Floats]:
         """For each question the chance of each absent name to be missing evidence, in their order."""
-        return _by_block(self.absent, [reading.absent for reading in readings])
+        rows = np.concatenate([reading.absent for reading in readings] or [_NO_NAMES])
+        return _by_block(self.absent, rows, [len(reading.absent) for reading in readings])
 
     def save(self, folder: Path) -> dict[str, Any]:
         self.question.save(folder)
@@ -157,36 +160,47 @@ class Parts:
         return parts
 
 
-def hit_blocks(readings: Sequence[Reading], hit_more: Sequence[Floats] | None) -> list[Floats]:
-    """The rows of each question's hits: as read, as they stand among the others, and extra columns where there are any."""
-    if hit_more is None:
-        return [np.concatenate([reading.hits, among(reading.hits)], axis=1) for reading in readings]
-    if len(hit_more) != len(readings) or any(
-        np.ndim(more) != 2 or len(more) != len(reading.hits) for more, reading in zip(hit_more, readings, strict=False)
+def hit_rows(readings: Sequence[Reading], hit_more: Sequence[Floats] | None) -> Floats:
+    """The hits of all questions: as read, as they stand among the others, and extra columns where there are any."""
+    blocks = [reading.hits for reading in readings]
+    if hit_more is not None and (
+        len(hit_more) != len(blocks) or any(np.ndim(more) != 2 or len(more) != len(own) for more, own in zip(hit_more, blocks))
     ):
         raise InputError("hit_more must have a block for each question, and in it a row for each hit")
-    return [
-        np.hstack([reading.hits, among(reading.hits), np.nan_to_num(more)])
-        for reading, more in zip(readings, hit_more, strict=True)
-    ]
+    hits = np.concatenate(blocks or [_NO_HITS])
+    parts = [hits, among(hits, list(map(len, blocks)))]
+    if hit_more:
+        parts.append(np.nan_to_num(np.concatenate(hit_more)))
+    return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def among(hits: Floats) -> Floats:
-    """By how much each hit leads the best other one, and the share of the others above it: (hits, 2 * AMONG)."""
-    if len(hits) < 2:
-        return np.zeros((len(hits), 2 * len(AMONG)), dtype=np.float32)
-    seen = hits[:, _AMONG_AT]
-    ordered = np.sort(seen, axis=0)
-    lead = seen - np.where(seen == ordered[-1], ordered[-2], ordered[-1])
-    above = (seen[:RIVALS] > seen[:, None]).sum(1) / min(len(seen) - 1, RIVALS)
-    return np.concatenate([lead, above], axis=1, dtype=np.float32)
+def among(hits: Floats, counts: Sequence[int]) -> Floats:
+    """By how much each hit leads the best other one of its question, and the share of the others above it.
+
+    (hits, HIT_COLUMNS) of all questions, and how many hits each has, to (hits, 2 * AMONG). A hit alone leads nobody: zeros.
+    Questions with as many hits are worked out together.
+    """
+    found = np.zeros((len(hits), 2 * len(AMONG)), dtype=np.float32)
+    together = np.repeat(counts, counts)  # of each hit: how many hits its question has
+    for k in set(counts) - {0, 1}:
+        rows, step = np.flatnonzero(together == k), k * (1 + COMPARED // k)
+        for some in (rows[start : start + step] for start in range(0, len(rows), step)):
+            found[some] = _among(hits[some].reshape(-1, k, hits.shape[1])).reshape(len(some), -1)
+    return found
 
 
-def _by_block(judge: Judge, blocks: list[Floats]) -> list[Floats]:
-    if not blocks:
-        return []
-    p = judge.p(np.concatenate(blocks))
-    ends = list(accumulate(map(len, blocks)))
+def _among(hits: Floats) -> Floats:
+    """(questions, hits, HIT_COLUMNS) to (questions, hits, 2 * AMONG)."""
+    k, seen = hits.shape[1], hits.take(_AMONG_AT, axis=2)
+    ordered = np.sort(seen, axis=1)
+    best, second = ordered[:, -1:], ordered[:, -2:-1]
+    lead = seen - np.where(seen == best, second, best)
+    above = (seen[:, None, :RIVALS] > seen[:, :, None]).sum(2) / min(k - 1, RIVALS)
+    return np.concatenate([lead, above], axis=2, dtype=np.float32)
+
+
+def _by_block(judge: Judge, rows: Floats, counts: list[int]) -> list[Floats]:
+    p, ends = judge.p(rows), list(accumulate(counts))
     return [p[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 

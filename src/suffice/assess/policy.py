@@ -26,11 +26,24 @@ import numpy.typing as npt
 from suffice.errors import InputError, nearest
 from suffice.types import Action
 
-__all__ = ["Costs", "Policy", "Promise", "Realised", "by_cost", "by_f1", "by_risk", "decide", "fewest_questions", "risk_at"]
+__all__ = [
+    "Costs",
+    "Policy",
+    "Promise",
+    "Realised",
+    "by_cost",
+    "by_f1",
+    "by_risk",
+    "choose",
+    "decide",
+    "fewest_questions",
+    "risk_at",
+]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.floating[Any]]
 
 SECOND_START = 4  # see _levels; chosen for coverage on simulated scores, the promise holds for any
 STEP = 1.08
@@ -286,16 +299,21 @@ def decide(
     Without `p_after` nothing says that an expansion would help, so none is chosen; nor where it promises no more than now.
     """
     now = _probabilities(p_now, "p_now")
+    after = None if p_after is None else _probabilities(p_after, "p_after")
+    _same_length(now if after is None else after, now, "p_after", "p_now")
+    return choose(now, after, policy, rounds_left=rounds_left)
+
+
+def choose(now: Numbers, after: Numbers | None, policy: Policy, *, rounds_left: int | npt.ArrayLike) -> list[Action]:
+    """What `decide` does, where the probabilities are known to be some."""
     rounds, worth = _rounds(rounds_left, len(now)), np.zeros(len(now), bool)
-    if p_after is not None and policy.expand_at is not None:
-        after = _probabilities(p_after, "p_after")
-        _same_length(after, now, "p_after", "p_now")
+    if after is not None and policy.expand_at is not None:
         worth = (after > policy.expand_at) & (after > now) & (rounds > 0)
     codes = np.where(_reaches(now, policy.answer_at), 2, worth)
     return [ACTIONS[code] for code in codes.tolist()]
 
 
-def _reaches(p: Floats, threshold: float | None) -> Bools:
+def _reaches(p: Numbers, threshold: float | None) -> Bools:
     return np.zeros(len(p), bool) if threshold is None else p >= threshold
 
 
@@ -358,7 +376,9 @@ def _same_length(some: Floats, others: Floats, name: str, other: str) -> None:
         raise InputError(f"{len(some)} values of {name} for {len(others)} of {other}: expected one each")
 
 
-def _rounds(rounds_left: int | npt.ArrayLike, questions: int) -> Ints:
+def _rounds(rounds_left: int | npt.ArrayLike, questions: int) -> int | Ints:
+    if type(rounds_left) is int and rounds_left >= 0:  # the usual case, and most of the time that arrays would take
+        return rounds_left
     try:
         rounds = np.asarray(rounds_left)
     except ValueError as error:

@@ -9,7 +9,9 @@ column means.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,6 +42,7 @@ MAX_SOURCES = 3  # sources that absent names are taken from
 MAX_NAMES = 12  # absent names from one source
 REACH = 60  # bytes between a name and the word that relates it
 FAR = 999
+HEAD = 12  # bytes of a title that the automaton looks for: the longer it is the longer it takes to make
 SHORT = 4  # a title key of a letter or two, between its spaces: found everywhere by chance
 
 HIT_COLUMNS = (
@@ -96,6 +99,14 @@ class _Pass:
     Words of the question are told by their place in it. Plain lists and sets, since arrays this small cost more.
     """
 
+    __slots__ = (  # more than Python keeps cheaply in a dictionary
+        "agents", "anchors", "asked", "by_any", "by_named", "carriers", "closeness", "counted", "covered", "flats", "found",
+        "has_text", "holders", "in_named", "k", "keys", "leading", "leads", "links_out", "loose", "matches", "mentioned",
+        "mentions", "named", "near", "near_agent", "pointers", "ranks", "relating", "relations", "resolved", "runs",
+        "same_title", "scores", "shares_any", "shares_named", "sources", "times", "title_rare", "title_share", "title_words",
+        "to", "total", "words",
+    )  # fmt: skip
+
     def __init__(
         self, asked: Asked, titles: Sequence[str], texts: Sequence[str], scores: Sequence[float | None] | None, words: Words
     ) -> None:
@@ -141,13 +152,14 @@ class _Pass:
         asked, keys = self.asked, self.keys
         said = [phrase for at in sorted(self.agents) for phrase in SAID.get(asked.content[at], ())]
         self.to = [at for at, key in enumerate(keys[:MAX_LINKED]) if len(key) > SHORT]
-        groups = (asked.stems, said, asked.names, asked.numbers, [keys[at] for at in self.to])
+        groups = (asked.stems, said, asked.names, asked.numbers, [keys[at][:HEAD] for at in self.to])
         patterns = list(chain.from_iterable(groups))
         finder = BytesAhoCorasick(patterns, implementation=Implementation.NoncontiguousNFA)  # the quickest to make
         self.matches = [finder.find_matches_as_indexes(flat, overlapping=True) for flat in self.flats]
+        self.found = [{match[0] for match in matches} for matches in self.matches]
         holders: list[list[int]] = [[] for _ in patterns]
-        for at, matches in enumerate(self.matches):
-            for which in {match[0] for match in matches}:
+        for at, found in enumerate(self.found):
+            for which in found:
                 holders[which].append(at)
         ends = list(accumulate(map(len, groups)))
         self.holders, _, self.mentions, self.counted, self.pointers = (
@@ -179,7 +191,8 @@ class _Pass:
 
     def _words_of(self, hits: Collection[int]) -> set[int]:
         """The words that some of these hits hold."""
-        return {word for word, holders in enumerate(self.holders) if any(at in hits for at in holders)}
+        last = len(self.holders)  # behind the words come phrases, names, numbers and titles
+        return {which for which in set[int]().union(*[self.found[at] for at in hits]) if which < last}
 
     def _link(self) -> None:
         """Which hit mentions whose title."""
@@ -190,7 +203,7 @@ class _Pass:
         self.closeness, self.by_any, self.links_out = [0.0] * k, [0] * k, [0] * k
         for to, pointers in zip(self.to, self.pointers):
             for by in pointers:
-                if by != to and keys[to] not in keys[by]:
+                if by != to and keys[to] in self.flats[by] and keys[to] not in keys[by]:
                     self.links_out[by] += 1
                     self.by_any[to] += 1
                     if by in self.relations:
@@ -210,15 +223,11 @@ class _Pass:
 
     def _share_names(self) -> None:
         """Names that several hits mention and the question does not."""
-        flat, once = self.asked.flat, set[bytes]()
-        self.several: set[bytes] = set()
-        for own in self.mentioned:
-            self.several |= once & own
-            once |= own
-        outside = [(name, name.lower()) for name in self.several if len(name) > 2]
-        common = {name for name, low in outside if low not in OPENERS and low not in flat}
+        flat, self.times = self.asked.flat, Counter(chain.from_iterable(self.mentioned))
+        several = [(name, name.lower()) for name, count in self.times.items() if count > 1 and len(name) > 2]
+        common = {name for name, low in several if low not in OPENERS and low not in flat}
         anchored = common & set[bytes]().union(*[self.mentioned[at] for at in self.anchors])
-        self.shares_any = [min(len(common & own), 6) for own in self.mentioned]
+        self.shares_any = [min(len(common & own), 6) for own in self.mentioned] if common else [0] * self.k
         self.shares_named = [min(len(anchored & own), 4) for own in self.mentioned] if anchored else [0] * self.k
         for at in self.anchors:
             self.shares_named[at] = 0
@@ -243,10 +252,10 @@ class _Pass:
                 break
             best = adds.index(gain)
             gains[best] = order[place] = gain
-            for word in [word for word in left if best in self.holders[word]]:
-                left.remove(word)
+            for word in sorted(left & self.found[best]):
                 for at in self.holders[word]:
                     adds[at] -= rarity[word] / self.total
+            left -= self.found[best]
         return gains, order
 
     def _hits(self, gains: list[float], lack: set[int]) -> Floats:
@@ -310,7 +319,7 @@ class _Pass:
             points_on |= after
             rows[name] = [
                 1, REACH / (REACH + to_relation), REACH / (REACH + to_agent), after,
-                sum([run in own for own in self.mentioned]) if run in self.several else 1, min(len(parts), 6),
+                self.times.get(run, 1), min(len(parts), 6),
                 max(self.words.rarities(parts)), min(start / 400, 3.0), *source, any(map(bytes.isdigit, parts)), agents,
             ]  # fmt: skip
             runs[name] = run
@@ -340,7 +349,9 @@ class _Pass:
 
 
 def _rows(rows: Iterable[Iterable[float]], columns: tuple[str, ...]) -> Floats:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.float32).reshape(-1, len(columns))
+    values = tuple(chain.from_iterable(rows))
+    packed = struct.pack(f"{len(values)}f", *values)  # half of the time that numpy takes for a few hundred numbers
+    return np.frombuffer(packed, dtype=np.float32).reshape(-1, len(columns))
 
 
 @lru_cache(maxsize=64)

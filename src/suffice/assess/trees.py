@@ -48,13 +48,12 @@ class Trees:
             raise DataError(f"a tree model takes {shapes}, expected 'rows' of {columns} columns", hint="fit the gate again")
 
     def p(self, rows: Floats) -> Floats:
-        """The probability of "yes": (rows,)."""
+        """The probability of "yes": (rows,), float32."""
         if not len(rows):
             return np.zeros(0)
         given = np.ascontiguousarray(rows, dtype=np.float32)
         found = [self._session.run(_OUTPUTS, {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(rows), AT_ONCE)]
-        whole = found[0] if len(found) == 1 else np.concatenate(found)
-        return np.asarray(whole[:, 0], dtype=float)
+        return np.asarray(found[0] if len(found) == 1 else np.concatenate(found)).ravel()
 
 
 @dataclass(frozen=True)

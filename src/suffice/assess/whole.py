@@ -111,7 +111,7 @@ class Whole:
         """(rows, columns) to (rows,)."""
         weights, offsets = self._lines
         lines = np.minimum(np.maximum(rows @ weights + offsets, -_MOST), _MOST)
-        trees = logit(np.array([self.boosted.p(rows), self.extra.p(rows)])).sum(0)
+        trees = logit(np.array([self.boosted.p(rows), self.extra.p(rows)], dtype=float)).sum(0)
         return np.asarray((1 - self.share) * (lines[:, 0] + trees) / 3 + self.share * lines[:, 1])
 
     @cached_property

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.floating[Any]]
 KIND, VERSION = "table of words", 1
 ORDINARY = 0.05  # rarity of every quiet word
 _UNKNOWN = repeat(1.0)
+_SHORTEST = np.float32(1e-12)  # nothing has no direction: zero, not a division by it
 SHIPPED = Path(__file__).parent.parent / "models" / "words"
 
 
@@ -67,7 +68,6 @@ class Words:
             starts.append(len(rows))
             rows.append(0)  # reduceat needs something in every bag
             rows += filter(None, map(self._row.get, bag))
-        sums = np.add.reduceat(self._vectors.take(rows, axis=0).astype(np.float32), starts, axis=0)
+        sums = np.add.reduceat(self._vectors.take(rows, axis=0), starts, axis=0, dtype=np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        norms[norms == 0] = 1.0
-        return np.asarray(sums / norms[:, None], dtype=np.float32)
+        return np.asarray(sums / np.maximum(norms, _SHORTEST)[:, None])

@@ -52,6 +52,7 @@ def answers(
 
         from suffice.errors import InputError
         from suffice.evaluate import answers as experiment
+        from suffice.files import BadRecords
 
         if (answers is None) == (model is None):
             raise InputError("give either --answers or --model", hint="for example --answers answers.jsonl")
@@ -59,7 +60,10 @@ def answers(
             collection=None, dataset=dataset, path=path, questions=questions, corpus=corpus, skip_bad=skip_bad, seed=seed
         )
         if answers is not None:
-            said = experiment.read_answers(answers)
+            bad = BadRecords(skip=skip_bad)
+            said = experiment.read_answers(answers, bad)
+            if bad.count:
+                say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
             run = experiment.judge_answers(data.name, islice(data.examples(), limit), said, system=answers.stem, seed=seed)
         else:
             from suffice.evaluate.retrieval import Settings

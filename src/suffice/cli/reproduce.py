@@ -17,6 +17,7 @@ STUDIES = {
     "multi-meta-rag": "suffice.evaluate.reproduce.multi_meta_rag",
 }
 SLOW = ("frames", "multi-meta-rag")
+CACHING = ("multi-meta-rag",)
 
 
 def reproduce(
@@ -28,6 +29,9 @@ def reproduce(
     quality: Annotated[
         bool, typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank.")
     ] = False,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="multi-meta-rag: keep vectors and scores here; a stopped run goes on.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")
     ] = None,
@@ -42,9 +46,11 @@ def reproduce(
             raise InputError(f"no paper is named {paper!r} here", hint=nearest(paper, STUDIES))
         if quality and paper not in SLOW:
             raise InputError(f"the study of {paper} has no slow part", hint="leave --quality out")
+        if cache is not None and paper not in CACHING:
+            raise InputError(f"the study of {paper} keeps nothing", hint="leave --cache out")
         if out:
             check_extra()
-        options = {"seed": seed, "quality": quality or None}
+        options = {"seed": seed, "quality": quality or None, "cache": cache}
         chosen = {name: value for name, value in options.items() if value is not None}
         with progress_bar(quiet=json) as progress:
             study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json
+from suffice.cli.manners import friendly_errors, print_json, say
 from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout
 
 EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
@@ -44,24 +44,22 @@ def search(
 
         if complete and (filter is not None or strict or model is not None):
             raise InputError("--complete goes without a filter", hint="leave out --filter, --strict and --model")
-        judge, clock = _gate(gate or ("default" if complete else None)), _day(today)
+        if not complete:
+            _expect_filter(filter, gate, model)
+        judge, clock, wanted = _gate(gate or ("default" if complete else None)), _day(today), _filter(filter)
         with Library.open(library) as lib:
             if complete:
                 completed(lib, question, judge, k=k, retriever=retriever, json=json)
                 return
+            read = _extractor(lib, model, base_url, timeout_s, clock).extract([question])[0] if wanted == "auto" else None
             hits = lib.search(
-                [question],
-                k=k,
-                retriever=retriever,
-                filter=_filter(filter),
-                strict=strict,
-                extractor=_extractor(lib, model, base_url, timeout_s, clock),
-                gate=judge,
-                today=clock,
+                [question], k=k, retriever=retriever, filter=read.filter if read else wanted, strict=strict, gate=judge
             )[0]
             documents = dict(zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits])))
+        if read is not None and not json:
+            _tell(read)
         if json:
-            print_json({"question": question, "hits": [_as_json(hit, documents) for hit in hits]})
+            print_json({"question": question, "filter": _read(read), "hits": [_as_json(hit, documents) for hit in hits]})
         elif not hits:
             print("no document matches\n\nnext: other words, or `--retriever dense`, which also finds near meanings")
         else:
@@ -74,16 +72,46 @@ def _gate(name: str | None) -> Any:
     return None if name is None else Gate.load(None if name == "default" else name)
 
 
+def _expect_filter(filter: str | None, gate: str | None, model: str | None) -> None:
+    """Options that would do nothing are a misunderstanding, and better said."""
+    from suffice.errors import InputError
+
+    if gate is not None and filter is None:
+        raise InputError("--gate relaxes a filter, and there is none", hint="add --filter auto")
+    if model is not None and filter != "auto":
+        raise InputError("--model makes the filter, and none is to be made", hint="add --filter auto")
+
+
 def _extractor(lib: Any, model: str | None, base_url: str | None, timeout_s: float, today: date) -> Any:
-    """Filters by a language model where one is named; otherwise the library's own reading."""
-    if model is None:
-        return None
-    from suffice.integrations.openai import OpenAIModel
+    """Filters by a language model where one is named; otherwise by what the library's documents carry."""
+    from suffice.retrieve.extract import VocabularyExtractor
     from suffice.retrieve.metadata import Vocabulary
+
+    vocabulary = Vocabulary.of_store(lib.store)
+    if model is None:
+        return VocabularyExtractor(vocabulary, today=today)
+    from suffice.integrations.openai import OpenAIModel
     from suffice.retrieve.model_extract import ModelExtractor
 
-    asked = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s)
-    return ModelExtractor(asked, Vocabulary.of_store(lib.store), today=today)
+    return ModelExtractor(OpenAIModel(model, base_url=base_url, timeout_s=timeout_s), vocabulary, today=today)
+
+
+def _read(extraction: Any) -> dict[str, Any] | None:
+    """What was read off the question, as JSON; None where the filter was given."""
+    if extraction is None:
+        return None
+    return {"conditions": [asdict(one) for one in extraction.filter.conditions], "notes": extraction.notes}
+
+
+def _tell(extraction: Any) -> None:
+    """What was read off the question, before the hits that it explains."""
+    words = {"$in": "is", "$nin": "is not", "$gte": "from", "$lte": "until"}
+    conditions = [
+        f"{one.field} {words[one.operator]} {' or '.join(map(str, one.values))}" for one in extraction.filter.conditions
+    ]
+    say(_plain(f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"))
+    for note in extraction.notes:
+        say(_plain(f"note: {note}"))
 
 
 def _day(text: str | None) -> date:

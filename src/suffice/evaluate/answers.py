@@ -125,18 +125,22 @@ def judge_answers(
     )
 
 
-def read_answers(path: Path) -> dict[str, str]:
+def read_answers(path: Path, bad: BadRecords | None = None) -> dict[str, str]:
     """Answers from a JSON array or JSON Lines: `question_id` or `query`, and `answer` or `model_answer`."""
     found: dict[str, str] = {}
-    for record in read_json_records(Path(path), BadRecords()):
+    bad = bad or BadRecords()
+    for record in read_json_records(Path(path), bad):
         value = record.value
         name = value.get("question_id") or value.get("query") or value.get("question")
         said = value.get("model_answer", value.get("answer"))
         if not isinstance(name, str) or not isinstance(said, str):
-            raise InputError(
-                f"{record.where}: expected question_id or query, and answer, as texts",
-                hint='a line looks like {"question_id": "q0", "answer": "Sam"}',
+            bad.report(
+                InputError(
+                    f"{record.where}: expected question_id or query, and answer, as texts",
+                    hint='a line looks like {"question_id": "q0", "answer": "Sam"}',
+                )
             )
+            continue
         found[name] = said
     return found
 

@@ -1,4 +1,4 @@
-"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder that does, in memory.
+"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder that does.
 
 An encoder on a processor reads some twenty passages a second, so that a training over twenty thousand of them should neither
 begin anew when it was stopped, nor encode anything twice. Each block of new texts becomes a file of vectors and a file of the
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +76,44 @@ def _key(text: str, query: bool) -> str:
 
 
 class RememberingReranker:
-    """The same scores as the cross-encoder's, each pair of question and text read once."""
+    """The same scores as the cross-encoder's, each pair of question and text read once.
 
-    def __init__(self, reranker: Reranker) -> None:
+    With a folder, once in all runs: the scores of a question are kept in an SQLite file before the next question is read, so
+    that a run which was stopped goes on where it was. `expected` pairs are what `progress` counts towards.
+    """
+
+    def __init__(
+        self, reranker: Reranker, folder: Path | None = None, *, expected: int = 0, progress: Progress | None = None
+    ) -> None:
         self.reranker, self.name = reranker, str(getattr(reranker, "name", type(reranker).__name__))
-        self._known: dict[tuple[str, str], float] = {}
+        self._expected, self._progress = expected, progress
+        self._known: dict[str, float] = {}
+        self._path = Path(folder) / f"{self.name}.sqlite" if folder is not None else None
+        if self._path is not None:
+            self._known = _kept_scores(self._path)
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
-        fresh = list(dict.fromkeys(text for text in texts if (question, text) not in self._known))
+        keys = [_key(json.dumps([question, text]), True) for text in texts]
+        fresh = {key: text for key, text in zip(keys, texts) if key not in self._known}
         if fresh:
-            self._known.update(((question, text), float(one)) for text, one in zip(fresh, self.reranker.score(question, fresh)))
-        return np.array([self._known[question, text] for text in texts], dtype=np.float32)
+            read = [float(one) for one in self.reranker.score(question, list(fresh.values()))]
+            self._keep(dict(zip(fresh, read, strict=True)))
+        return np.array([self._known[key] for key in keys], dtype=np.float32)
+
+    def _keep(self, scores: dict[str, float]) -> None:
+        if self._path is not None:
+            with closing(sqlite3.connect(self._path, timeout=30)) as db, db:
+                db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", list(scores.items()))
+        self._known.update(scores)
+        if self._progress is not None:
+            self._progress("reranking", len(self._known), max(self._expected, len(self._known)))
+
+
+def _kept_scores(path: Path) -> dict[str, float]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=30)) as db, db:
+            db.execute("CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID")
+            return dict(db.execute("SELECT key, score FROM scores"))
+    except (OSError, sqlite3.Error) as error:
+        raise DataError(f"{path} cannot hold scores: {error}", hint="remove the file, or choose another folder") from error

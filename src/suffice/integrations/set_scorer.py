@@ -163,7 +163,7 @@ class OnnxSetScorer:
 
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
         """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
-        return 1 / (1 + np.exp(-self.log_odds(question, held, candidates)))
+        return np.asarray(1 / (1 + np.exp(-self.log_odds(question, held, candidates))), dtype=np.float32)
 
     def log_odds(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
         """The same before the logistic function, between -15 and 15."""

@@ -118,6 +118,7 @@ class Pool:
         self.held: list[int] = []
         self.expanded: set[int] = set()  # candidates whose links have joined
         self._begun, self._begun_expanded = 0, frozenset[int]()
+        self._read = 0  # how many of the held have been read for the words around names: the last one never needs to be
         self.good = np.zeros(0, np.float32)  # how good each looks by itself
         self._bm25 = {hit.doc_id: rank for rank, hit in enumerate(bm25, 1)}
         self._dense = {hit.doc_id: (rank, hit.score or 0.0) for rank, hit in enumerate(dense, 1)}
@@ -138,7 +139,6 @@ class Pool:
     def hold(self, at: int) -> None:
         """Choose a candidate."""
         self.held.append(at)
-        self._read_context([at], range(len(self)))
 
     def mark(self) -> None:
         """Remember the candidates of now as those to begin with."""
@@ -147,6 +147,7 @@ class Pool:
     def release(self) -> None:
         """Let go of all that is held, and of the candidates that joined since the mark."""
         self.held.clear()
+        self._read = 0
         self.expanded = set(self._begun_expanded)
         if self._begun < len(self):
             for doc_id in self.ids[self._begun :]:
@@ -177,7 +178,7 @@ class Pool:
         self._describe(new)
         self._link()
         self._context = np.concatenate([self._context, np.zeros(len(new), np.float32)])
-        self._read_context(self.held, range(before, len(self)))
+        self._read_context(self.held[: self._read], range(before, len(self)))
 
     def _describe(self, new: Sequence[Document]) -> None:
         """Words, ranks and metadata: what a candidate is worth without the others."""
@@ -231,9 +232,15 @@ class Pool:
         mine = self._asked[self._b]
         base[:, COLUMN["named"]] = _highest(self._b_of[mine], self._share[self._b[mine]], n)
         base[:, COLUMN["named_best"]] = best = self._best_named(bm25, mine)
-        self._had = self._names_had(names)
-        base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
+        self._names = names
         self.good = ((bm25 + np.maximum(base[:, COLUMN["dense"]], 0) + best) / 3).astype(np.float32)
+        self._settled = False
+
+    def _settle(self) -> None:
+        """What candidates say of one another: computed when a choice needs it, since most joining is followed by more."""
+        base = self._base
+        self._had = self._names_had(self._names)
+        base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
         saying, bearing = self._best_two(self._m, self._m_of), self._best_two(self._b, self._b_of)
         base[:, COLUMN["support_out"]] = self._supported(saying, self._b, self._b_of, self._share)
         base[:, COLUMN["support_in"]] = self._supported(bearing, self._m, self._m_of, self._rare)
@@ -241,8 +248,11 @@ class Pool:
         base[:, COLUMN["support_shared"]] = self._supported(saying, self._m, self._m_of, unasked)
         if self._metadata:
             named = sorted(set().union(*self._metadata))
-            self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(n, -1)
+            self._carries = np.array([[one in carried for one in named] for carried in self._metadata], np.bool_).reshape(
+                len(self), -1
+            )
             base[:, COLUMN["agrees"]] = self._carries.mean(axis=1) if named else 0
+        self._settled = True
 
     def _beside_namesakes(self, values: Floats) -> Floats:
         top = np.zeros(int(self._title.max()) + 1, np.float32)
@@ -302,9 +312,11 @@ class Pool:
 
     def features(self) -> Floats:
         """(candidates, features), given what is held now."""
-        rows, asked, held = self._base.copy(), self.asked, self.held
         if not len(self):
-            return rows
+            return self._base.copy()
+        if not self._settled:
+            self._settle()
+        rows, asked, held = self._base.copy(), self.asked, self.held
         free = np.ones(len(self), np.bool_)
         free[held] = False
         covered = self._has[held].any(axis=0)
@@ -321,6 +333,8 @@ class Pool:
         if self._metadata and self._carries.shape[1]:
             rows[:, COLUMN["agrees_new"]] = (self._carries & ~self._carries[held].any(axis=0)).mean(axis=1)
         if held:
+            self._read_context(held[self._read :], range(len(self)))
+            self._read = len(held)
             self._linked(rows, ~free)
         return rows
 

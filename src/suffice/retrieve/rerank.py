@@ -28,7 +28,7 @@ class Reranked:
 
     With a `share` below 1 the retriever keeps a say: both scores are stretched from 0 to 1 over the hits that were read, and
     averaged. A reranker judges each text alone, so that several copies of the best report may push out the second one that a
-    question needs: decision 14 has the figures.
+    question needs: decision 16 has the figures.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.reproduce import frames_retrieval as retrieval
 from suffice.evaluate.reproduce import frames_tables as tables
 from suffice.evaluate.reproduce.frames_findings import findings, summary
-from suffice.evaluate.reproduce.frames_gate import expansions, gate_on_folds, guess, guessed_rows, quality_on_folds
+from suffice.evaluate.reproduce.frames_gate import expansions, gate_on_folds, guess, guessed_rows, lens, told_on_folds
 from suffice.evaluate.reproduce.frames_prediction import (
     FOLDS,
     ablation,
@@ -118,12 +118,14 @@ def _predicted(searched: Searched, clock: _Clock, *, quality: bool, progress: Pr
         guessed = guessed_rows(searched, folds, guesses)
     with clock("gate, fast"):
         gates = [gate_on_folds(searched, folds, progress=progress)]
+        given = [told_on_folds(searched, folds, progress=progress)]
     if quality:
-        with clock("gate, quality"):
-            gates.append(quality_on_folds(searched, folds, progress=progress))
+        with clock("gate, quality"), lens(progress) as encoder:
+            gates.append(gate_on_folds(searched, folds, encoder=encoder, progress=progress))
+            given.append(told_on_folds(searched, folds, encoder=encoder, progress=progress))
     with clock("expansion"):
         expanded = expansions(searched, gates[0].verdicts)
-    return Found(rows, guessed, parts, shares, guesses, gates, expanded)
+    return Found(rows, guessed, parts, shares, guesses, gates, given, expanded)
 
 
 def _sections(searched: Searched, found: Found) -> tuple[Section, ...]:

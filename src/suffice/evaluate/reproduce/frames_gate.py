@@ -3,13 +3,15 @@
 The paper's predictor is told each question's reasoning labels and, in its second setting, how many articles it needs. A gate in
 use is told neither. Here both are guessed from the question's words, by a model that is fitted on the other folds; the rows it
 is judged by are never those it has learned from, and what it says of the rows that a predictor is fitted on comes from folds
-within those. The gate sees questions and hits only; labels and hops of the other folds are among its lessons.
+within those. The gate sees questions and hits only; labels and hops of the other folds are among its lessons. One more row says
+what it would know if it were told the labels, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.calibration import Platt
+from suffice.assess.features import Feature
 from suffice.assess.hops import QuestionModel
+from suffice.assess.lessons import teach
+from suffice.assess.looking import Lenses
 from suffice.assess.reading import ask
 from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, REASONING
 from suffice.assess.words import Words
@@ -40,7 +46,8 @@ __all__ = [
     "gate_on_folds",
     "guess",
     "guessed_rows",
-    "quality_on_folds",
+    "lens",
+    "told_on_folds",
 ]
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -139,14 +146,43 @@ def gate_on_folds(
     return Judged(Predicted(GATE, grade, Predictions(complete_of(cases).astype(float), p)), ordered)
 
 
-GATE = "our gate"
+def told_on_folds(
+    searched: Searched, folds: Folds, *, encoder: Encoder | None = None, progress: Progress | None = None
+) -> Predicted:
+    """The gate's model on the same folds, told the reasoning labels as the paper's predictor is: what a good guess is worth.
+
+    No gate in use is told them. They are further columns of what the model looks at, and change nothing else.
+    """
+    cases, grade, words = searched.cases(), "fast" if encoder is None else "quality", Words.load()
+    taught = teach([labelled(case) for case in cases], words, Lenses(encoder), k=None, fewest=1)
+    nothing = [np.zeros((len(reading.hits), 0), np.float32) for reading in taught.seen.readings]  # hits have no labels
+    taught = replace(taught, seen=taught.seen.beside(LABELS, _given(cases), nothing))
+    p = np.zeros(len(cases))
+    for done, (rest, held) in enumerate(folds, start=1):
+        learned, judged = (taught.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held))
+        model = learned.model(words, searched.seed)
+        scale = Platt.fit(model.odds_at_fit, learned.complete)
+        p[np.sort(held)] = scale.apply(model.odds(judged.seen.described_by(model)))
+        if progress is not None:
+            progress(f"fitting the gate told the labels, {grade}", done, len(folds))
+    return Predicted(GATE_TOLD, grade, Predictions(complete_of(cases).astype(float), p))
 
 
-def quality_on_folds(searched: Searched, folds: Folds, *, progress: Progress | None = None) -> Judged:
-    """The same through an encoder, which reads every title and question once."""
+def _given(cases: Sequence[Case]) -> Floats:
+    """The columns of LABELS: which labels each question has, and how many."""
+    labels = [{label.casefold() for label in case.gold.labels} for case in cases]
+    return np.array([[*(one in mine for one in REASONING), len(mine)] for mine in labels], dtype=np.float32)
+
+
+GATE, GATE_TOLD = "our gate", "our gate, labels given"
+LABELS = tuple(Feature("query", f"given_{name}", f"Given: {name}.") for name in (*REASONING, "number of labels"))
+
+
+@contextmanager
+def lens(progress: Progress | None = None) -> Iterator[Encoder]:
+    """The encoder of the quality grade, which reads every title and question once."""
     with TemporaryDirectory() as folder:
-        encoder = Remembering(ENCODERS.get(LENS)(), Path(folder), progress=progress)
-        return gate_on_folds(searched, folds, encoder=encoder, progress=progress)
+        yield Remembering(ENCODERS.get(LENS)(), Path(folder), progress=progress)
 
 
 # ------------------------------------------------------------------------------------------------------ one expansion

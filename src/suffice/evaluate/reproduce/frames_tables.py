@@ -16,7 +16,7 @@ from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.papers import Published
 from suffice.evaluate.papers import frames as paper
 from suffice.evaluate.reproduce import Section
-from suffice.evaluate.reproduce.frames_gate import GATE, Expanded, Guesses, Judged
+from suffice.evaluate.reproduce.frames_gate import GATE, GATE_TOLD, Expanded, Guesses, Judged
 from suffice.evaluate.reproduce.frames_prediction import MODELS, Importance, Predicted, columns
 from suffice.evaluate.reproduce.frames_retrieval import Searched
 from suffice.evaluate.tables import Beside, Cell, Table
@@ -34,6 +34,7 @@ SETTINGS = {
     "all retrievers": "all retrievers",
     "all, by question": "all retrievers, questions kept together",
     GATE: "hybrid, our gate",
+    GATE_TOLD: "hybrid, our gate, labels given",
     "labels guessed": "labels guessed",
     "labels and hops guessed": "labels and hops guessed",
 }
@@ -49,10 +50,11 @@ class Found:
     importances: Sequence[Importance]
     guesses: Guesses
     gates: Sequence[Judged]
+    given: Sequence[Predicted]  # the gates' models, told the labels
     expanded: Sequence[Expanded]
 
     def row(self, setting: str, model: str) -> Predicted:
-        rows = [*self.paper, *self.guessed, *self.ablation, *(one.row for one in self.gates)]
+        rows = [*self.paper, *self.guessed, *self.ablation, *(one.row for one in self.gates), *self.given]
         return next(one for one in rows if (one.setting, one.model) == (setting, model))
 
 
@@ -65,7 +67,7 @@ def _model(row: Predicted) -> str:
 
 def prediction(searched: Searched, found: Found) -> Section:
     """Table 8 with our gate's rows, Figure 6, and all rows at a glance."""
-    rows = [*found.paper, *(one.row for one in found.gates)]
+    rows = [*found.paper, *(one.row for one in found.gates), *found.given]
     names = [(SETTINGS[row.setting], _model(row)) for row in rows]
     title = "Table 8. Is every article found? Five folds, k = 10"
     tables = _beside_paper(title, rows, names, ("setting", "predictor"), paper.TABLE_8, searched.seed)
@@ -77,7 +79,8 @@ def prediction(searched: Searched, found: Found) -> Section:
         says="The paper's three operational predictors, told the reasoning labels, and our gate, told nothing.",
     )
     says = (
-        "'Operational' is told the reasoning labels, '+ hop count' also how many articles there are; our gate is told neither. "
+        "'Operational' is told the reasoning labels, '+ hop count' also how many articles there are; our gate is told neither, "
+        "save in the rows 'labels given', where its model has them as further columns. "
         "The paper cuts the pooled rows into folds one by one, so that a question is learned from with one retriever and "
         "judged with another; 'kept together' does not. Brackets: 95 % bootstrap interval over questions."
     )
@@ -109,10 +112,11 @@ def _published(of: Published, row: Predicted, metric: str) -> float | None:
 
 
 def _glance(rows: Sequence[Predicted], seed: int) -> Bars:
-    short = {"operational": "", "hops": " + hops", "all retrievers": ", all", "all, by question": ", all, kept", GATE: ""}
+    short = {"operational": "", "hops": " + hops", "all retrievers": ", all", "all, by question": ", all, kept"}
+    short |= {GATE: "", GATE_TOLD: ", told"}
     bars = []
     for row in rows:
-        model = f"gate, {row.model}" if row.setting == GATE else row.model.removeprefix("frames-").upper()
+        model = f"gate, {row.model}" if row.setting in (GATE, GATE_TOLD) else row.model.removeprefix("frames-").upper()
         name = f"{model}{short[row.setting]}"
         bars.append(Series(name, (row.figure("auroc", seed),), (paper.TABLE_8.get(row.name, "auroc"),)))
     says = "LR, RF, GB: the paper's models. A coin has 0.5. 'Kept': all four rows of a question in one fold."

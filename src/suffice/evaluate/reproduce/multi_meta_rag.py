@@ -6,6 +6,7 @@ Baseline, filter, filter and rerank, by the official measures and by completenes
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,12 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluate.facts import Facts
 from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
+from suffice.evaluate.papers.multi_meta_rag import OUTLETS_ELSEWHERE
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.reproduce import multi_meta_rag_tables as tables
-from suffice.evaluate.reproduce.multi_meta_rag_systems import DEPTH, Bench, K, Once, Outcome, Results
+from suffice.evaluate.reproduce.multi_meta_rag_systems import DEPTH, Bench, K, Outcome, Results
 from suffice.evaluate.runs import source_commit
+from suffice.evaluate.vectors import Remembering, RememberingReranker
 from suffice.files import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.ports import ENCODERS, RERANKERS, Progress, Reranker
 from suffice.retrieve.chunks import chunked
@@ -39,7 +42,7 @@ __all__ = ["ENCODER_NAMES", "SEED", "study"]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")
-RERANKED = 200  # questions for the cross-encoder, which reads some eight pairs a second
+RERANKED = 60  # questions for the cross-encoder, which reads a few pairs a second
 CHUNK_TOKENS, CHUNK_OVERLAP = 256, 32
 OTHERS = {"hotpotqa": "hotpotqa", "2wikimultihopqa": "2wikimultihopqa", "musique": "musique", "frames": "frames/test.tsv"}
 FILES = ("MultiHopRAG.json", "corpus.json", "query_metadata_filters.json")
@@ -80,10 +83,12 @@ def study(
     progress: Progress | None = None,
     encoders: Sequence[str] = ENCODER_NAMES,
     reranked: int = RERANKED,
+    cache: Path | None = None,
 ) -> Study:
     """The whole study. `data`: MultiHop-RAG's folder with the published filters, or the folder of all data sets.
 
-    `quality` adds the paper's last step: the cross-encoder reads the hits of `reranked` questions, in a quarter of an hour.
+    `quality` adds the paper's last step: the cross-encoder reads the hits of `reranked` questions, drawn by kind as they are
+    among all. With a `cache` folder, vectors and scores are kept there, so that a run which was stopped goes on.
     """
     folder = _folder(data)
     clock, left_out = _Clock(), list[str]()
@@ -92,14 +97,12 @@ def study(
     with clock("filters"):
         _judge_filters(held, found, folder.parent, clock)
     facts = Facts(held.chunks, [example.gold.facts for example in held.asked])
-    found.sample = tuple(
-        sorted(np.random.default_rng(seed).permutation(len(held.asked))[: reranked if quality else 0].tolist())
-    )
+    found.sample = _sampled(found.kinds, reranked, seed) if quality else ()
     gate, judge = _gate(left_out), _reranker(left_out) if quality else None
-    once = judge and Once(judge, expected=2 * DEPTH * len(found.sample), progress=progress)
+    once = judge and RememberingReranker(judge, cache, expected=2 * DEPTH * len(found.sample), progress=progress)
     for name in encoders:
         try:
-            encoder = ENCODERS.get(name)()
+            encoder = ENCODERS.get(name)() if cache is None else Remembering(ENCODERS.get(name)(), cache)
         except (NotReadyError, MissingExtraError) as error:
             left_out.append(f"Left out {name}: {error}.")
             continue
@@ -136,7 +139,10 @@ def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Sect
         Section("Retrieval without and with filters", tuple(retrieval), says),
     ]
     if found.reranked:
-        sample = f"A sample of {len(found.sample)} questions: the cross-encoder is slow, and the intervals are wide."
+        sample = (
+            f"The cross-encoder reads a few pairs a second, so that only {len(found.sample)} questions are asked here: "
+            "drawn by the seed, each kind in its share. The rows without it are of the same questions, and intervals are wide."
+        )
         shown = [table for name in found.reranked for table in tables.reranking(found, name, seed)]
         sections.append(Section("With the cross-encoder", tuple(shown), sample))
     return tuple(sections)
@@ -152,7 +158,8 @@ def _folder(data: Path | None) -> Path:
     for place in (Path(data), Path(data) / "multihop_rag"):
         if all((place / name).is_file() for name in FILES):
             return place
-    raise InputError(f"{data} does not hold {', '.join(FILES)}", hint=hint)
+    fault = f"does not hold {', '.join(FILES)}" if Path(data).is_dir() else "is no folder"
+    raise InputError(f"{data} {fault}", hint=hint)
 
 
 def _read(folder: Path) -> _Data:
@@ -191,14 +198,16 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> 
     questions = [one.question.text for one in held.everything]
     started = time.process_time()
     ours = [one.filter for one in extractor.extract(questions)]
-    clock.seconds["extraction, ms of processor time a question"] = 1000 * (time.process_time() - started) / len(questions)
+    found.extraction_ms = 1000 * (time.process_time() - started) / max(1, len(questions))
+    clock.seconds["extraction, ms of processor time a question"] = found.extraction_ms
     published = [as_published(one, vocabulary) for one in held.published]
-    mended = [read_answer(_json(one), vocabulary)[0] for one in held.published]
+    mended = [read_answer(json.dumps(one), vocabulary)[0] for one in held.published]
     gold = gold_metadata(held.everything, held.articles)
     for name, filters in ((tables.OURS, ours), (tables.PUBLISHED, published), (tables.MENDED, mended)):
         found.quality[name] = filter_quality(filters, gold)
         fails, passes = (int(emptied(filters, corpus, lenient=one).sum()) for one in (False, True))
         found.emptied[name] = (fails, passes)
+    found.emptied_elsewhere = _emptied_elsewhere(published, held.articles)
     for name, place in OTHERS.items():
         try:
             asked = [one.question.text for one in read(name, others / place).examples()]
@@ -207,10 +216,11 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> 
         found.invented[name] = (sum(bool(one.filter) for one in extractor.extract(asked)), len(asked))
 
 
-def _json(mapping: Mapping[str, object]) -> str:
-    import json
-
-    return json.dumps(mapping)
+def _emptied_elsewhere(filters: Sequence[Filter], articles: Sequence[Document]) -> int:
+    """Filters that no source passes, were an article of each outlet of the whole corpus here."""
+    whole = Corpus([*articles, *(Document(f"elsewhere: {outlet}", "", source=outlet) for outlet in OUTLETS_ELSEWHERE)])
+    by_source = [Filter(tuple(one for one in filter.conditions if one.field == "source")) for filter in filters]
+    return int(emptied(by_source, whole, lenient=False).sum())
 
 
 def _gate(left_out: list[str]) -> Gate | None:
@@ -234,6 +244,13 @@ def _searched(bench: Bench, published: list[Filter], gate: Gate | None) -> dict[
     return found if gate is None else {**found, tables.RELAXED: bench.outcome(bench.relaxed_by(gate))}
 
 
+def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
+    """Positions of `size` questions, each kind in its share: every n-th of the shuffled questions, put in order of kind."""
+    shuffled = np.random.default_rng(seed).permutation(len(kinds))
+    by_kind = shuffled[np.argsort(np.array(kinds)[shuffled], kind="stable")]
+    return tuple(sorted(by_kind[np.linspace(0, len(kinds), min(size, len(kinds)), endpoint=False).astype(int)].tolist()))
+
+
 def _reranker(left_out: list[str]) -> Reranker | None:
     try:
         return RERANKERS.get(DEFAULT_RERANKER)()
@@ -246,6 +263,7 @@ def _reranked(bench: Bench, held: _Data, judge: Reranker, sample: Sequence[int])
     published = _published_filters(held, bench.vocabulary)
     systems = {
         tables.BASELINE: (bench.dense, None),
+        tables.PUBLISHED: (bench.dense, published),
         tables.OURS: (bench.soft(), None),
         tables.BASELINE_RERANKED: (bench.reranked(bench.dense, judge), None),
         tables.PUBLISHED_RERANKED: (bench.reranked(bench.dense, judge), published),

@@ -30,7 +30,7 @@ from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
 
-__all__ = ["DEPTH", "Bench", "K", "Once", "Outcome"]
+__all__ = ["DEPTH", "Bench", "K", "Outcome", "Results"]
 
 Floats = npt.NDArray[np.floating[Any]]
 DEPTH, K = 20, 10  # the paper's: 20 chunks from the store, 10 after reranking
@@ -54,22 +54,6 @@ class _Known:
         return np.stack([self._vectors[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
 
 
-class Once:
-    """A reranker that reads each question with each text once."""
-
-    def __init__(self, reranker: Reranker, *, expected: int = 0, progress: Progress | None = None) -> None:
-        self._reranker, self._expected, self._progress = reranker, expected, progress
-        self._scores: dict[tuple[str, str], float] = {}
-
-    def score(self, question: str, texts: Sequence[str]) -> Floats:
-        fresh = [text for text in dict.fromkeys(texts) if (question, text) not in self._scores]
-        for text, score in zip(fresh, self._reranker.score(question, fresh) if fresh else ()):
-            self._scores[question, text] = float(score)
-        if self._progress is not None and fresh:
-            self._progress("reranking", len(self._scores), max(self._expected, len(self._scores)))
-        return np.array([self._scores[question, text] for text in texts])
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What one system found: its rankings judged by the quoted facts, and by whole articles."""
@@ -90,7 +74,9 @@ class Results:
     reranked: dict[str, dict[str, Outcome]] = field(default_factory=dict)
     quality: dict[str, FilterQuality] = field(default_factory=dict)
     emptied: dict[str, tuple[int, int]] = field(default_factory=dict)  # who -> missing fails, missing passes
+    emptied_elsewhere: int = 0  # of the published ones, by sources alone, were all outlets of the whole corpus here
     invented: dict[str, tuple[int, int]] = field(default_factory=dict)  # data set -> invented, questions
+    extraction_ms: float = 0.0  # of processor time, a question
     kinds: tuple[str, ...] = ()
     sample: tuple[int, ...] = ()
     questions: int = 0

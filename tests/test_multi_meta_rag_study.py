@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.errors import InputError
+from suffice.errors import DataError, InputError
 from suffice.evaluate.reproduce import Study
 from suffice.evaluate.reproduce.multi_meta_rag import study
+from suffice.evaluate.vectors import RememberingReranker
 from suffice.ports import RERANKERS
 from suffice.retrieve.named import DEFAULT_RERANKER
 
@@ -58,6 +59,7 @@ def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> No
     assert "Retrieval by wordllama" in titles
     ours, published, _ = small.table("Filters against").rows
     assert (ours[1].value, published[1].value) == (1.0, 0.0)
+    assert "would empty 0." in small.table("Results that the filter empties").note  # one of its two outlets is here
     assert small.summary[0].startswith("Holds: our filters name exactly")
 
 
@@ -69,7 +71,9 @@ def test_the_same_seed_gives_the_same_study_and_it_comes_back_from_its_file(
     assert Study.load(small.save(tmp_path / "study.json")).to_json() == small.to_json()
 
 
-def test_the_cross_encoder_comes_on_request_and_reads_each_pair_once(newsroom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_where_it_was_stopped(
+    newsroom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[tuple[str, str]] = []
 
     class Length:
@@ -78,9 +82,27 @@ def test_the_cross_encoder_comes_on_request_and_reads_each_pair_once(newsroom: P
             return np.array([len(text) for text in texts], dtype=np.float32)
 
     monkeypatch.setitem(RERANKERS._factories, DEFAULT_RERANKER, Length)
-    slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=5)
-    assert len(slow.table("With the cross-encoder, wordllama").rows) == 6
+    slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
+    kinds = [next(kind for kind in ("comparison", "temporal", "inference") if kind in one) for one in {one for one, _ in read}]
+    assert sorted(kinds) == ["comparison", "comparison", "inference", "inference", "temporal", "temporal"]
+    read.clear()
+    again = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
+    assert not read
+    assert again.to_json(timings=False) == slow.to_json(timings=False)
+
+
+def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:
+    class Idle:
+        name = "idle"
+
+        def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+            return np.zeros(len(texts), np.float32)
+
+    (tmp_path / "idle.sqlite").write_text("these are not scores, and it is no data base either" * 9)
+    with pytest.raises(DataError, match=r"idle\.sqlite cannot hold scores"):
+        RememberingReranker(Idle(), tmp_path)
 
 
 def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:
