@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from suffice.cli.answers import answers
+from suffice.cli.asking import asking
 from suffice.cli.expansion import expansion
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import (
@@ -42,6 +43,7 @@ def evaluate() -> None:
 
 
 app.command("answers")(answers)
+app.command("asking")(asking)
 app.command("expansion")(expansion)
 
 

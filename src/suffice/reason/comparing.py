@@ -12,7 +12,7 @@ from suffice.reason.plan import SubQuestion
 from suffice.reason.spans import Expects, expected
 from suffice.text import names
 
-__all__ = ["CAPITALS", "comparison", "intersection"]
+__all__ = ["CAPITALS", "comparison", "intersection", "two_choices"]
 
 # ------------------------------------------------------------------------------------------------- which of two
 
@@ -66,7 +66,7 @@ _LEAST = re.compile(r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shor
 
 def comparison(question: str) -> list[SubQuestion]:
     """The steps where the question asks which of two; none where it does not."""
-    found = _two_choices(question)
+    found = two_choices(question)
     if found is None:
         return []
     head, first, second = found
@@ -87,7 +87,7 @@ def comparison(question: str) -> list[SubQuestion]:
     return [*steps, join]
 
 
-def _two_choices(question: str) -> tuple[str, str, str] | None:
+def two_choices(question: str) -> tuple[str, str, str] | None:
     """What is asked, and the two that it is asked of."""
     plain = question.rstrip("? ")
     if found := _BETWEEN.match(plain):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from suffice.reason.comparing import two_choices
 from suffice.reason.spans import COUNTRIES, PEOPLES, Expects, Span, spans
 from suffice.text import OPENERS, STOP_WORDS, names, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
@@ -130,9 +131,10 @@ class ExtractiveReader:
             return Reading(None)
         best = max(finds, key=lambda one: one.score)  # the first of equals
         score = min(max(best.score, 0.0), 1.0)
-        if expects in (Expects.YES_NO, Expects.CHOICE):
-            answer = None if expects is Expects.CHOICE else "yes" if best.covered >= SURE else "no"
-            return Reading(answer, (best.citation,), best.covered)
+        if expects is Expects.CHOICE:
+            return Reading(_choice(question, best.citation, passages), (best.citation,), score)
+        if expects is Expects.YES_NO:
+            return Reading("yes" if best.covered >= SURE else "no", (best.citation,), best.covered)
         if best.span is None:
             return Reading(None, (best.citation,), score)
         return Reading(best.span.text, (best.citation,), score, rivals=_rivals(finds, best, expects))
@@ -156,6 +158,16 @@ class ExtractiveReader:
                 score *= 0.6
             finds.append(_Find(score + 0.05 * (at == 0), Citation(passage.doc_id, at, text), span, covered))
         return finds
+
+
+def _choice(question: str, citation: Citation, passages: Sequence[Passage]) -> str | None:
+    """The one of the two choices that the best sentence is about: a guess, since one sentence does not compare."""
+    found = two_choices(" ".join(question.split()))
+    title = next((one.title for one in passages if one.doc_id == citation.doc_id), "")
+    said = set(tokens(f"{title} {citation.text}"))
+    if found is None:
+        return None
+    return max(found[1:], key=lambda name: len(said & set(tokens(name))) / (len(set(tokens(name))) or 1))
 
 
 def _rivals(finds: Sequence[_Find], best: _Find, expects: Expects) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 from suffice.reason.budget import Meter
 from suffice.reason.extractive import Passage, Reading, says
 from suffice.reason.prompting import json_object, prompt
-from suffice.reason.spans import country_of
+from suffice.reason.spans import Expects, country_of, expected
 from suffice.text import STOP_WORDS, key_words, names, title_key
 from suffice.types import Review, Support
 
@@ -77,6 +77,8 @@ def support_of(question: str, reading: Reading, passages: Sequence[Passage]) -> 
     if reading.rivals:
         return Support.CONTRADICTORY
     said = _words(cited)
+    if expected(question) is Expects.CHOICE and reading.by == "extractive":
+        return Support.EXTRAPOLATORY  # it takes more than a sentence to compare
     yes_no = title_key(reading.answer) in ("yes", "no")
     if not yes_no and not _words(reading.answer) <= said and country_of(reading.answer) != country_of(cited):
         return Support.EXTRAPOLATORY
