@@ -81,6 +81,8 @@ def _innermost(rest: str, steps: list[SubQuestion]) -> str | None:
             continue
         if not parts.get("clause") and not _leads_on(parts["role"]):
             continue
+        if parts["role"].split()[-1] in _PREPOSITIONS:
+            continue  # "the story of which athlete" asks, it does not tell
         if parts.get("clause"):
             step = f"Which {parts['role']} {re.sub(r'^(?:that|who|which) ', '', parts['clause'])}?"
             asked = SubQuestion(step, expected(f"which {parts['role']}"))
@@ -97,6 +99,7 @@ def _innermost(rest: str, steps: list[SubQuestion]) -> str | None:
     return None
 
 
+_PREPOSITIONS = frozenset("of in at for to by from on with".split())
 _LEADING = frozenset(
     "country city capital county state province district region continent birthplace hometown headquarters location place "
     "label band group company network team club party school university language employer spouse wife husband mother father "
