@@ -22,6 +22,7 @@ __all__ = ["MOST_SENTENCES", "ExtractiveReader", "Passage", "Reading", "passage_
 
 MOST_SENTENCES = 60  # of one document
 LONGEST = 800  # characters of one sentence
+AS_PLAIN = 0.03  # by so little another sentence may fit less and still speak against the best
 KNOWN = 25  # letters by which a title may stand further off
 SURE = 0.75  # share of a statement's words in one place, from which on it counts as said
 
@@ -174,7 +175,7 @@ def _rivals(finds: Sequence[_Find], best: _Find, expects: Expects) -> tuple[str,
     """Other dates or numbers that another document gives as plainly. Of names, several may be right."""
     if expects not in (Expects.DATE, Expects.NUMBER) or best.span is None:
         return ()
-    others = (one for one in finds if one.score >= best.score and one.citation.doc_id != best.citation.doc_id)
+    others = (one for one in finds if one.score >= best.score - AS_PLAIN and one.citation.doc_id != best.citation.doc_id)
     return tuple(dict.fromkeys(one.span.text for one in others if one.span and one.span.text != best.span.text))
 
 
