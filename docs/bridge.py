@@ -110,6 +110,7 @@ def _lines(found: Mapping[str, Study]) -> Iterator[str]:
     if "fast" in found:
         yield "## Where links say little\n"
         yield "News with metadata, four documents, beside hybrid-metagraph on the same questions, which is to be reached.\n"
+        yield "`quality` was not measured there.\n"
         yield found["fast"].table("News").to_markdown()
         yield "## What limits `fast`\n"
         yield "Incomplete questions by folds, counted by the first cause that holds.\n"

@@ -68,10 +68,12 @@ next. In `models/bridge-scorer` ({_size(SCORER)}): `model.onnx` (BERT of 6 layer
 `reader.onnx` (boosted trees that weigh what was read with the bridge's features). No network. Used by `bridge(store,
 preset="quality")`.
 
-    python -m training.scorer_study && python -m training.scorer_export
+    python -m training.scorer_study --data $DATA --vectors VECTORS --base BASE.onnx --tokenizer TOKENIZER.json --out DIR
+    python -m training.scorer_export DIR/weights.npz --base BASE.onnx --tokenizer TOKENIZER.json --reader DIR/reader.onnx
 
-makes it on one GPU; a GPU does not give the same bytes twice. Base: {manifest["settings"]["base"]} (Apache-2.0), every second
-layer, which first learned from the twelve layers' opinion of sentences and passages of the same corpora, without labels.
+makes one like it on a GPU, not the same bytes (why: [decision 18](../decisions/0018-set-scorer.md)). Base:
+{manifest["settings"]["base"]} (Apache-2.0), every second layer, which first learned from the twelve layers' opinion of
+sentences and passages of the same corpora, without labels.
 
 ## Data
 

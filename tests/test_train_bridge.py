@@ -22,7 +22,7 @@ from suffice.retrieve.pool import FEATURES
 from suffice.retrieve.ranker import HandRanker, TreeRanker
 from suffice.types import Document, Question
 
-SMALL = {"max_iter": 8, "max_leaf_nodes": 4, "min_samples_leaf": 5, "learning_rate": 0.3}
+SMALL = {"max_iter": 8, "max_bins": 16, "max_leaf_nodes": 4, "min_samples_leaf": 5, "learning_rate": 0.3}
 
 
 def village(films: int = 24) -> Lessons:

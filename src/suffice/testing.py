@@ -334,12 +334,13 @@ STORE_CHECKS: tuple[Check, ...] = (
 def check_retriever(make: Callable[[Store], Retriever], store: Store) -> None:
     """A retriever over a store that holds the village (VILLAGE, VILLAGE_VECTORS)."""
     retriever = make(store)
-    questions = ["Who designed the engine?", "", "東京", "x" * 100_000]
+    questions = ["Who designed the engine?", "", "東京"]
+    endless = "x" * 100_000  # asked once: slow in some retrievers, and all of them must bear it
     known = {one.doc_id for one in store.documents()}
-    for k in (1, 3, 10**6):
-        found = retriever.search(questions, k=k)
-        _expect("one result a question", len(found), len(questions))
-        for question, hits in zip(questions, found):
+    for asked, k in ((questions, 1), ([*questions, endless], 3), (questions, 10**6)):
+        found = retriever.search(asked, k=k)
+        _expect("one result a question", len(found), len(asked))
+        for question, hits in zip(asked, found):
             ids = _ids(hits)
             shown = question[:40]
             _expect(f"{shown!r}: no document twice", len(set(ids)), len(ids))
@@ -351,8 +352,9 @@ def check_retriever(make: Callable[[Store], Retriever], store: Store) -> None:
                 scores == sorted(scores, reverse=True) and bool(np.isfinite(scores).all()),
                 True,
             )
-    _expect("same question, same hits", retriever.search(questions, k=3), retriever.search(questions, k=3))
-    _expect("a batch is its questions", retriever.search(questions, k=3)[0], retriever.search(questions[:1], k=3)[0])
+    found = retriever.search(questions, k=3)
+    _expect("same question, same hits", retriever.search(questions, k=3), found)
+    _expect("a batch is its questions", retriever.search(questions[:1], k=3)[0], found[0])
     _expect("no questions", retriever.search([], k=3), [])
     _refused("k of zero", lambda: retriever.search(questions, k=0))
 

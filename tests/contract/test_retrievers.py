@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from suffice.engines.embedded import EmbeddedStore
+from suffice.integrations import set_scorer  # noqa: F401 - registers bridge-quality, installed as a plug-in or not
 from suffice.ports import RETRIEVERS, Store
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.corpus import searchable
@@ -26,7 +27,24 @@ class Shortest:
         return -np.array([float(len(text)) for text in texts], dtype=np.float32)
 
 
-OPTIONS: dict[str, dict[str, object]] = {"filtered-rerank": {"reranker": Shortest()}}
+class PrefersShort:
+    """A set scorer with its reader, for the bridge that reads: likewise without a model."""
+
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> np.ndarray:
+        return -np.array([float(len(text)) for text in candidates], dtype=np.float32)
+
+    @property
+    def reader(self) -> PrefersShort:
+        return self
+
+    def p(self, rows: np.ndarray) -> np.ndarray:
+        return 1 / (1 + np.exp(-rows[:, -1].astype(float) / 1000))
+
+
+OPTIONS: dict[str, dict[str, object]] = {
+    "filtered-rerank": {"reranker": Shortest()},
+    "bridge-quality": {"encoder": ENCODER, "scorer": PrefersShort()},
+}
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import Any
 from suffice.cli.manners import print_json
 
 
-def complete(lib: Any, question: str, gate: Any, *, k: int, retriever: str | None, json: bool) -> None:
+def complete(lib: Any, question: str, gate: Any, *, k: int, retriever: str | None, json: bool, **options: Any) -> None:
     """Search until the gate is content, and show the rounds: the probability, what joined or went, and why it ended."""
-    found = lib.complete(question, gate, k=k, retriever=retriever)
+    found = lib.complete(question, gate, k=k, retriever=retriever, **options)
     ids = [hit.doc_id for hit in found.hits]
     documents = dict(zip(ids, lib.get(ids)))
     if json:

@@ -1,4 +1,4 @@
-"""`suffice fit`: a gate for your own corpus and retriever, from labelled questions."""
+"""`suffice fit`: a gate for your own corpus and retriever, from labelled questions; `--bridge`: a ranker instead."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from suffice.cli.options import (
     RerankerName,
     SkipBad,
 )
+from suffice.cli.ranker import fit_ranker
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def fit(
     alpha: Alpha = 0.1,
     delta: Delta = 0.1,
     costs: CostList = "1,0.05,0.3",
+    bridge: Annotated[bool, typer.Option("--bridge", help="Fit the bridge retriever's ranker instead of a gate.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
     skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same gate.")] = 42,
@@ -64,6 +66,12 @@ def fit(
 
         if (examples is None) == (dataset is None):
             raise InputError("give either --examples or --dataset", hint=f"a line of --examples is {EXAMPLE}")
+        if bridge:
+            if dataset is None:
+                raise InputError("--bridge searches the corpus itself", hint="give --dataset jsonl --path FOLDER")
+            data = read(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+            fit_ranker(data, out, encoder=encoder, k=k, limit=limit, seed=seed, json=json)
+            return
         choice = Choice(policy, alpha, delta, costs_of(costs))
         check_extra()
         looking = lenses(grade, reranker)

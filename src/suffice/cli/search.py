@@ -29,6 +29,9 @@ def search(
     gate: Annotated[
         str | None, typer.Option("--gate", help="Relax the filter while this gate says incomplete: default, or a folder.")
     ] = None,
+    ranker: Annotated[
+        Path | None, typer.Option("--ranker", help="bridge: choose by a ranker made by `suffice fit --bridge`.")
+    ] = None,
     complete: Annotated[bool, typer.Option("--complete", help="Search on until the gate says complete; k at most.")] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -46,15 +49,15 @@ def search(
             raise InputError("--complete goes without a filter", hint="leave out --filter, --strict and --model")
         if not complete:
             _expect_filter(filter, gate, model)
+        retriever, options = (retriever or "bridge", {"ranker": _ranker(ranker)}) if ranker else (retriever, {})
         judge, clock, wanted = _gate(gate or ("default" if complete else None)), _day(today), _filter(filter)
         with Library.open(library) as lib:
             if complete:
-                completed(lib, question, judge, k=k, retriever=retriever, json=json)
+                completed(lib, question, judge, k=k, retriever=retriever, json=json, **options)
                 return
             read = _extractor(lib, model, base_url, timeout_s, clock).extract([question])[0] if wanted == "auto" else None
-            hits = lib.search(
-                [question], k=k, retriever=retriever, filter=read.filter if read else wanted, strict=strict, gate=judge
-            )[0]
+            chosen = read.filter if read else wanted
+            hits = lib.search([question], k=k, retriever=retriever, filter=chosen, strict=strict, gate=judge, **options)[0]
             documents = dict(zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits])))
         if read is not None and not json:
             _tell(read)
@@ -70,6 +73,12 @@ def _gate(name: str | None) -> Any:
     from suffice.assess.gate import Gate
 
     return None if name is None else Gate.load(None if name == "default" else name)
+
+
+def _ranker(path: Path) -> Any:
+    from suffice.retrieve.ranker import TreeRanker
+
+    return TreeRanker.load(path)
 
 
 def _expect_filter(filter: str | None, gate: str | None, model: str | None) -> None:

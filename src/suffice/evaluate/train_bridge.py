@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, SufficeError
 from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, states_of
 from suffice.evaluate.bridge_study import study
@@ -18,12 +19,12 @@ from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
 from suffice.evaluate.train_default import SOURCES, Source, open_source
 from suffice.files import sha256_of
-from suffice.ports import ENCODERS, Encoder
+from suffice.ports import ENCODERS, Encoder, Progress
 from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.named import DEFAULT_ENCODER, bridge
 from suffice.retrieve.ranker import SHIPPED, HandRanker
 
-__all__ = ["LEARNED", "lessons_of", "main"]
+__all__ = ["LEARNED", "lessons_from", "lessons_of", "main"]
 
 # Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
 LEARNED: Mapping[str, int] = {
@@ -36,14 +37,20 @@ LEARNED: Mapping[str, int] = {
 
 
 def lessons_of(source: Source, data: Path, encoder: Encoder, *, most: int, seed: int = SEED) -> Lessons:
+    """The lessons of a data set that the shipped ranker learns from."""
+    return lessons_from(open_source(source, data), encoder, most=most, seed=seed)
+
+
+def lessons_from(
+    dataset: Dataset, encoder: Encoder, *, most: int | None = None, seed: int = SEED, progress: Progress | None = None
+) -> Lessons:
     """A data set's corpus searched by `bridge`, and a draw of its questions that have gold."""
-    dataset = open_source(source, data)
-    held = bridge(indexed(dataset.documents(), encoder, None), encoder=encoder, ranker=HandRanker())
+    held = bridge(indexed(dataset.documents(), encoder, progress), encoder=encoder, ranker=HandRanker())
     asked = [example for example in dataset.examples() if example.gold.doc_ids]
     drawn = sorted(asked, key=lambda one: draw_key(seed, one.question.text))[:most]
     if not isinstance(held, Bridge):
         raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
-    return Lessons.of(source.name, held, drawn)
+    return Lessons.of(dataset.name, held, drawn)
 
 
 def _options() -> argparse.ArgumentParser:
