@@ -19,7 +19,8 @@ from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-OPTIONS = {"frames": {"quality": True}, "multi-meta-rag": {"quality": True}}  # what a study is asked for besides its data
+ASKED = ("frames", "multi-meta-rag", "grade")
+OPTIONS = {name: {"quality": True} for name in ASKED}  # what a study is asked for besides its data
 DRAWN = ("Figure", "Risk")  # the paper's own figures, and what it means to act on them; the report has all
 
 

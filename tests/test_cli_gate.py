@@ -113,7 +113,7 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["check", "Who?", "--batch", "x.jsonl"], "brings its own"),
         (["check", "--batch", "x.jsonl", "--beside", "run.txt"], "goes with --run"),
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
-        (["fit", "--out", "x"], "give either --examples or --dataset"),
+        (["fit", "--out", "x"], "give one of --examples, --dataset or --benchmark"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),
         (["fit", "--out", "x", "--dataset", "musique", "--policy", "luck"], "no policy is named 'luck'"),
         (["fit", "--out", "x", "--dataset", "musique", "--alpha", "2"], "alpha is 2.0"),

@@ -14,9 +14,11 @@ from suffice.errors import DataError, InputError, NotReadyError
 from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
 from suffice.retrieve.bridge import SetScorer
 from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, reading_rows, shortlist
+from suffice.retrieve.dense import WordLlamaEncoder
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.name_links import name_links
 from suffice.retrieve.named import bridge
+from suffice.retrieve.ranker import HandRanker
 from suffice.types import Document
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
@@ -184,6 +186,14 @@ def test_the_quality_preset_is_the_bridge_that_reads_with_the_shipped_scorer() -
     assert chosen.search([], k=3) == []
     with pytest.raises(InputError, match="fats"):
         bridge(store, preset="fats")
+
+
+def test_the_quality_preset_refuses_static_vectors_and_another_ranker() -> None:
+    store = MemoryStore()
+    with pytest.raises(InputError, match="fitted with vectors of bge-small"):
+        bridge(store, preset="quality", encoder=WordLlamaEncoder())
+    with pytest.raises(InputError, match="a ranker of its own"):
+        bridge(store, preset="quality", ranker=HandRanker())
 
 
 def test_a_lesson_asks_for_gold_that_is_not_held_and_the_next_hop_counts_most() -> None:

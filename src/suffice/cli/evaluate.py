@@ -11,6 +11,7 @@ import typer
 
 from suffice.cli.answers import answers
 from suffice.cli.asking import asking
+from suffice.cli.difficulty import difficulty
 from suffice.cli.expansion import expansion
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
 from suffice.cli.options import (
@@ -33,17 +34,18 @@ from suffice.cli.options import (
 from suffice.cli.sources import hashes, open_data
 
 app = typer.Typer(
-    help="Measure retrieval, gates and answers on labelled questions.", no_args_is_help=True, rich_markup_mode=None
+    help="Measure retrieval, gates, answers and difficulty on labelled questions.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
 @app.callback()
 def evaluate() -> None:
-    """Measure retrieval, gates and answers on labelled questions."""
+    """Measure retrieval, gates, answers and difficulty on labelled questions."""
 
 
 app.command("answers")(answers)
 app.command("asking")(asking)
+app.command("difficulty")(difficulty)
 app.command("expansion")(expansion)
 
 

@@ -1,4 +1,6 @@
-"""`suffice fit`: a gate for your own corpus and retriever, from labelled questions; `--bridge`: a ranker instead."""
+"""`suffice fit`: a gate for your own corpus and retriever, from labelled questions or from questions made of the corpus; or,
+with `--bridge`, a ranker.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,8 @@ def fit(
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
+    benchmark: Annotated[Path | None, typer.Option("--benchmark", help="Or questions that `suffice grade` made.")] = None,
+    twins: Annotated[bool, typer.Option("--twins/--no-twins", help="benchmark: its unanswerable questions, too.")] = True,
     retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
@@ -60,12 +64,13 @@ def fit(
     """Fit a gate to labelled questions and what your retriever returned for them."""
     with friendly_errors(json=json):
         from suffice.datasets import read
+        from suffice.evaluate.benchmark import benchmark_lessons
         from suffice.evaluate.cases import collect, labelled
         from suffice.evaluate.gate import Choice, check_extra, costs_of, fitting, lenses, remembering
         from suffice.files import BadRecords
 
-        if (examples is None) == (dataset is None):
-            raise InputError("give either --examples or --dataset", hint=f"a line of --examples is {EXAMPLE}")
+        if sum(one is not None for one in (examples, dataset, benchmark)) != 1:
+            raise InputError("give one of --examples, --dataset or --benchmark", hint=f"a line of --examples is {EXAMPLE}")
         if bridge:
             if dataset is None:
                 raise InputError("--bridge searches the corpus itself", hint="give --dataset jsonl --path FOLDER")
@@ -77,11 +82,13 @@ def fit(
         looking = lenses(grade, reranker)
         bad = BadRecords(skip=skip_bad)
         with progress_bar(quiet=json) as progress:
+            options: dict[str, Any] = {"beside": words(beside), "encoder": encoder, "limit": limit, "progress": progress}
             if examples is not None:
                 lessons = [one for _, one in zip(range(limit or 10**9), _read(examples, k, bad))]
+            elif benchmark is not None:
+                lessons = benchmark_lessons(benchmark, retriever, k, twins=twins, **options)
             else:
                 data = read(dataset or "", path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-                options: dict[str, Any] = {"beside": words(beside), "encoder": encoder, "limit": limit, "progress": progress}
                 lessons = [labelled(one) for one in collect(data, [retriever], [k], **options).cases(retriever, k)]
             if not json:
                 say(f"fitting on {len(lessons):,} questions ...")

@@ -15,19 +15,21 @@ STUDIES = {
     "magaf": "suffice.evaluate.reproduce.magaf",
     "frames": "suffice.evaluate.reproduce.frames",
     "multi-meta-rag": "suffice.evaluate.reproduce.multi_meta_rag",
+    "grade": "suffice.evaluate.reproduce.grade",
 }
-SLOW = ("frames", "multi-meta-rag")
+SLOW = ("frames", "multi-meta-rag", "grade")
 CACHING = ("multi-meta-rag",)
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="magaf, frames or multi-meta-rag.")],
+    paper: Annotated[str, typer.Argument(help="magaf, frames, multi-meta-rag or grade.")],
     data: Annotated[
-        Path | None, typer.Option("--data", help="The folder of real data sets (frames/, multihop_rag/), or FRAMES' test.tsv.")
+        Path | None, typer.Option("--data", help="The folder of real data sets (frames/, musique/, ...), or FRAMES' test.tsv.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for study.json and report.html.")] = None,
     quality: Annotated[
-        bool, typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank.")
+        bool,
+        typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank, grade's made questions."),
     ] = False,
     cache: Annotated[
         Path | None, typer.Option("--cache", help="multi-meta-rag: keep vectors and scores here; a stopped run goes on.")

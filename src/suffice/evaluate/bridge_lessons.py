@@ -100,6 +100,8 @@ class _State:
 
 
 def _along_paths(led: Bridge, pools: Sequence[Pool], examples: Sequence[Example], seed: int) -> Iterator[_State]:
+    for pool in pools:  # whoever chose from them before may have left something held
+        pool.release()
     for step in range(STEPS):
         if step:
             led.grow(pools, None, [pool.held[-1:] for pool in pools])

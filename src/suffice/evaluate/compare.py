@@ -21,6 +21,7 @@ __all__ = [
     "Interval",
     "Statistic",
     "compare",
+    "difference_of",
     "interval",
     "interval_of",
     "interval_of_mean",
@@ -81,8 +82,15 @@ def interval_of_mean(values: npt.ArrayLike, *, resamples: int = 1000, level: flo
 
 
 def interval_of(statistic: Statistic, questions: int, *, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Interval:
-    """Any figure with its interval, told how to compute it from how often each question was drawn."""
+    """Any figure with its interval: what the statistic makes of how often each of so many questions was drawn."""
     return _interval(statistic, questions, resamples, level, seed)
+
+
+def difference_of(
+    first: Statistic, second: Statistic, questions: int, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """Any figure minus another of the same questions, on the same draws."""
+    return _difference(lambda weights: first(weights) - second(weights), questions, resamples, level, seed)
 
 
 def compare(

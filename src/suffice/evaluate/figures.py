@@ -106,6 +106,7 @@ class Heatmap:
     across: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     says: str = ""
+    notes: tuple[tuple[str, ...], ...] = ()  # under each value: its interval, how many questions, or why there is none
 
 
 Figure = Bars | Curves | Lines | Heatmap
@@ -204,7 +205,8 @@ def figure_from_json(told: Mapping[str, Any]) -> Figure:
             return Lines(**{**fields, "lines": lines})
         case "heatmap":
             names = {part: tuple(fields[part]) for part in ("down", "across")}
-            return Heatmap(**{**fields, **names, "values": tuple(map(tuple, fields["values"]))})
+            grids = {part: tuple(map(tuple, fields.get(part, ()))) for part in ("values", "notes")}
+            return Heatmap(**{**fields, **names, **grids})
         case other:
             raise ValueError(f"no figure is of kind {other!r}")
 

@@ -84,7 +84,7 @@ def _height(figure: Figure) -> float:
             legend = 0.4 if len(figure.groups) > 1 or _has_paper(figure) else 0.0
             return 1.3 + legend + (0.42 if len(figure.groups) == 1 else 0.3) * len(figure.bars) * len(figure.groups)
         case Heatmap():
-            return 1.6 + 0.42 * len(figure.down)
+            return 1.6 + (0.72 if figure.notes else 0.42) * len(figure.down)
         case Lines():
             return 5.4
         case _:
@@ -231,7 +231,11 @@ def _draw_heatmap(canvas: Canvas, axes: Axes, figure: Heatmap) -> None:
             axes.fill_between([x - 0.48, x + 0.48], y - 0.46, y + 0.46, color=COLOURS[0], alpha=shade, linewidth=0)
             # White letters on the darkest shades of one hue, ink on all others: readable in print and in the dark.
             colour = "white" if shade > 0.72 else INK
-            axes.text(x, y, "--" if value is None else f"{value:.3f}", ha="center", va="center", fontsize=10, color=colour)
+            note = figure.notes[y][x] if figure.notes else ""
+            said = "--" if value is None else f"{value:.3f}"
+            axes.text(x, y - (0.14 if note else 0), said, ha="center", va="center", fontsize=10, color=colour)
+            if note:
+                axes.text(x, y + 0.22, _short(note), ha="center", va="center", fontsize=7.5, color=colour)
     axes.set_xticks(range(len(figure.across)), [_short(name, 16) for name in figure.across])
     axes.set_yticks(range(len(figure.down)), [_short(name) for name in figure.down])
     axes.set_xlim(-0.5, max(len(figure.across), 1) - 0.5)

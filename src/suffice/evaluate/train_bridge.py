@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, st
 from suffice.evaluate.bridge_study import study
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
-from suffice.evaluate.train_default import SOURCES, Source, open_source
+from suffice.evaluate.train_default import SOURCES, Source, Told, open_source
 from suffice.files import sha256_of
 from suffice.ports import ENCODERS, Encoder, Progress
 from suffice.retrieve.bridge import Bridge
@@ -77,11 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(asked: argparse.Namespace) -> None:
-    started = time.perf_counter()
-
-    def say(line: str) -> None:
-        print(f"{time.perf_counter() - started:5.0f} s  {line}", file=sys.stderr, flush=True)
-
+    say = Told()
     names = asked.only.split(",") if asked.only else list(LEARNED)
     wanted = [source for source in SOURCES if source.name in LEARNED and source.name in names]
     if not wanted:

@@ -33,7 +33,7 @@ from suffice.ports import RERANKERS
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.named import DEFAULT_RERANKER
 
-__all__ = ["SOURCES", "Source", "draw", "main", "train"]
+__all__ = ["SOURCES", "Source", "Told", "draw", "main", "train"]
 
 SEED = 42
 QUESTIONS, LISTS = 700, 2  # at most so many questions of a data set, and lists of a question
@@ -127,7 +127,7 @@ def train(lessons: Mapping[str, Sequence[Case]], *, looking: Lenses = NO_LENSES,
 # ------------------------------------------------------------------------------------------------------ the command
 
 
-class _Told:
+class Told:
     """Lines on stderr with the seconds since the start: the whole takes minutes."""
 
     def __init__(self) -> None:
@@ -159,14 +159,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with TemporaryDirectory() as kept:
             asked.vectors = asked.vectors or Path(kept)
-            _make(asked, _Told())
+            _make(asked, Told())
     except SufficeError as error:
         print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def _make(asked: argparse.Namespace, say: _Told) -> None:
+def _make(asked: argparse.Namespace, say: Told) -> None:
     check_extra()
     looking = lenses(asked.grade, folder=asked.vectors)
     wanted = [one for one in SOURCES if not asked.only or one.name in asked.only.split(",")]

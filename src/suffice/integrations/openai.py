@@ -102,7 +102,9 @@ class OpenAIModel:
                 raise self._failed(error, retryable=False) from None
             self._server["takes_schema"] = False  # an old server: the prompt alone must do, and the answer is checked anyway
             return self._request(prompt, schema)
-        except (openai.APITimeoutError, openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
+        except openai.APITimeoutError:  # the client's clock and ours race; who wins must not change what is said
+            raise _late(self.timeout_s) from None
+        except (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
             raise self._failed(error, retryable=True) from None
         except openai.AuthenticationError as error:
             raise self._failed(error, retryable=False, hint="set OPENAI_API_KEY to a key of this server") from None
@@ -150,9 +152,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     try:
         fine, result = done.get(timeout=seconds)
     except queue.Empty:
-        raise ModelError(
-            f"no answer within {seconds:g} s", hint="raise timeout_s, or take a faster model", retryable=True
-        ) from None
+        raise _late(seconds) from None
     if fine:
         return result  # type: ignore[no-any-return]
     raise result
@@ -178,6 +178,10 @@ def _usage(answer: Any) -> tuple[int, int] | None:
     counts = [getattr(used, name, None) for name in ("prompt_tokens", "completion_tokens")]
     spent, made = (one if isinstance(one, int) and one >= 0 else None for one in counts)
     return None if spent is None or made is None else (spent, made)
+
+
+def _late(seconds: float) -> ModelError:
+    return ModelError(f"no answer within {seconds:g} s", hint="raise timeout_s, or take a faster model", retryable=True)
 
 
 def _encodable(text: str) -> str:
@@ -223,6 +227,11 @@ class CachedModel:
                         db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, row[0]))
                 found[key] = row[0]
         return [found[key] for key in keys]
+
+    def forget(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> None:
+        """Ask these anew next time: their answers were no good."""
+        with closing(self._open()) as db, db:
+            db.executemany("DELETE FROM answers WHERE key = ?", [(_key(self.name, prompt, schema),) for prompt in prompts])
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=30)

@@ -26,6 +26,7 @@ from suffice.ports import RETRIEVERS, Encoder, Retriever, Store
 from suffice.retrieve.bridge_reading import AGAIN, FIRST, READING, ReadingBridge
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
+from suffice.retrieve.named import DEFAULT_ENCODER
 from suffice.text import STOP_WORDS, title_key, tokens
 
 __all__ = ["KIND", "READER", "SHIPPED", "VERSION", "Layout", "OnnxSetScorer", "Pair", "bridge_quality", "padded"]
@@ -230,10 +231,16 @@ def bridge_quality(
 ) -> Retriever:
     """The bridge whose best candidates are read before each choice, `first` of them at the start and `again` in every round.
 
-    `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's.
+    `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and static ones will not
+    do: the reader was fitted with bge-small's.
     """
     reads = scorer or OnnxSetScorer(threads=threads)
     opened = encoder if isinstance(encoder, Encoder) else open_encoder(encoder)
+    if scorer is None and opened.name == DEFAULT_ENCODER:
+        raise InputError(
+            f"bridge-quality was fitted with vectors of bge-small-en-v1.5, and these are {opened.name}'s",
+            hint="build or evaluate with --encoder bge-small-en-v1.5, or search with retriever='bridge'",
+        )
     made = links if links is not None else name_links(store.documents)
     choice = {"first": first, "again": again, "depth": depth, "near": near}
     return ReadingBridge(store, opened, made, reads.reader, scorer=reads, vocabulary=Vocabulary.of_store(store), **choice)

@@ -254,6 +254,8 @@ def bridge(
     `links` are those of the store's documents as they are now; without them they are found here, which reads every document.
     """
     if preset == "quality":  # lives further right, and is opened by its name
+        if ranker is not None:
+            raise InputError("the quality preset has a ranker of its own", hint="leave one of preset and ranker out")
         return RETRIEVERS.get("bridge-quality")(
             store, links=links, **({} if encoder == DEFAULT_ENCODER else {"encoder": encoder})
         )

@@ -8,7 +8,9 @@ two studies with the same seed are the same bytes but for them. `evaluate.report
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,23 @@ from suffice.evaluate.figures import Figure, figure_from_json, figure_json
 from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
 
-__all__ = ["VERSION", "Section", "Study"]
+__all__ = ["VERSION", "Clock", "Section", "Study"]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
+
+
+class Clock:
+    """Seconds of each part of the work: `with clock("searched"): ...`."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, what: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[what] = time.perf_counter() - started
 
 
 @dataclass(frozen=True)

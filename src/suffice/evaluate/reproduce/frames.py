@@ -6,16 +6,13 @@ same folds, risk and coverage, and the value of one expansion. What the paper le
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from suffice.datasets import read
 from suffice.errors import InputError
 from suffice.evaluate.gate import check_extra
 from suffice.evaluate.papers import frames as paper
-from suffice.evaluate.reproduce import Section, Study
+from suffice.evaluate.reproduce import Clock, Section, Study
 from suffice.evaluate.reproduce import frames_retrieval as retrieval
 from suffice.evaluate.reproduce import frames_tables as tables
 from suffice.evaluate.reproduce.frames_findings import findings, summary
@@ -63,7 +60,7 @@ def study(
     seed = SEED if seed is None else seed
     path = _test_file(data)
     check_extra()
-    clock = _Clock()
+    clock = Clock()
     with clock("search"):
         searched = retrieval.search(read("frames", path), seed=seed, progress=progress)
     found = _predicted(searched, clock, quality=quality, progress=progress)
@@ -94,20 +91,7 @@ def _test_file(data: Path | None) -> Path:
     raise InputError(f"there is no test.tsv at {data}", hint=hint)
 
 
-class _Clock:
-    """Seconds of each part of the work."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[what] = time.perf_counter() - started
-
-
-def _predicted(searched: Searched, clock: _Clock, *, quality: bool, progress: Progress | None) -> Found:
+def _predicted(searched: Searched, clock: Clock, *, quality: bool, progress: Progress | None) -> Found:
     cases = searched.cases()
     folds = folds_of([case.question.text for case in cases], complete_of(cases), searched.seed)
     with clock("the paper's predictors"):

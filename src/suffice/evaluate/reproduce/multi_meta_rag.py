@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from suffice.errors import InputError, MissingExtraError, NotReadyError, Suffice
 from suffice.evaluate.facts import Facts
 from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
 from suffice.evaluate.papers.multi_meta_rag import OUTLETS_ELSEWHERE
-from suffice.evaluate.reproduce import Section, Study
+from suffice.evaluate.reproduce import Clock, Section, Study
 from suffice.evaluate.reproduce import multi_meta_rag_tables as tables
 from suffice.evaluate.reproduce.multi_meta_rag_systems import DEPTH, Bench, K, Outcome, Results
 from suffice.evaluate.runs import source_commit
@@ -91,7 +90,7 @@ def study(
     among all. With a `cache` folder, vectors and scores are kept there, so that a run which was stopped goes on.
     """
     folder = _folder(data)
-    clock, left_out = _Clock(), list[str]()
+    clock, left_out = Clock(), list[str]()
     held = _read(folder)
     found = Results(kinds=tuple(one.gold.kind or "" for one in held.asked), questions=len(held.everything))
     with clock("filters"):
@@ -191,7 +190,7 @@ def _published_filters(held: _Data, vocabulary: Vocabulary) -> list[Filter]:
 # ------------------------------------------------------------------------------------------------------------ measuring
 
 
-def _judge_filters(held: _Data, found: Results, others: Path, clock: _Clock) -> None:
+def _judge_filters(held: _Data, found: Results, others: Path, clock: Clock) -> None:
     store = MemoryStore(held.articles)
     vocabulary, corpus = Vocabulary.of_store(store), Corpus(held.articles)
     extractor = VocabularyExtractor(vocabulary)
@@ -275,16 +274,3 @@ def _reranked(bench: Bench, held: _Data, judge: Reranker, sample: Sequence[int])
         name: bench.outcome(retriever, filters=filters, which=sample).rows(which)
         for name, (retriever, filters) in systems.items()
     }
-
-
-class _Clock:
-    """Seconds of each part of the work."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[what] = time.perf_counter() - started

@@ -1,0 +1,158 @@
+"""`suffice grade`: a graded multi-hop benchmark from a corpus, resumable."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, words
+from suffice.cli.options import BaseUrl, CorpusFile, EncoderName, Json, ModelName, ModelTimeout, SkipBad
+
+if TYPE_CHECKING:
+    from suffice.grade.asking import Budget
+    from suffice.grade.pipeline import Benchmark, Stages
+    from suffice.ports import LanguageModel, Progress
+
+
+def grade(
+    corpus_path: Annotated[Path | None, typer.Argument(metavar="CORPUS", help="A corpus file or folder.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="The benchmark's folder; a second run goes on where the first was.")
+    ] = Path("benchmark"),
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="The corpus's format: jsonl, beir, hotpotqa, musique, ...")
+    ] = "jsonl",
+    corpus: CorpusFile = None,
+    encoder: EncoderName = "wordllama",
+    per_hop: Annotated[int, typer.Option("--per-hop", min=1, help="Chains of each length to try.")] = 400,
+    per_form: Annotated[int, typer.Option("--per-form", min=0, help="Questions of each other form to try.")] = 400,
+    longest: Annotated[int, typer.Option("--longest", min=2, max=5, help="Facts in the longest chain.")] = 5,
+    forms: Annotated[str, typer.Option("--forms", help="With commas.")] = "chain,comparison,bridge,intersection",
+    twins: Annotated[float, typer.Option("--twins", min=0, max=1, help="Share of unanswerable twins.")] = 0.25,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    timeout_s: ModelTimeout = 60.0,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Of one answer of the model.")] = 1024,
+    by_model: Annotated[
+        str, typer.Option("--by-model", help="model: the stages that it does, with commas.")
+    ] = "claims,triples,equivalences,questions,validation",
+    max_requests: Annotated[int | None, typer.Option("--max-requests", min=0, help="model: at most so many.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="model: at most so much, by --prices.")] = None,
+    prices: Annotated[str, typer.Option("--prices", help="model: of a million tokens in and out.")] = "0,0",
+    fallback: Annotated[bool, typer.Option("--fallback", help="model: where it fails, rules go on.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page of the benchmark here.")] = None,
+    skip_bad: SkipBad = False,
+    seed: Annotated[int, typer.Option("--seed", help="Same corpus, settings and seed: same bytes.")] = 42,
+    json: Json = False,
+) -> None:
+    """Make questions with answers, gold documents and difficulty from a corpus alone."""
+    with friendly_errors(json=json):
+        from suffice.datasets import read
+        from suffice.evaluate.benchmark import audited, benchmark_report
+        from suffice.evaluate.report import check_extra
+        from suffice.grade.pipeline import Settings, Stages, grade
+        from suffice.integrations.openai import OpenAIModel
+
+        if report:
+            check_extra()
+        settings = Settings(seed, per_hop, per_form, longest, tuple(words(forms)), twins, encoder)
+        data = read(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
+        budget = _budget(max_requests, max_cost, prices)
+        with progress_bar(quiet=json) as progress:
+            asked = None
+            if model is not None:
+                client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
+                asked = _Asked(client, budget, out, fallback=fallback, progress=progress)
+            stages = asked.stages(words(by_model)) if asked else Stages()
+            try:
+                made = grade(data.documents(), out, settings=settings, stages=stages, progress=progress)
+            finally:
+                if asked:
+                    asked.tell()
+        found = audited(out)
+        if json:
+            print_json({**made.as_json(), "skipped": data.bad.count, "audit": found.as_json()})
+        else:
+            _show(made)
+            for line in found.lines():
+                print(line)
+        if report:
+            told = {
+                "seed": str(seed),
+                "encoder": encoder,
+                "by a model": by_model if model else "nothing",
+                "model": model or "--",
+            }
+            say(f"wrote {benchmark_report(out, found, report, settings=told, command=shlex.join(['suffice', *sys.argv[1:]]))}")
+        if not json:
+            say(f"\nnext: suffice fit --benchmark {out} --out gate")
+
+
+class _Asked:
+    """The model that does some of the stages: metered inside its cache, which lives with the benchmark."""
+
+    def __init__(self, model: LanguageModel, budget: Budget, out: Path, *, fallback: bool, progress: Progress) -> None:
+        from suffice.grade.asking import Asker, Metered
+        from suffice.integrations.openai import CachedModel
+
+        self.metered = Metered(model, budget)
+        self.asker = Asker(CachedModel(self.metered, out / "answers.db"), fallback=fallback, progress=progress)
+
+    def stages(self, chosen: list[str]) -> Stages:
+        from suffice.grade.model_stages import stages_by
+
+        return stages_by(self.asker, chosen)
+
+    def tell(self) -> None:
+        say(self.metered.line())
+        for prompt, count in self.asker.given_up.items():
+            say(f"  {prompt}: {count:,} answers could not be read")
+        for prompt, why in self.asker.down.items():
+            say(f"  {prompt}: rules went on without the model: {why}")
+
+
+def _budget(requests: int | None, cost: float | None, prices: str) -> Budget:
+    from suffice.errors import InputError
+    from suffice.grade.asking import Budget
+
+    try:
+        price_in, price_out = map(float, prices.split(","))
+    except ValueError:
+        raise InputError(f"--prices is {prices!r}, expected two numbers", hint="for example --prices 0.15,0.60") from None
+    return Budget(requests=requests, cost=cost, price_in=price_in, price_out=price_out)
+
+
+def _corpus_file(path: Path | None, dataset: str) -> Path | None:
+    """The corpus inside a data set's folder, or the file itself."""
+    from suffice.errors import InputError
+
+    if path is None and dataset == "jsonl":
+        raise InputError("no corpus is given", hint="for example: suffice grade documents.jsonl --out benchmark")
+    if path is None or not path.is_dir():
+        return path
+    for name in ("documents.jsonl", "corpus.jsonl"):
+        if (path / name).is_file():
+            return path / name
+    found = sorted(path.glob("*corpus*.json*"))
+    if not found and dataset == "jsonl":
+        raise InputError(
+            f"the folder {path} holds no documents.jsonl and no corpus.jsonl", hint="give the path of the corpus file"
+        )
+    return found[0] if found else path
+
+
+def _show(made: Benchmark) -> None:
+    for name, count in made.counts.items():
+        print(f"{name:<28} {count:,}")
+    for hops, count in made.by_hops.items():
+        print(f"  {hops} hops{'':<20} {count:,}")
+    for kind, count in made.by_kind.items():
+        print(f"  kind {kind:<21} {count:,}")
+    for why, count in made.dropped.items():
+        print(f"  dropped: {why:<17} {count:,}")
+    if not made.done:
+        say("everything stood already")

@@ -1,0 +1,400 @@
+"""From a corpus to a graded benchmark, stage by stage; each stage's output is kept, and made anew only when it has to be.
+
+    corpus ▸ claims ▸ triples ▸ clusters ▸ knowledge ▸ paths ▸ questions ▸ valid ▸ benchmark
+
+A stage is known by a key: a hash of its settings, of who did it, of the code and of the keys of what it was made from. A
+stage whose key is on disk is read instead of done, so that a killed run goes on where it was, and a changed setting reruns
+what depends on it and nothing else. Stages are artefacts of `suffice.files`: whole or not there. In rules mode the same
+corpus, settings and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from pathlib import Path as FilePath
+from typing import Any
+
+from suffice.datasets.jsonl import document_record, read_documents
+from suffice.errors import InputError, SufficeError
+from suffice.files import BadRecords, new_artefact, open_artefact, sha256_of, write_atomically
+from suffice.grade.bridges import bridges, intersections
+from suffice.grade.claims import RuleClaims, pages_of
+from suffice.grade.clusters import soft_clusters
+from suffice.grade.difficulty import difficulty, quantiles
+from suffice.grade.forms import comparisons
+from suffice.grade.knowledge import Graph, RuleEquivalences, graph_of, linked
+from suffice.grade.paths import LONGEST, drawn, sampled, shortest_paths
+from suffice.grade.ports import (
+    Claim,
+    ClaimMaker,
+    Equivalence,
+    EquivalenceFinder,
+    Judge,
+    Made,
+    Path,
+    QuestionWriter,
+    Triple,
+    TripleReader,
+    made_from,
+    made_record,
+)
+from suffice.grade.questions import RuleQuestions, Wording
+from suffice.grade.triples import RuleTriples, Titles
+from suffice.grade.validation import RuleJudge
+from suffice.ports import ENCODERS, Encoder, Progress
+from suffice.types import Document
+
+__all__ = ["FORMS", "Benchmark", "Grading", "Settings", "Stages", "grade"]
+
+_KIND, _VERSION = "grade-stage", 1
+_REBUILD = "run `suffice grade` again with the same --out; it makes what is missing"
+_AT_ONCE = 256
+FORMS = ("chain", "comparison", "bridge", "intersection")
+FEWEST_DOCUMENTS = 2
+_WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a benchmark is made with. `per_hop` chains of each length are tried, and `per_form` of each other form."""
+
+    seed: int = 42
+    per_hop: int = 400
+    per_form: int = 400
+    longest: int = LONGEST
+    forms: tuple[str, ...] = FORMS
+    twins: float = 0.25  # share of the valid questions that get an unanswerable twin
+    encoder: str = "wordllama"
+
+    def __post_init__(self) -> None:
+        if unknown := set(self.forms) - set(FORMS):
+            raise InputError(f"no form is named {sorted(unknown)[0]!r}", hint=f"known: {', '.join(FORMS)}")
+        if not 2 <= self.longest <= LONGEST or self.per_hop < 1 or self.per_form < 0 or not 0 <= self.twins <= 1:
+            raise InputError(
+                f"settings out of range: {self}", hint=f"2 to {LONGEST} hops, at least one path a hop, twins from 0 to 1"
+            )
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Who does the stages that a language model could do; each is made from the corpus's titles. Rules unless told.
+
+    A stage's `signature`, where it has one, is part of its key: another model or prompt makes the stage anew.
+    """
+
+    claims: Callable[[Titles], ClaimMaker] = lambda titles: RuleClaims(titles.page)
+    triples: Callable[[Titles], TripleReader] = RuleTriples
+    equivalences: Callable[[Titles], EquivalenceFinder] = RuleEquivalences
+    questions: Callable[[Titles, Wording], QuestionWriter] = lambda titles, wording: RuleQuestions(wording)
+    judge: Callable[[Sequence[Document], Titles], Judge] = RuleJudge
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What was made, in numbers: what each stage held, the valid questions by hops and kind, and why others were dropped."""
+
+    folder: FilePath
+    counts: Mapping[str, int]
+    by_hops: Mapping[int, int]
+    by_kind: Mapping[str, int]
+    dropped: Mapping[str, int]
+    done: tuple[str, ...]  # stages that this run did; the others stood already
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "folder": str(self.folder)}
+
+
+def grade(
+    documents: Iterable[Document],
+    out: FilePath,
+    *,
+    settings: Settings | None = None,
+    stages: Stages | None = None,
+    progress: Progress | None = None,
+) -> Benchmark:
+    """Make the benchmark of a corpus in the folder `out`, or what of it is missing there."""
+    return Grading(FilePath(out), settings or Settings(), stages or Stages(), progress).run(documents)
+
+
+@dataclass
+class Grading:
+    """One run over one folder."""
+
+    out: FilePath
+    settings: Settings
+    stages: Stages
+    progress: Progress | None = None
+    done: list[str] = field(default_factory=list)
+
+    def run(self, documents: Iterable[Document]) -> Benchmark:
+        if self.out.is_file() or (any(map(self._is_there, _WRITTEN)) and not self._is_there("stages")):
+            raise InputError(f"what stands at {self.out} was not made here", hint="give --out another folder")
+        corpus = self._corpus(documents)
+        held = list(read_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
+        titles = Titles(pages_of(held).values(), held)
+        claims, claimed = self._claims(held, titles, corpus)
+        triples, read = self._triples(claims, titles, claimed)
+        clusters, clustered = self._clusters(claims, claimed)
+        linked_, known = self._knowledge(claims, triples, clusters, titles, read, clustered)
+        graph = graph_of(linked_, titles)
+        paths, walked = self._paths(graph, known)
+        made, asked = self._questions(graph, paths, claims, titles, walked)
+        valid, dropped, judged = self._valid(held, titles, made, asked)
+        twins = self._publish(held, valid, judged)
+        counts = {
+            "documents": len(held), "claims": len(claims), "triples": len(triples), "edges": len(graph), "paths": len(paths),
+            "questions": len(made), "valid": len(valid), "twins": twins,
+        }  # fmt: skip
+        by_hops, by_kind = Counter(one.hops for one in valid), Counter(one.kind for one in valid)
+        found = Benchmark(
+            self.out, counts, dict(sorted(by_hops.items())), dict(sorted(by_kind.items())), dropped, tuple(self.done)
+        )
+        about = {name: value for name, value in found.as_json().items() if name not in ("folder", "done")}
+        about |= {"settings": asdict(self.settings), "key": judged}
+        write_atomically(self.out / "benchmark.json", json.dumps(about, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        return found
+
+    def _corpus(self, documents: Iterable[Document]) -> str:
+        """Keep the documents beside what is made of them; the key is the hash of their records."""
+        digest, lines = hashlib.sha256(), list[str]()
+        for document in documents:
+            line = json.dumps(document_record(document), ensure_ascii=False, sort_keys=True, default=str) + "\n"
+            digest.update(line.encode("utf-8", "surrogatepass"))
+            lines.append(line)
+            self._tell("reading documents", len(lines), None)
+        if (count := len(lines)) < FEWEST_DOCUMENTS:
+            what = "is empty" if not count else "has one document"
+            raise InputError(
+                f"the corpus {what}: a multi-hop question needs facts of several documents", hint="give more documents"
+            )
+        key = digest.hexdigest()
+
+        def fill(folder: FilePath) -> None:
+            write_atomically(self.out / "documents.jsonl", lines)
+            (folder / "corpus.json").write_text(json.dumps({"documents": count, "sha256": key}) + "\n", encoding="utf-8")
+
+        self._stage("corpus", {"sha256": key}, fill, beside=("documents.jsonl",))
+        return key
+
+    def _claims(self, documents: Sequence[Document], titles: Titles, corpus: str) -> tuple[list[Claim], str]:
+        maker = self.stages.claims(titles)
+
+        def make() -> Iterator[dict[str, Any]]:
+            for some in self._blocks("making claims", documents):
+                yield from (asdict(claim) for claims in maker.claims(some) for claim in claims)
+
+        key = self._records("claims", {"by": _by(maker), "corpus": corpus}, make)
+        claims = [Claim(**record) for record in self._read("claims")]
+        if not claims:
+            raise InputError(
+                f"no sentence of these {len(documents):,} documents states a fact that stands alone",
+                hint="documents need whole sentences; the rules read English, a language model (--model) others",
+            )
+        return claims, key
+
+    def _triples(self, claims: Sequence[Claim], titles: Titles, claimed: str) -> tuple[list[Triple], str]:
+        reader = self.stages.triples(titles)
+
+        def make() -> Iterator[dict[str, Any]]:
+            for some in self._blocks("reading triples", claims):
+                yield from (asdict(triple) for triples in reader.triples(some) for triple in triples)
+
+        key = self._records("triples", {"by": _by(reader), "claims": claimed}, make)
+        triples = [Triple(**record) for record in self._read("triples")]
+        if not triples:
+            raise InputError(
+                f"no relation could be read out of {len(claims):,} sentences",
+                hint="the rules know sentences like 'X was directed by Y' about the documents' titles, in English; "
+                "give documents titles, or let a language model read (--model)",
+            )
+        return triples, key
+
+    def _clusters(self, claims: Sequence[Claim], claimed: str) -> tuple[dict[str, tuple[int, ...]], str]:
+        def make() -> Iterator[dict[str, Any]]:
+            found = soft_clusters([one.text for one in claims], self._encoder, seed=self.settings.seed, progress=self.progress)
+            yield from ({"claim_id": claim.claim_id, "clusters": clusters} for claim, clusters in zip(claims, found))
+
+        key = self._records("clusters", {"encoder": self.settings.encoder, "seed": self.settings.seed, "claims": claimed}, make)
+        return {record["claim_id"]: tuple(record["clusters"]) for record in self._read("clusters")}, key
+
+    def _knowledge(
+        self,
+        claims: Sequence[Claim],
+        triples: Sequence[Triple],
+        clusters: Mapping[str, Sequence[int]],
+        titles: Titles,
+        read: str,
+        clustered: str,
+    ) -> tuple[list[Triple], str]:
+        finder = self.stages.equivalences(titles)
+
+        def make() -> Iterator[dict[str, Any]]:
+            members: dict[int, tuple[list[Triple], list[Claim]]] = {}
+            for triple in triples:
+                for cluster in clusters.get(triple.claim_id, ()):
+                    members.setdefault(cluster, ([], []))[0].append(triple)
+            for claim in claims:
+                for cluster in clusters.get(claim.claim_id, ()):
+                    members.setdefault(cluster, ([], []))[1].append(claim)
+            found: list[Equivalence] = []
+            for at, cluster in enumerate(sorted(members)):
+                found += finder.equivalences(cluster, *members[cluster])
+                self._tell("looking for equal names", at + 1, len(members))
+            yield from map(asdict, linked(triples, found, clusters))
+
+        key = self._records("knowledge", {"by": _by(finder), "triples": read, "clusters": clustered}, make)
+        return [Triple(**record) for record in self._read("knowledge")], key
+
+    def _paths(self, graph: Graph, known: str) -> tuple[list[Path], str]:
+        def make() -> Iterator[dict[str, Any]]:
+            for path in shortest_paths(graph, longest=self.settings.longest, progress=self.progress):
+                yield {"triples": [asdict(one) for one in path.triples]}
+
+        key = self._records("paths", {"longest": self.settings.longest, "knowledge": known}, make)
+        return [Path(tuple(Triple(**one) for one in record["triples"])) for record in self._read("paths")], key
+
+    def _questions(
+        self, graph: Graph, paths: Sequence[Path], claims: Sequence[Claim], titles: Titles, walked: str
+    ) -> tuple[list[Made], str]:
+        settings = self.settings
+        wording = Wording(titles, seed=settings.seed)
+        writer = self.stages.questions(titles, wording)
+        claim_of = {claim.claim_id: claim for claim in claims}
+
+        def make() -> Iterator[dict[str, Any]]:
+            chosen = sampled(paths, settings.per_hop, seed=settings.seed) if "chain" in settings.forms else []
+            for some in self._blocks("writing questions", chosen):
+                told = [[claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of] for path in some]
+                yield from (made_record(made) for made in writer.write(some, told) if made is not None)
+            most, seed = settings.per_form, settings.seed
+            forms: dict[str, Callable[[], Iterable[Made]]] = {
+                "comparison": lambda: comparisons(graph, paths, titles, wording, per_form=most, seed=seed),
+                "bridge": lambda: bridges(claims, graph, paths, titles, wording, most=most, seed=seed),
+                "intersection": lambda: intersections(graph, titles, wording, most=most, seed=seed),
+            }
+            for at, (form, made) in enumerate(forms.items(), 1):
+                yield from map(made_record, made() if form in settings.forms else ())
+                self._tell("writing other forms", at, len(forms))
+
+        own = {"per_hop": settings.per_hop, "per_form": settings.per_form, "forms": settings.forms, "seed": settings.seed}
+        key = self._records("questions", {"by": _by(writer), "paths": walked, **own}, make)
+        return [made_from(record) for record in self._read("questions")], key
+
+    def _valid(
+        self, documents: Sequence[Document], titles: Titles, made: Sequence[Made], asked: str
+    ) -> tuple[list[Made], dict[str, int], str]:
+        judge = self.stages.judge(documents, titles)
+
+        def make() -> Iterator[dict[str, Any]]:
+            self._tell("checking questions", 0, len(made))
+            judgements = judge.judge(made)
+            self._tell("checking questions", len(made), len(made))
+            yield from ({"question_id": one.question_id, **asdict(said)} for one, said in zip(made, judgements, strict=True))
+
+        key = self._records("valid", {"by": _by(judge), "questions": asked}, make)
+        judgements = list(self._read("valid"))
+        valid = [one for one, said in zip(made, judgements, strict=True) if said["valid"]]
+        dropped = dict(Counter(said["why"] for said in judgements if not said["valid"]).most_common())
+        if not valid:
+            why = f" ({', '.join(f'{count:,} {name}' for name, count in dropped.items())})" if dropped else ""
+            raise InputError(
+                f"no valid question could be made: {len(made):,} were written and none may stay{why}",
+                hint="the documents name each other too seldom; more documents of one field may help, or a language model",
+            )
+        return valid, dropped, key
+
+    def _publish(self, documents: Sequence[Document], valid: Sequence[Made], judged: str) -> int:
+        """Write questions.jsonl and twins.jsonl, unless they stand there for this key."""
+        settings = self.settings
+
+        def fill(folder: FilePath) -> None:
+            held = {one.doc_id: one for one in documents}
+            needed = [[held[doc_id] for doc_id in one.doc_ids] for one in valid]
+            distance = difficulty([one.text for one in valid], needed, self._encoder)
+            bins = quantiles(distance).bins
+            records = [
+                made_record(one) | {"difficulty": {"d_r": round(float(d_r), 6), "quartile": int(quartile) + 1}}
+                for one, d_r, quartile in zip(valid, distance, bins, strict=True)
+            ]
+            write_atomically(self.out / "questions.jsonl", map(_line, records))
+            some = drawn(valid, lambda one: f"twin {one.question_id}", settings.seed)[: round(len(valid) * settings.twins)]
+            write_atomically(self.out / "twins.jsonl", (_line(_twin(one, settings.seed)) for one in some) if some else "")
+            (folder / "counts.json").write_text(json.dumps({"valid": len(valid), "twins": len(some)}) + "\n", encoding="utf-8")
+
+        own = {"valid": judged, "twins": settings.twins, "seed": settings.seed, "encoder": settings.encoder}
+        self._stage("benchmark", own, fill, beside=("questions.jsonl", "twins.jsonl"))
+        counts = json.loads((self._folder("benchmark") / "counts.json").read_text(encoding="utf-8"))
+        return int(counts["twins"])
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        import suffice.retrieve.dense  # noqa: F401 - registers wordllama
+
+        return ENCODERS.get(self.settings.encoder)()
+
+    # -------------------------------------------------------------------------------------------- keeping
+
+    def _folder(self, name: str) -> FilePath:
+        return self.out / "stages" / name
+
+    def _is_there(self, name: str) -> bool:
+        return (self.out / name).exists()
+
+    def _stage(
+        self, name: str, made_from_: Mapping[str, Any], fill: Callable[[FilePath], None], *, beside: Sequence[str] = ()
+    ) -> str:
+        """Do the stage unless its output, and the files it puts `beside`, stand there under the same key; the key."""
+        told = json.loads(json.dumps(made_from_))
+        key = hashlib.sha256(json.dumps([name, _code(), told], sort_keys=True).encode()).hexdigest()
+        try:
+            manifest = open_artefact(self._folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+            if manifest.settings.get("key") == key and all(map(self._is_there, beside)):
+                return key
+        except SufficeError:
+            pass  # not there, damaged or of another version: it is made anew
+        with new_artefact(self._folder(name), kind=_KIND, version=_VERSION, settings={"key": key, **told}) as folder:
+            fill(folder)
+        self.done.append(name)
+        return key
+
+    def _records(self, name: str, made_from_: Mapping[str, Any], make: Callable[[], Iterator[dict[str, Any]]]) -> str:
+        return self._stage(name, made_from_, lambda folder: write_atomically(folder / "records.jsonl", map(_line, make())))
+
+    def _read(self, name: str) -> Iterator[dict[str, Any]]:
+        with (self._folder(name) / "records.jsonl").open(encoding="utf-8") as stream:
+            yield from map(json.loads, stream)
+
+    def _blocks(self, what: str, items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+        for start in range(0, len(items), _AT_ONCE):
+            yield items[start : start + _AT_ONCE]
+            self._tell(what, min(start + _AT_ONCE, len(items)), len(items))
+
+    def _tell(self, what: str, done: int, total: int | None) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+
+@cache
+def _code() -> str:
+    """A hash of this room's source: what older rules made is not what these rules make."""
+    files = sorted(FilePath(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(sha256_of(file).encode() for file in files)).hexdigest()
+
+
+def _by(stage: object) -> str:
+    return str(getattr(stage, "signature", "rules"))
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _twin(made: Made, seed: int) -> dict[str, Any]:
+    """The same question over a corpus that lacks one of its documents: nothing answers it there."""
+    without = drawn(made.doc_ids, lambda doc_id: f"without {made.question_id} {doc_id}", seed)[0]
+    return made_record(made) | {"question_id": f"{made.question_id}-twin", "without": without, "twin_of": made.question_id}

@@ -1,0 +1,139 @@
+"""`suffice grade --model`, end to end: a real small model behind a real server, and servers on their bad days."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.films import films
+from tests.stand_in_server import drips, garbage, hangs_up, says, serving
+from typer.testing import CliRunner, Result
+
+from suffice.cli.app import app
+from suffice.datasets.jsonl import document_record
+
+# One worker, one server: loading the model twice would cost more than it proves.
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
+
+
+def written(path: Path, *, short: bool = False) -> Path:
+    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films(short=short)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return written(tmp_path / "corpus.jsonl")
+
+
+def grade(corpus: Path, out: Path, url: str, *words: str, timeout_s: float = 0.5) -> Result:
+    asked = ["--model", "stand-in", "--base-url", url, "--timeout-s", str(timeout_s)]
+    chains = ["--forms", "chain", "--per-hop", "4", "--json"]
+    return CliRunner().invoke(app, ["grade", str(corpus), "--out", str(out), *asked, *chains, *words])
+
+
+def made(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def answers(out: Path) -> int:
+    with closing(sqlite3.connect(out / "answers.db")) as db:
+        count: int = db.execute("SELECT count(*) FROM answers").fetchone()[0]
+    return count
+
+
+# ------------------------------------------------------------------------------------------------------ a real server
+
+
+# On a slow core the model reads and writes some thirty tokens a second: what it is asked is counted.
+@pytest.mark.parametrize(
+    ("by_model", "requests"),
+    [("claims", 5), ("questions,validation", 8)],
+    ids=["reads documents", "writes and judges questions"],
+)
+def test_a_real_model_does_its_part_and_sound_questions_come_out(
+    by_model: str, requests: int, server: str, tmp_path: Path
+) -> None:
+    """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the budget, rules do instead."""
+    corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
+    words = ("--by-model", by_model, "--max-requests", str(requests), "--fallback", "--max-tokens", "64")
+    words += ("--longest", "2", "--per-hop", "1")
+    result = grade(corpus, out, server, *words, timeout_s=240)
+    found = made(result)
+    assert found["counts"]["documents"] == 20
+    assert found["counts"]["valid"] > 0
+    assert answers(out) <= requests
+    assert answers(out) > 0 or by_model == "claims"  # "is this question clear?" has a short answer, a claim may have none
+    assert re.search(r"asked stand-in \d+ times", result.stderr)
+    ids = {one.doc_id for one in films()}
+    for line in (out / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        assert len(one["gold"]) == one["hops"] >= 2
+        assert set(one["gold"]) <= ids
+        assert one["answer"] not in one["question"]
+    kept = answers(out)
+    assert made(grade(corpus, out, server, *words, timeout_s=240))["done"] == []
+    assert answers(out) == kept
+
+
+# ------------------------------------------------------------------------------------------------------ bad days
+
+
+def reader(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+    """A model that puts the title in place of a pronoun, and finds every question clear."""
+    prompt = request["messages"][0]["content"]
+    title = "".join(re.findall(r"^Title: <<<(.*)>>>$", prompt, re.MULTILINE))
+    numbered = re.findall(r"^(\d+)\. (.*)$", prompt, re.MULTILINE)
+    claims = [{"sentence": int(at), "claim": re.sub("^(She|He|It) ", f"{title} ", text)} for at, text in numbered]
+    says(json.dumps({"clear": True} if '"clear"' in prompt else {"claims": claims}))(handler, request)
+
+
+MIXED = ("--by-model", "claims,validation")
+
+
+def test_a_server_that_dies_half_way_loses_nothing_that_was_done(corpus: Path, tmp_path: Path) -> None:
+    answered = 0
+
+    def dying(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+        nonlocal answered
+        answered += 1
+        (reader if answered <= 12 else hangs_up)(handler, request)
+
+    with serving(dying) as (url, _):
+        broken = grade(corpus, tmp_path / "broken", url, *MIXED)
+    assert broken.exit_code == 1
+    assert "times in a row" in broken.stderr
+    assert "run the same command again" in broken.stderr
+    assert answers(tmp_path / "broken") == 12
+    with serving(reader) as (url, seen):
+        again = made(grade(corpus, tmp_path / "broken", url, *MIXED))
+        asked_again = len(seen)
+    with serving(reader) as (url, seen):
+        whole = made(grade(corpus, tmp_path / "whole", url, *MIXED))
+        assert asked_again == len(seen) - 12
+    assert again["counts"] == whole["counts"]
+    questions = [(tmp_path / name / "questions.jsonl").read_bytes() for name in ("broken", "whole")]
+    assert questions[0] == questions[1]
+
+
+def test_a_spent_budget_is_taken_up_again_with_a_larger_one(corpus: Path, tmp_path: Path) -> None:
+    with serving(reader) as (url, seen):
+        spent = grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "7")
+        assert (spent.exit_code, len(seen)) == (1, 7)
+        assert "budget" in spent.stderr
+        assert made(grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "100"))["counts"]["valid"] > 0
+
+
+@pytest.mark.parametrize("reply", [garbage, drips, hangs_up, says("no JSON here"), says('{"claims": [{"sentence": "x"}]}')])
+def test_whatever_the_server_does_rules_can_go_on(reply: Any, corpus: Path, tmp_path: Path) -> None:
+    with serving(reply) as (url, _):
+        result = grade(corpus, tmp_path / "made", url, "--fallback")
+    assert set(made(result)["by_hops"]) >= {"2", "3"}
+    assert "rules went on without the model" in result.stderr

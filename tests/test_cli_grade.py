@@ -1,0 +1,63 @@
+"""`suffice grade` at the door: what it prints, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.films import films
+from typer.testing import CliRunner, Result
+
+from suffice.cli.app import app
+from suffice.datasets.jsonl import document_record
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films()), encoding="utf-8")
+    return path
+
+
+def grade(corpus: Path, *words: object) -> Result:
+    return CliRunner().invoke(app, ["grade", str(corpus), "--out", str(corpus.parent / "made"), *map(str, words)])
+
+
+def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> None:
+    result = grade(corpus, "--report", tmp_path / "made.html")
+    assert result.exit_code == 0, result.output
+    assert "answer leakage: 0 of" in result.stdout
+    assert "next: suffice fit --benchmark" in result.stderr
+    page = (tmp_path / "made.html").read_text(encoding="utf-8")
+    assert "lexical shortcut" in page
+    assert "The Alder Tree" in page
+    kept = json.loads((tmp_path / "made" / "audit.json").read_text(encoding="utf-8"))
+    again = json.loads(grade(corpus, "--json").stdout)
+    assert (again["done"], again["audit"]) == ([], kept)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--prices", "cheap"], "two numbers"),
+        (["--model", "m", "--by-model", "cooking"], "no stage is named 'cooking'"),
+        (["--model", "m", "--base-url", "nowhere"], "error:"),
+        (["--forms", "sonnet"], "no form is named"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_the_work(words: list[str], says: str, corpus: Path) -> None:
+    result = grade(corpus, *words)
+    assert result.exit_code in (1, 2)
+    assert says in result.stderr
+    assert "hint:" in result.stderr
+    assert not (corpus.parent / "made" / "questions.jsonl").exists()
+
+
+def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
+    nothing = CliRunner().invoke(app, ["grade", "--out", str(tmp_path / "made")])
+    assert nothing.exit_code == 2
+    assert "no corpus is given" in nothing.stderr
+    folder = grade(tmp_path)
+    assert folder.exit_code == 2
+    assert "no documents.jsonl and no corpus.jsonl" in folder.stderr

@@ -1,0 +1,73 @@
+"""`suffice evaluate difficulty` on a small made benchmark: a system that loses the farther document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+
+PUPILS = [f"Pupil{at}" for at in range(60)]
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    """Sixty questions of two and three hops; every fourth goes over a missing link."""
+    folder = tmp_path / "made"
+    folder.mkdir()
+    documents, questions = [], []
+    for at, name in enumerate(PUPILS):
+        ids = [f"d{at}-{hop}" for hop in range(2 + at % 2)]
+        documents += [{"doc_id": one, "title": f"{name} {hop}", "text": "word " * (at + hop)} for hop, one in enumerate(ids)]
+        triple = {"subject": name, "relation": "teacher", "object": "x", "link": "exact" if at % 4 == 0 else ""}
+        questions.append({"question_id": name, "question": f"Who taught {name}?", "gold": ids, "path": [[triple]]})
+    for file, records in (("documents", documents), ("questions", questions)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.jsonl"
+    records = [{"question_id": name, "correct": at % 3 > 0} for at, name in enumerate(PUPILS[:50])]
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return path
+
+
+def evaluate(*words: object) -> Any:
+    result = CliRunner().invoke(app, ["evaluate", "difficulty", *map(str, words)], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_the_matrix_is_printed_drawn_and_reported(benchmark: Path, results: Path, tmp_path: Path) -> None:
+    plot, report = tmp_path / "matrix.png", tmp_path / "matrix.html"
+    result = evaluate(results, "--benchmark", benchmark, "--plot", plot, "--report", report)
+    assert "Error of mine, by hops and D_r" in result.stdout
+    assert "10 questions have no result" in " ".join(result.stdout.split())
+    assert "Questions that need missing links" in result.stdout
+    assert "thin" in result.stdout
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    page = report.read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "missing links" in page
+
+
+def test_a_script_gets_every_cell(benchmark: Path, results: Path) -> None:
+    told = json.loads(evaluate(results, "--benchmark", benchmark, "--json").stdout)
+    found = told["systems"]["mine"]
+    assert found["matrix"]["levels"] == [2, 3]
+    assert sum(cell["n"] for row in found["matrix"]["cells"] for cell in row) == 50
+    assert found["matrix"]["whole"]["error"]["value"] == pytest.approx(17 / 50)
+    assert sum(one["questions"] for one in told["missing_links"] if one["exact"]) == 15
+
+
+def test_a_wrong_file_is_told_in_two_lines(benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text('{"question_id": "nobody", "correct": true}\n')
+    result = CliRunner().invoke(app, ["evaluate", "difficulty", str(tmp_path / "empty.jsonl"), "--benchmark", str(benchmark)])
+    assert result.exit_code == 2
+    assert "hint:" in result.output
