@@ -59,6 +59,20 @@ def test_a_model_plans_reads_and_is_judged() -> None:
     assert {step.by for step in trace.steps if step.number} == {"model"}
 
 
+class Foresees(Wants):
+    def hops(self, questions: Sequence[str]) -> list[float]:
+        return [3.0 for _ in questions]
+
+
+def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
+    by_plan, foreseen = (ask(BRIDGE, Shelf(), gate, model()) for gate in (CONTENT, Foresees("lothair", "ermengarde")))
+    assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
+    reviews = [trace.steps[0].review for trace in (by_plan, foreseen)]
+    assert all(one is not None and one.accuracy == 0.9 for one in reviews)
+    assert [round(one.confidence, 3) for one in reviews if one] == [0.938, 0.962]  # what is cited counts more for three hops
+    assert by_plan.calls[0].key != foreseen.calls[0].key  # another prompt: plans of three hops
+
+
 def test_the_watcher_sees_every_step_and_the_end() -> None:
     seen: list[Trace] = []
     trace = ask(BRIDGE, Shelf(), CONTENT, watch=seen.append)

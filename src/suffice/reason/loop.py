@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError
 from suffice.ports import LanguageModel, Retriever
@@ -28,9 +28,16 @@ from suffice.reason.planning import make_plan, refined
 from suffice.reason.review import review
 from suffice.types import Action, Cost, DocId, Filter, Hit, Question, Review, Step, Support, Trace, Verdict
 
-__all__ = ["AskPolicy", "Watch", "ask"]
+__all__ = ["AskPolicy", "Foresees", "Watch", "ask"]
 
 Watch = Callable[[Trace], None]  # is shown the journey after every step
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """A gate that also tells from a question's words how many documents it will need."""
+
+    def hops(self, questions: Sequence[str]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,10 @@ def ask(
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
     meter = Meter(model, budget, clock)
     bank = Bank.load() if bank is None and model is not None else bank
-    plan = make_plan(question, meter, bank, exemplars=policy.exemplars, alike=policy.alike)
-    journey = _Journey(question, Desk(library), gate, meter, policy, watch, plan)
+    foreseen = float(gate.hops([question])[0]) if isinstance(gate, Foresees) else None
+    plan = make_plan(question, meter, bank, hops=foreseen, exemplars=policy.exemplars, alike=policy.alike)
+    hops = plan.hops if foreseen is None else foreseen
+    journey = _Journey(question, Desk(library), gate, meter, policy, watch, plan, hops)
     journey.look()
     journey.walk()
     verdict = journey.judged()
@@ -94,6 +103,7 @@ class _Journey:
     policy: AskPolicy
     watch: Watch | None
     plan: Plan
+    hops: float  # that the question needs, as far as anyone foresees
     whole: tuple[Hit, ...] = ()  # what the question as a whole finds
     steps: list[Step] = field(default_factory=list)
     last: dict[int, Step] = field(default_factory=dict)  # the latest step of each sub-question; 0: of the question itself
@@ -169,7 +179,7 @@ class _Journey:
         passages = self.desk.passages((*hits, *self.whole))
         reading = ModelReader(self.meter, letters=self.policy.letters).read(text, step.expects, passages)
         meter = self.meter if self.policy.reviewed else None
-        judged = review(text, reading, passages, hops=self.plan.hops, meter=meter, weight=self.policy.alpha)
+        judged = review(text, reading, passages, hops=self.hops, meter=meter, weight=self.policy.alpha)
         return reading, judged
 
     def _joined(self, number: int, step: SubQuestion) -> Step:
@@ -290,6 +300,7 @@ class _Journey:
             else str(getattr(self.meter.model, "name", type(self.meter.model).__name__)),
             "planned_by": self.plan.by,
             "kind": self.plan.kind,
+            "hops": round(self.hops, 3),
         }
         return Trace(
             Question("", self.question),

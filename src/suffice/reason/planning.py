@@ -22,18 +22,22 @@ REFINED_SCHEMA = {
 }
 
 
-def make_plan(question: str, meter: Meter, bank: Bank | None, *, exemplars: int = 3, alike: bool = True) -> Plan:
-    """A plan that holds. The rules' plan says how complex the question looks, and so which exemplars the model is shown.
+def make_plan(
+    question: str, meter: Meter, bank: Bank | None, *, hops: float | None = None, exemplars: int = 3, alike: bool = True
+) -> Plan:
+    """A plan that holds. The model is shown exemplars of as many `hops`, and of the kind that the rules take it for.
 
-    With `alike` off the exemplars are the same for every question, whatever its complexity.
+    Where nobody foresees the hops, the rules' plan has as many as it looks things up. With `alike` off the exemplars are the
+    same for every question, whatever its complexity.
     """
     by_rules = plan_by_rules(question)
     if not meter.asks():
         return by_rules
     chosen: tuple[Exemplar, ...] = ()
     if bank is not None:
-        like, hops, kind = (question, by_rules.hops, by_rules.kind) if alike else ("", 1, "")
-        chosen = bank.like(like, hops=hops, kind=kind, count=exemplars)
+        steps = by_rules.hops if hops is None else round(hops)
+        like, steps, kind = (question, steps, by_rules.kind) if alike else ("", 1, "")
+        chosen = bank.like(like, hops=steps, kind=kind, count=exemplars)
     asked = prompt("plan", fenced={"question": " ".join(question.split())}, examples=shown(chosen))
     said = meter.complete(asked, purpose="plan", schema=PLAN_SCHEMA)
     try:
