@@ -1,8 +1,8 @@
-"""What one question may cost, what it has cost, and the one hand through which a language model is asked.
+"""What may be spent, what has been spent, and the one hand through which a question's model is asked.
 
-Everything is bounded: rounds, calls, tokens, seconds, money. A spent budget is a value, not an error: the meter then answers
-None like a model that failed, and the loop goes on without it. A model that fails twice in a row is left alone: each wait
-costs.
+Everything is bounded: rounds, calls, tokens, seconds, money. A `Bill` counts what a model takes, for one question here and for
+a whole run elsewhere. For a question a spent budget is a value, not an error: the meter then answers None like a model that
+failed, and the loop goes on without it. A model that fails twice in a row is left alone: each wait costs.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError, ModelError
 from suffice.ports import LanguageModel
 from suffice.types import Call, Cost
 
-__all__ = ["Budget", "Counting", "Meter", "Prices", "Timed", "call_key"]
+__all__ = ["Bill", "Budget", "Counting", "Meter", "Prices", "Timed", "call_key", "tokens_of"]
 
 LONGEST_ANSWER = 20_000  # characters that are read of one; what is longer is cut
-LETTERS = 4  # a token's worth, where nobody counted
+LETTERS = 4  # a token's worth of English, where nobody counted
 FAILURES_IN_A_ROW = 2
 
 
@@ -52,14 +52,15 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one question may cost. None: not bounded. `documents` is how many may be held at once.
+    """What may be spent; the defaults are for one question. None: not bounded. `documents` is how many may be held at once.
 
-    A round is a look beyond the first: a search again for a weak step, or a round of expansion.
+    A round is a look beyond the first: a search again for a weak step, or a round of expansion. A call is one thing asked of
+    a model; where its client tries again, or asks once more for sound JSON, that is within the call.
     """
 
     rounds: int = 12
-    calls: int = 40
-    tokens: int = 100_000
+    calls: int | None = 40
+    tokens: int | None = 100_000
     seconds: float | None = None
     money: float | None = None
     documents: int = 10
@@ -68,6 +69,8 @@ class Budget:
     def __post_init__(self) -> None:
         for name, least in (("rounds", 0), ("calls", 0), ("tokens", 0), ("documents", 1)):
             value = getattr(self, name)
+            if value is None and name in ("calls", "tokens"):
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InputError(f"budget: {name} is {value!r}, expected a whole number of at least {least}")
         amounts = {"seconds": self.seconds, "money": self.money, "price in": self.prices.tokens_in}
@@ -80,17 +83,66 @@ class Budget:
             )
 
 
+class Bill:
+    """What a model was asked, what that took, and whether one more prompt is within the budget."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.calls = self.tokens_in = self.tokens_out = 0
+        self.last = (0, 0)  # tokens of the last call, in and out
+
+    @property
+    def money(self) -> float:
+        return self._price(self.tokens_in, self.tokens_out)
+
+    def lacks(self, prompt: str) -> str:
+        """Which part of the budget this prompt would overdraw; empty where there is enough of all."""
+        coming = tokens_of(prompt)
+        needed = {
+            "calls": self.calls + 1,
+            "tokens": self.tokens_in + self.tokens_out + coming,
+            "money": self.money + self._price(coming, 0),
+        }
+        for name, amount in needed.items():
+            limit = getattr(self.budget, name)
+            if limit is not None and amount > limit:
+                return name
+        return ""
+
+    def ask(self, model: LanguageModel, prompt: str, schema: Mapping[str, Any] | None) -> str:
+        """The model's answer to one prompt. What fails is counted, too: it may have been paid for."""
+        said: list[str] = []
+        try:
+            said = model.complete([prompt], schema=schema)
+            if len(said) != 1 or not isinstance(said[0], str):
+                said = []
+                raise ModelError("it did not return one text")
+            return said[0]
+        finally:
+            self.last = _counted(model, prompt, "".join(said))
+            self.calls += 1
+            self.tokens_in += self.last[0]
+            self.tokens_out += self.last[1]
+
+    def _price(self, tokens_in: int, tokens_out: int) -> float:
+        prices = self.budget.prices
+        return (tokens_in * prices.tokens_in + tokens_out * prices.tokens_out) / 1e6
+
+
 class Meter:
-    """Asks the model, counts what it takes, and keeps every call for the trace."""
+    """Asks one question's model, within the question's budget, and keeps every call for the trace."""
 
     def __init__(self, model: LanguageModel | None, budget: Budget, clock: Callable[[], float] | None = None) -> None:
         if budget.seconds is not None and clock is None:
             raise InputError("a budget of seconds needs a clock", hint="pass clock=time.monotonic")
+        if budget.prices == Prices() and isinstance(known := getattr(model, "prices", None), Prices):
+            budget = replace(budget, prices=known)
         self.model, self.budget, self.clock = model, budget, clock
         self.calls: list[Call] = []
         self.ticks: list[float] = []
         self.notes: list[str] = []
         self.rounds = 0
+        self._bill = Bill(budget)
         self._failures = 0
         self._begun = clock() if clock is not None else 0.0
 
@@ -106,11 +158,8 @@ class Meter:
     @property
     def spent(self) -> Cost:
         """What it has cost up to the last look at the clock."""
-        tokens_in, tokens_out = (sum(getattr(call, name) for call in self.calls) for name in ("tokens_in", "tokens_out"))
-        prices = self.budget.prices
-        money = (tokens_in * prices.tokens_in + tokens_out * prices.tokens_out) / 1e6
-        seconds = self.ticks[-1] if self.ticks else 0.0
-        return Cost(self.rounds, len(self.calls), tokens_in + tokens_out, seconds, round(money, 9))
+        bill, seconds = self._bill, self.ticks[-1] if self.ticks else 0.0
+        return Cost(self.rounds, bill.calls, bill.tokens_in + bill.tokens_out, seconds, round(bill.money, 9))
 
     def late(self) -> bool:
         """Is the time spent?"""
@@ -128,65 +177,48 @@ class Meter:
 
     def complete(self, prompt: str, *, purpose: str, schema: Mapping[str, Any]) -> str | None:
         """The model's answer, at most LONGEST_ANSWER characters; None where there is no model, no budget or no answer."""
-        if not self.asks():
+        if self.model is None or not self.asks():
             return None
-        if lack := self._lacks(prompt):
+        late = self.late()
+        if lack := self._bill.lacks(prompt) or ("seconds" if late else ""):
             self._note(f"the budget of {lack} is spent: the model was asked no more")
             return None
-        model: Any = self.model
-        left = None if self.budget.seconds is None else self.budget.seconds - (self.ticks[-1] if self.ticks else 0.0)
-        if left is not None and isinstance(model, Timed):
-            model = model.within(left)
-        answer, error = _answer(model, prompt, schema)
-        tokens_in, tokens_out = _counted(model, prompt, answer)
-        self.calls.append(
-            Call(purpose, call_key(prompt, schema), answer and answer[:LONGEST_ANSWER], error, tokens_in, tokens_out)
-        )
+        answer = error = None
+        try:
+            answer = self._bill.ask(self._hurried(self.model), prompt, schema)[:LONGEST_ANSWER]
+        except ModelError as failure:  # only a model's own failure is one: our mistakes stay loud
+            error = str(failure)[:300]
+        self.calls.append(Call(purpose, call_key(prompt, schema), answer, error, *self._bill.last))
         self.seconds()
-        if error is not None:
-            self._failures += 1
-            self._note(f"the model did not answer ({purpose}): {error}")
-            if not self.asks():
-                self._note("the model failed twice in a row: what follows was done without it")
-            return None
-        self._failures = 0
-        return self.calls[-1].answer
+        if error is None:
+            self._failures = 0
+            return answer
+        self._failures += 1
+        self._note(f"the model did not answer ({purpose}): {error}")
+        if not self.asks():
+            self._note("the model failed twice in a row: what follows was done without it")
+        return None
 
-    def _lacks(self, prompt: str) -> str:
-        """Which part of the budget is spent; empty where all have something left."""
-        late, spent = self.late(), self.spent
-        if spent.calls >= self.budget.calls:
-            return "calls"
-        if spent.tokens + math.ceil(len(prompt) / LETTERS) > self.budget.tokens:
-            return "tokens"
-        if late:
-            return "seconds"
-        if self.budget.money is not None and spent.money >= self.budget.money:
-            return "money"
-        return ""
+    def _hurried(self, model: LanguageModel) -> LanguageModel:
+        """The model, held to the time that is left, where it can be."""
+        if self.budget.seconds is None or not isinstance(model, Timed):
+            return model
+        return model.within(self.budget.seconds - (self.ticks[-1] if self.ticks else 0.0))
 
     def _note(self, words: str) -> None:
         if words not in self.notes:
             self.notes.append(words)
 
 
-def _answer(model: LanguageModel | None, prompt: str, schema: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """What the model said, or what went wrong. Only a model's own failure is one: our mistakes stay loud."""
-    if model is None:
-        return None, "no model"
-    try:
-        said = model.complete([prompt], schema=schema)
-    except ModelError as error:
-        return None, str(error)[:300]
-    if len(said) != 1 or not isinstance(said[0], str):
-        return None, "it did not return one text"
-    return said[0], None
-
-
-def _counted(model: Any, prompt: str, answer: str | None) -> tuple[int, int]:
+def _counted(model: LanguageModel, prompt: str, answer: str) -> tuple[int, int]:
     if isinstance(model, Counting) and model.last_tokens is not None:
         return int(model.last_tokens[0]), int(model.last_tokens[1])
-    return math.ceil(len(prompt) / LETTERS), math.ceil(len(answer or "") / LETTERS)
+    return tokens_of(prompt), tokens_of(answer)
+
+
+def tokens_of(text: str) -> int:
+    """About how many tokens a text is."""
+    return math.ceil(len(text) / LETTERS)
 
 
 def call_key(prompt: str, schema: Mapping[str, Any]) -> str:

@@ -146,8 +146,8 @@ class _Recorded:
 
     @property
     def last_tokens(self) -> tuple[int, int] | None:
-        call = self._calls[self._at - 1]
-        return call.tokens_in, call.tokens_out
+        call = self._calls[self._at - 1] if self._at else None
+        return None if call is None else (call.tokens_in, call.tokens_out)
 
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         said = []
