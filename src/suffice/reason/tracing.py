@@ -15,30 +15,17 @@ from typing import Any
 from suffice.errors import DataError, InputError, ModelError
 from suffice.files import BadRecords, read_jsonl, write_atomically
 from suffice.reason.act import Shelves
-from suffice.reason.budget import Budget, Prices, call_key
+from suffice.reason.budget import Budget, call_key
 from suffice.reason.exemplars import Bank
 from suffice.reason.expand import Judge
 from suffice.reason.loop import AskPolicy, ask
-from suffice.types import (
-    Action,
-    Call,
-    Citation,
-    Cost,
-    Estimate,
-    Hit,
-    Part,
-    Question,
-    Reason,
-    Review,
-    Step,
-    Support,
-    Trace,
-    Verdict,
-)  # fmt: skip
+from suffice.reason.records import record_of
+from suffice.types import Action, Call, Step, Trace
 
 __all__ = ["dumped", "read_traces", "replay", "save_traces", "trace_of", "tree"]
 
 VERSION = 1
+TRACE_HINT = "traces are written by `suffice ask --trace FILE`, a line each"
 
 
 def dumped(trace: Trace) -> str:
@@ -53,61 +40,23 @@ def save_traces(path: Path | str, traces: Iterable[Trace]) -> Path:
 
 
 def read_traces(path: Path | str) -> Iterator[Trace]:
-    """The traces of a file; InputError with the line where one is not a trace."""
-    for record in read_jsonl(Path(path), BadRecords()):
-        try:
+    """The traces of a file, one by one; InputError with the line where one is not a trace, or one of another version."""
+    where = str(path)
+    try:
+        for record in read_jsonl(Path(path), BadRecords()):
+            where = record.where
             yield trace_of(record.value)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(
-                f"{record.where}: not a trace: {error!r}", hint="write it with `suffice ask --trace FILE`"
-            ) from error
+    except InputError as error:
+        raise InputError(str(error), hint=TRACE_HINT) from error
+    except ValueError as error:
+        raise InputError(f"{where}: not a trace: {error}", hint=TRACE_HINT) from error
 
 
 def trace_of(value: Mapping[str, Any]) -> Trace:
-    """A trace from its JSON values."""
+    """A trace from its JSON values; ValueError where they are none, or of another version."""
     if value.get("version") != VERSION:
-        raise ValueError(f"version {value.get('version')!r}, expected {VERSION}")
-    return Trace(
-        Question(**value["question"]),
-        tuple(map(_step, value["steps"])),
-        value["answer"],
-        None if value["action"] is None else Action(value["action"]),
-        tuple(value["plan"]),
-        tuple(Citation(**one) for one in value["citations"]),
-        tuple(value["missing"]),
-        tuple(value["notes"]),
-        Cost(**value["cost"]),
-        tuple(Call(**one) for one in value["calls"]),
-        tuple(value["ticks"]),
-        value["settings"],
-    )
-
-
-def _step(value: Mapping[str, Any]) -> Step:
-    told, judged = value["verdict"], value["review"]
-    verdict = None
-    if told is not None:
-        reasons = tuple(Reason(**one) for one in told["reasons"])
-        words = (tuple(told["missing"]), tuple(told["next_queries"]), reasons)
-        verdict = Verdict(Estimate(**told["estimate"]), Action(told["action"]), *words)
-    return Step(
-        value["question"],
-        tuple(map(_hit, value["hits"])),
-        verdict,
-        value["note"],
-        value["number"],
-        value["answer"],
-        tuple(Citation(**one) for one in value["citations"]),
-        None if judged is None else Review(**{**judged, "support": Support(judged["support"])}),
-        value["revision"],
-        value["by"],
-        Cost(**value["cost"]),
-    )
-
-
-def _hit(value: Mapping[str, Any]) -> Hit:
-    parts, matched = tuple(Part(**one) for one in value["parts"]), tuple(value["matched"])
-    return Hit(value["doc_id"], value["score"], parts, matched, value["relaxed"])
+        raise ValueError(f"its version is {str(value.get('version'))[:20]!r}, expected {VERSION}")
+    return record_of(Trace, {name: one for name, one in value.items() if name != "version"})
 
 
 # ---------------------------------------------------------------------------------------------------------- replay
@@ -117,11 +66,10 @@ def replay(trace: Trace, library: Shelves, gate: Judge, *, bank: Bank | None = N
     """Walk the journey again without its model. DataError where the library, the gate or the prompts are no longer the same."""
     settings = trace.settings
     try:
-        policy = AskPolicy(**settings["policy"])
-        budget = Budget(**{**settings["budget"], "prices": Prices(**settings["budget"]["prices"])})
-    except (KeyError, TypeError) as error:
-        raise InputError(f"the trace does not say how it was made: {error!r}", hint="only traces of `ask` replay") from error
-    model = None if settings.get("model") is None else _Recorded(settings["model"], trace.calls)
+        policy, budget = record_of(AskPolicy, settings.get("policy")), record_of(Budget, settings.get("budget"))
+    except ValueError as error:
+        raise InputError(f"the trace does not say how it was made: {error}", hint="only traces of `ask` replay") from error
+    model = None if settings.get("model") is None else _Recorded(str(settings["model"]), trace.calls)
     clock = _times(trace.ticks) if trace.ticks else None
     again = ask(trace.question.text, library, gate, model, policy=policy, budget=budget, bank=bank, clock=clock)
     if dumped(again) != dumped(trace):
