@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from suffice.cli.answers import answers
-from suffice.cli.asking import asking
 from suffice.cli.difficulty import difficulty
 from suffice.cli.expansion import expansion
 from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
@@ -44,7 +43,6 @@ def evaluate() -> None:
 
 
 app.command("answers")(answers)
-app.command("asking")(asking)
 app.command("difficulty")(difficulty)
 app.command("expansion")(expansion)
 

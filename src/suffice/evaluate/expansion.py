@@ -44,7 +44,7 @@ from suffice.types import Action, DocId, Document, Filter, Hit, Verdict
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
-__all__ = ["HAND", "Point", "Settings", "moments", "needed", "study"]
+__all__ = ["HAND", "Point", "Settings", "lesson", "moments", "needed", "study"]
 
 Floats = npt.NDArray[np.float64]
 HAND = "hand"
@@ -237,12 +237,17 @@ def moments(
         places = [list(range(size)) for size in sizes]
         for size in draw.choice(PREFIXES[:-1], SETS, replace=False).tolist():
             places.append(sorted([0, *(1 + draw.permutation(THINNED - 1)[: size - 1]).tolist()]))
-        titles = {doc_id: documents[doc_id].title for doc_id in sorted(one.gold.doc_ids) if doc_id in documents}
-        for chosen in places:
-            held = tuple(Hit(hits[at].doc_id) for at in chosen if at < len(hits))
-            known = {hit.doc_id: documents[hit.doc_id] for hit in held}
-            lessons.append(Labelled(text, held, one.gold.doc_ids, titles=titles, hops=float(one.gold.hops), documents=known))
+        lessons += [lesson(one, [hits[at].doc_id for at in chosen if at < len(hits)], documents) for chosen in places]
     return lessons
+
+
+def lesson(example: Example, held: Sequence[DocId], documents: Mapping[DocId, Document]) -> Labelled:
+    """A set that was held for a question, without scores, as a gate learns from it."""
+    gold = example.gold
+    titles = {doc_id: documents[doc_id].title for doc_id in sorted(gold.doc_ids) if doc_id in documents}
+    known = {doc_id: documents[doc_id] for doc_id in held}
+    hits = tuple(map(Hit, held))
+    return Labelled(example.question.text, hits, gold.doc_ids, titles=titles, hops=float(gold.hops), documents=known)
 
 
 def _expanded(
