@@ -224,7 +224,7 @@ class Review:
     confidence: float
     accuracy: float
     support: Support
-    by: str  # "model" or "rules"
+    by: str  # "model", "cross-encoder" or "rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ class Step:
     citations: tuple[Citation, ...] = ()
     review: Review | None = None
     revision: int = 0  # how often the answer was read anew
-    by: str = ""  # who read: "model", "extractive", or "joined" from earlier answers
+    by: str = ""  # who read: "model", "extractive" (the rules), "both" alike, or "joined" from earlier answers
     cost: Cost = Cost()
 
 

@@ -24,8 +24,11 @@ _KIN = {
 }  # fmt: skip
 _KIN_WORDS = "|".join(re.escape(one) for one in _KIN)
 _SMALL = r"[a-zé][\w'-]*"
-_NAMED = r"(?:\"[^\"]+\"|“[^”]+”|#\d+|[^\W\da-z_][^?,;]*?)"
-_GOES_ON = "is|was|were|are|did|does|do|has|had|have|died|die|born|work|live|won|played|located|from|be|get"
+_NAMED = r"(?:\"[^\"]+\"|“[^”]+”|#\d+|[^\W\da-z_][^?,;]*?(?:, [^\sa-z][^?,;]*?){0,2})"
+_GOES_ON = (
+    "is|was|were|are|did|does|do|has|had|have|died|die|born|work|worked|live|lived|won|play|played|located|from|be|get|study|"
+    "studied|graduate|graduated|attend|attended|marry|married|belong|come|receive|received|start|started|end|ended"
+)
 _CUT = rf"(?=\s*(?:\?|$|,|;|\s(?:{_GOES_ON})\b))"
 _WHICH = "that|who|which|where|whose|in which|for which|to which"
 _INNER = [

@@ -1,6 +1,6 @@
-"""Questions about two: which of them, are they alike, what do they share. Each of the two is looked up, then they are joined.
+"""Which of two: each is looked up, then they are compared. What the two share is the room next door, `reason.sharing`.
 
-English word order decides: "..., A or B?", "Was A or B ...", "Between A and B, which ...", "Are A and B both ...".
+English word order decides: "..., A or B?", "Was A or B ...", "Between A and B, which ...".
 """
 
 from __future__ import annotations
@@ -9,27 +9,34 @@ import re
 from dataclasses import dataclass
 
 from suffice.reason.plan import SubQuestion
-from suffice.reason.spans import Expects, expected
-from suffice.text import names
+from suffice.reason.spans import PEOPLES, Expects
 
-__all__ = ["CAPITALS", "comparison", "intersection", "two_choices"]
-
-# ------------------------------------------------------------------------------------------------- which of two
+__all__ = ["CAPITALS", "ROLES", "bare_name", "branch", "comparison", "measured", "two_choices"]
 
 _OR = re.compile(r"^(?P<head>[^,]*,|[^,:;]*[:;])?\s*(?P<first>.+?)\s*,?\s+or\s+(?P<second>.+)$")
 _WAS_OR = re.compile(r"^(?:was|were|is|are|did|does|has)\s+(?P<first>.+?)\s+or\s+(?P<second>.+)$", re.IGNORECASE)
-_OUT_OF = re.compile(r"^(?P<head>who .+?) (?:out of|between) (?P<first>.+?) (?:and|or) (?P<second>.+)$", re.IGNORECASE)
+_OUT_OF = re.compile(
+    r"^(?P<head>who .+?|which(?: \w+){0,2}) (?:out of|between) (?P<first>.+?) (?:and|or) (?P<second>.+)$", re.IGNORECASE
+)
 _BETWEEN = re.compile(
     r"^(?:between|of|out of|among)\s+(?:the \w+ )?(?:two \w+ )?(?P<first>.+?)\s+(?:and|or)\s+(?P<second>.+?)\s*,?\s+"
     r"(?P<head>(?:which|who|what)\b.+)$",
     re.IGNORECASE,
 )
 CAPITALS = r"[^\W\da-z_][^\s,;?]*(?:\s(?:(?:of|the|de|von|van|da|la)\b|and(?= the)|[^\Wa-z_][^\s,;?]*|\([^)]*\)))*"
-_ROLES = (
+ROLES = (
     "director composer performer singer author writer producer founder creator editor screenwriter publisher "
     "mother father wife husband spouse"
 ).split()
-_ROLE = re.compile(r"\b(" + "|".join(_ROLES) + r")s?\b", re.IGNORECASE)
+_ROLE = re.compile(r"\b(" + "|".join(ROLES) + r")s?\b", re.IGNORECASE)
+# "Which singer is younger" compares singers; "which song has the singer who is younger" goes from songs to singers.
+_OF_THEIR_OWN = re.compile(
+    r"(?:which|what)\s+(?:(?!(?:whose|has|had|have|with)\b)\w+\s+){0,2}(?:" + "|".join(ROLES) + r")s?\b", re.IGNORECASE
+)
+_ORDER = re.compile(
+    r"\b(?:first|earlier|later|earliest|latest|last|recent|recently|before|after|prior|older|younger|oldest|youngest|newer)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +49,10 @@ class _Measure:
 
 
 _MEASURES = [
-    _Measure(r"\b(?:died|die|dies|death)\b", "When did X die?", Expects.DATE),
+    _Measure(r"\b(?:died|die|dies|death|passed away)\b", "When did X die?", Expects.DATE),
     _Measure(r"\b(?:born|birth|older|younger|oldest|youngest|age)\b", "When was X born?", Expects.DATE),
     _Measure(
-        r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse)([a-z]+(?: [a-z]+)?)",
+        r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)",
         "How many {0} does X have?",
         Expects.NUMBER,
     ),
@@ -60,6 +67,8 @@ _MEASURES = [
     _Measure(r"\b(?:longer|shorter|longest|shortest)\b", "How long is X?", Expects.NUMBER),
     _Measure(r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b", "When was X?", Expects.DATE),
 ]
+_PEOPLE = "|".join(sorted(map(str.capitalize, PEOPLES)))
+_LIVED = re.compile(r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b", re.IGNORECASE)
 _LATE = re.compile(r"\b(?:later|last|latest|younger|youngest|recent|recently|newer)\b", re.IGNORECASE)
 _LEAST = re.compile(r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shortest|lower|lowest)\b", re.IGNORECASE)
 
@@ -70,67 +79,86 @@ def comparison(question: str) -> list[SubQuestion]:
     if found is None:
         return []
     head, first, second = found
-    if re.search(r"\blived longer\b", head):
+    if _LIVED.search(head):
         return _lifetimes(first, second)
-    measure = next((one for one in _MEASURES if re.search(one.sign, head, re.IGNORECASE)), None)
+    measure = measured(head)
     if measure is None:
         return _supported(head, first, second)
-    sign = re.search(measure.sign, head, re.IGNORECASE)
-    told = measure.question.format(*(sign.groups() if sign else ()))
-    if measure.expects is Expects.DATE:
+    told, expects, rest = measure
+    if expects is Expects.DATE:
         pick = "latest" if _LATE.search(head) else "earliest"
     else:
         pick = "least" if _LEAST.search(head) else "most"
     steps: list[SubQuestion] = []
-    ends = [_branch(steps, head, name, told, measure.expects) for name in (first, second)]
+    ends = [branch(steps, rest, name, told, expects) for name in (first, second)]
     join = SubQuestion(f"Which one is it, by #{ends[0]} and #{ends[1]}?", Expects.CHOICE, pick, (first, second))
     return [*steps, join]
 
 
+def measured(head: str) -> tuple[str, Expects, str] | None:
+    """What is looked up for X, the form of that, and the rest of the words. None where nothing is measured.
+
+    Days are compared only where an order is asked for: "born in Indiana" is no matter of when.
+    """
+    for measure in _MEASURES:
+        sign = re.search(measure.sign, head, re.IGNORECASE)
+        if sign and (measure.expects is not Expects.DATE or _ORDER.search(head)):
+            told = measure.question.format(*sign.groups())
+            return told, measure.expects, f"{head[: sign.start()]} {head[sign.end() :]}"
+    return None
+
+
 def two_choices(question: str) -> tuple[str, str, str] | None:
     """What is asked, and the two that it is asked of."""
-    plain = question.rstrip("? ")
+    plain = re.sub(r"\?\s+|\s+[-–—]+\s+", ", ", question.rstrip("? "))
     if found := _BETWEEN.match(plain):
-        return found["head"], _bare(found["first"]), _bare(found["second"])
+        return found["head"], bare_name(found["first"]), bare_name(found["second"])
     if found := _OUT_OF.match(plain):
-        return found["head"], _bare(found["first"]), _bare(found["second"])
+        second, behind = _name_and_rest(found["second"])
+        if behind or found["head"].casefold().startswith("who"):
+            return f"{found['head']} {behind}".strip(), bare_name(found["first"]), bare_name(second)
     if found := _WAS_OR.match(plain):
         second, behind = _name_and_rest(found["second"])
-        return (behind, _bare(found["first"]), _bare(second)) if behind else None
+        return (behind, bare_name(found["first"]), bare_name(second)) if behind else None
     found = _OR.match(plain)
     if found is None or not re.search(r"\b(?:which|who|what|whose)\b", plain, re.IGNORECASE):
         return None
     head, first = found["head"] or "", found["first"]
     if not head:  # no comma before the two: the first one is the name that ends there
-        known = [name for name in names(first) if first.endswith(name)]
-        if not known:
+        name = re.search(rf"\b(?:first|earlier|later|older|younger) (?P<name>[^\sa-z].*)$|(?P<last>{CAPITALS})$", first)
+        if name is None or not (start := name.start("name" if name["name"] else "last")):
             return None
-        head, first = first[: -len(known[-1])], known[-1]
+        head, first = first[:start], first[start:]
     second, behind = _name_and_rest(found["second"])
-    head, first, second = f"{head.strip(' ,:;')} {behind}".strip(), _bare(first), _bare(second)
+    if found["head"] and re.search(r"[^\W\da-z_]", behind) and measured(head):
+        second, behind = found["second"], ""  # "..., American author A or Canadian author B?": all that is the name
+    head, first, second = f"{head.strip(' ,:;')} {behind}".strip(), bare_name(first), bare_name(second)
     return (head, first, second) if first and second and head else None
 
 
 def _name_and_rest(text: str) -> tuple[str, str]:
     """ "B born first" is B, and what goes on in lower case behind it."""
-    name = re.match(CAPITALS, text)
-    behind = text[name.end() :].strip() if name else ""
+    name = re.match(rf"(?:the )?{CAPITALS}", text)
+    behind = text[name.end() :].strip(" ,") if name else ""
     return (name.group(), behind) if name and re.match(r"[a-z]+ ", behind + " ") else (text, "")
 
 
-def _bare(name: str) -> str:
-    return re.sub(r"^(?:the (?:film|song|movie|band|book)s?|both)\s+", "", name.strip(" ,;:?\"'“”"), flags=re.IGNORECASE)
+def bare_name(name: str) -> str:
+    """Without what only introduces it: "the film", "both", "either", quotes."""
+    bare = re.sub(r"^(?:the (?:film|song|movie|band|book)s?|both|either)\s+", "", name.strip(" ,;:?\"'“”"), flags=re.IGNORECASE)
+    # "American author Owen Wister" is Owen Wister.
+    return re.sub(rf"^(?:(?:{_PEOPLE}) (?=[a-z]))?(?:(?!and |or )[a-z]+ )+(?=[^\W\da-z_])", "", bare)
 
 
-def _branch(steps: list[SubQuestion], head: str, name: str, told: str, expects: Expects) -> int:
+def branch(steps: list[SubQuestion], head: str, name: str, told: str, expects: Expects) -> int:
     """The steps from a name to what is measured; the number of the last."""
     subject = name
-    if role := _ROLE.search(head):
+    if (role := _ROLE.search(head)) and not _OF_THEIR_OWN.match(head):
         what = re.search(r"\b(film|song|movie|album|book|novel|series|play|opera)s?\b", head, re.IGNORECASE)
         kind = f"the {what[1].lower()} " if what else ""
         steps.append(SubQuestion(f"Who is the {role[1].lower()} of {kind}{name}?", Expects.PERSON))
         subject = f"#{len(steps)}"
-    steps.append(SubQuestion(told.replace("X", subject), expects))
+    steps.append(SubQuestion(re.sub(r"\bX\b", lambda _: subject, told), expects))
     return len(steps)
 
 
@@ -150,72 +178,3 @@ def _supported(head: str, first: str, second: str) -> list[SubQuestion]:
         return []
     steps = [SubQuestion(f"{name} {said}", Expects.YES_NO) for name in (first, second)]
     return [*steps, SubQuestion("Which one is it, by #1 and #2?", Expects.CHOICE, "supported", (first, second))]
-
-
-# ------------------------------------------------------------------------------------------------- both of two
-
-_ALIKE = re.compile(r"\b(?:the )?same (?P<what>[a-z]+(?: of [a-z]+)?)|\bshare (?:the |a )?(?:same )?(?P<shared>[a-z]+)", re.I)
-_OPENING = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
-
-
-def intersection(question: str) -> list[SubQuestion]:
-    """The steps where the question asks what two have in common, or whether; none where it does not."""
-    two = _two_names(question)
-    if two is None:
-        return []
-    first, second, rest = two
-    if _OPENING.match(question):
-        return _alike(question, first, second) or _both(first, second, rest)
-    if re.search(r"\b(?:both|in common|share[sd]?)\b", question, re.IGNORECASE):
-        text = re.sub(r"\bboth (?:the )?|\bin common\b\s*", "", question, flags=re.IGNORECASE)
-        joined = re.compile(re.escape(first) + r"\W+and\W+" + re.escape(second))
-        each = [" ".join(name.join(joined.split(text)).split()) for name in (first, second)]
-        if each[0] != each[1]:
-            steps = [SubQuestion(one, expected(one)) for one in each]
-            return [*steps, SubQuestion("What do #1 and #2 have in common?", steps[0].expects, "shared")]
-    return []
-
-
-def _two_names(question: str) -> tuple[str, str, str] | None:
-    """The two names that an "and" joins, and what follows them."""
-    if not _OPENING.match(question):
-        question = re.sub(r"\bboth (?:the )?", "", question, flags=re.IGNORECASE)
-        pair = re.search(rf"(?P<first>{CAPITALS}),? and (?P<second>{CAPITALS})(?P<rest>.*)$", question)
-        return (pair["first"], pair["second"], pair["rest"].strip(" ,?")) if pair else None
-    question = re.sub(r"\b(?:the )?directors? of (?:the )?(?:films?|movies?),? ", "", question, flags=re.IGNORECASE)
-    goes_on = "both|originate|come|located|from|films?|movies?|bands?|have|has|share|are|were|in|of|the|play|work|born|alive|as"
-    tail = rf"(?P<rest>(?:,?\s+(?:{goes_on})\b.*)?)"
-    pair = re.search(rf"(?P<first>(?:film |song )?[^\sa-z].*?)\s+and\s+(?P<second>.+?){tail}\s*\??$", _after_opening(question))
-    if pair is None:
-        return None
-    return _bare(pair["first"]), _bare(pair["second"]), pair["rest"].strip(" ,?")
-
-
-def _after_opening(question: str) -> str:
-    text = _OPENING.sub("", question).strip()
-    return re.sub(
-        r"^(?:both |the )*(?:(?:films?|movies?|bands?|songs?|directors? of films?|director of film)\b[:,]? )?", "", text
-    )
-
-
-def _alike(question: str, first: str, second: str) -> list[SubQuestion]:
-    found = _ALIKE.search(question)
-    if found is None:
-        return []
-    what = (found["what"] or found["shared"]).casefold()
-    country = what in ("country", "nationality", "countries", "citizenship")
-    steps: list[SubQuestion] = []
-    ends = []
-    for name in (first, second):
-        name = re.sub(r"^(?:director of )?(?:the )?(?:film|movie) ", "", name, flags=re.IGNORECASE)
-        told = "Which country is X from?" if country else f"What {what} is X in?"
-        ends.append(_branch(steps, question, name, told, Expects.COUNTRY if country else expected(told)))
-    return [*steps, SubQuestion(f"Are #{ends[0]} and #{ends[1]} the same?", Expects.YES_NO, "same")]
-
-
-def _both(first: str, second: str, rest: str) -> list[SubQuestion]:
-    said = re.sub(r"^(?:both\b|are\b|were\b)\s*", "", rest)
-    if not said:
-        return []
-    steps = [SubQuestion(f"Is {name} {said}?", Expects.YES_NO) for name in (first, second)]
-    return [*steps, SubQuestion("Is it so, by #1 and #2?", Expects.YES_NO, "all")]

@@ -15,17 +15,17 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError
-from suffice.ports import LanguageModel, Retriever
+from suffice.ports import LanguageModel, Reranker, Retriever
 from suffice.reason import expand as expansion
 from suffice.reason.act import Desk, Linked, ModelReader, Shelves
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.exemplars import Bank
 from suffice.reason.expand import Judge
 from suffice.reason.extractive import Reading
-from suffice.reason.joining import join
+from suffice.reason.joining import join, rests_on
 from suffice.reason.plan import Plan, SubQuestion, as_it_stands, fill
 from suffice.reason.planning import make_plan, refined
-from suffice.reason.review import review
+from suffice.reason.review import NO_REVIEW, review
 from suffice.types import Action, Cost, DocId, Filter, Hit, Question, Review, Step, Support, Trace, Verdict
 
 __all__ = ["AskPolicy", "Foresees", "Watch", "ask"]
@@ -52,7 +52,7 @@ class AskPolicy:
     repair_below: float = 0.6  # confidence below which a step is looked at again
     answer_from: float = 0.3  # confidence below which nothing is answered
     repairs: int = 1  # looks again for one step
-    attributed: bool = True  # answer only what the cited sentences state, or what a model's review has passed
+    attributed: bool = True  # answer only what the cited sentences state; off: also what a model's review has passed
     gated: bool = True  # answer only where the gate agrees
     reviewed: bool = True  # look again at weak steps
     alike: bool = True  # exemplars of the question's complexity
@@ -68,13 +68,15 @@ def ask(
     policy: AskPolicy = AskPolicy(),  # noqa: B008 - frozen
     budget: Budget = Budget(),  # noqa: B008 - frozen
     bank: Bank | None = None,
+    reranker: Reranker | None = None,
     clock: Callable[[], float] | None = None,
     watch: Watch | None = None,
 ) -> Trace:
     """The answer with the evidence it rests on, or an abstention that names what is missing; never more than the budget.
 
     Without a model the rules plan, and the best supporting sentences are read. `bank` holds exemplars for the model's plan, by
-    default those that ship. The budget's seconds need a `clock`; a search that has begun is finished.
+    default those that ship. With a `reranker`, a cross-encoder, credibility is its judgement beside what the words cover. The
+    budget's seconds need a `clock`; a search that has begun is finished.
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
@@ -83,7 +85,7 @@ def ask(
     foreseen = float(gate.hops([question])[0]) if isinstance(gate, Foresees) else None
     plan = make_plan(question, meter, bank, hops=foreseen, exemplars=policy.exemplars, alike=policy.alike)
     hops = plan.hops if foreseen is None else foreseen
-    journey = _Journey(question, Desk(library), gate, meter, policy, watch, plan, hops)
+    journey = _Journey(question, Desk(library), gate, meter, policy, watch, plan, hops, reranker)
     journey.look()
     journey.walk()
     verdict = journey.judged()
@@ -104,6 +106,7 @@ class _Journey:
     watch: Watch | None
     plan: Plan
     hops: float  # that the question needs, as far as anyone foresees
+    reranker: Reranker | None = None
     whole: tuple[Hit, ...] = ()  # what the question as a whole finds
     steps: list[Step] = field(default_factory=list)
     last: dict[int, Step] = field(default_factory=dict)  # the latest step of each sub-question; 0: of the question itself
@@ -145,7 +148,7 @@ class _Journey:
             self._take(Step(text, (), note=f"not asked: it needs the answer to step {lacking[0]}", number=number))
             return False
         hits = self._hits(number, step, text)
-        reading, judged = self._read(text, step, hits)
+        reading, judged = self._read(text, step, hits, whole=number == 0)
         revision = 0
         for _ in range(self.policy.repairs if self.policy.reviewed else 0):
             if judged.confidence >= self.policy.repair_below or not self.meter.rounds_left or self.meter.late():
@@ -156,7 +159,7 @@ class _Journey:
             if not fresh and not self.meter.asks():
                 break  # the rules would read the same again
             hits = (*hits, *fresh)
-            other, weighed = self._read(text, step, hits)
+            other, weighed = self._read(text, step, hits, whole=number == 0)
             if weighed.confidence > judged.confidence:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
@@ -175,21 +178,36 @@ class _Journey:
         cited = [Hit(doc_id) for doc_id in dict.fromkeys(earlier)]
         return _once((*linked, *found, *cited))
 
-    def _read(self, text: str, step: SubQuestion, hits: Sequence[Hit]) -> tuple[Reading, Review]:
+    def _read(self, text: str, step: SubQuestion, hits: Sequence[Hit], *, whole: bool) -> tuple[Reading, Review]:
         passages = self.desk.passages((*hits, *self.whole))
         reading = ModelReader(self.meter, letters=self.policy.letters).read(text, step.expects, passages)
         meter = self.meter if self.policy.reviewed else None
-        judged = review(text, reading, passages, hops=self.hops, meter=meter, weight=self.policy.alpha)
+        # Where two were to be looked up and were not, a sentence about one of them does not answer for both.
+        every = whole and self.plan.kind in ("comparison", "intersection")
+        judged = review(
+            text,
+            reading,
+            passages,
+            hops=self.hops,
+            meter=meter,
+            weight=self.policy.alpha,
+            every=every,
+            reranker=self.reranker,
+        )
         return reading, judged
 
     def _joined(self, number: int, step: SubQuestion) -> Step:
-        """What the answers of earlier steps say together; as sure as the least sure of them."""
+        """What the answers of earlier steps say together; as sure as the least sure of those that it rests on."""
         needed = [self.last[need] for need in step.needs if need in self.last]
         answers = [one.answer for one in needed] + [None] * (len(step.needs) - len(needed))
-        scores = [one.review.accuracy if one.review else 0.0 for one in needed]
-        answer = join(step.join, step.choices, answers, scores)
-        reviews = [one.review for one in needed if one.review is not None]
-        judged = min(reviews, key=lambda one: one.confidence) if reviews and answer is not None else None
+        reviews = [one.review or NO_REVIEW for one in needed]
+        answer = join(step.join, step.choices, answers, [one.accuracy for one in reviews])
+        judged = None
+        if answer is not None and needed:
+            said = [(one.answer, judged.confidence) for one, judged in zip(needed, reviews)]
+            judged = min(
+                (reviews[at] for at in rests_on(step.join, step.choices, answer, said)), key=lambda one: one.confidence
+            )
         cited = tuple(dict.fromkeys(one for step in needed for one in step.citations))
         note = "" if answer is not None else "the earlier answers do not say"
         text = fill(step.text, self._answers())
@@ -275,7 +293,7 @@ class _Journey:
         judged = step.review
         if judged is None or judged.confidence < self.policy.answer_from or judged.support is Support.CONTRADICTORY:
             return False
-        return judged.support is Support.ATTRIBUTABLE or judged.by == "model" or not self.policy.attributed
+        return judged.support is Support.ATTRIBUTABLE or not self.policy.attributed
 
     def _take(self, step: Step) -> None:
         self.steps.append(step)
@@ -295,12 +313,11 @@ class _Journey:
         settings: dict[str, Any] = {
             "policy": asdict(self.policy),
             "budget": asdict(self.meter.budget),
-            "model": None
-            if self.meter.model is None
-            else str(getattr(self.meter.model, "name", type(self.meter.model).__name__)),
+            "model": None if self.meter.model is None else _name(self.meter.model),
             "planned_by": self.plan.by,
             "kind": self.plan.kind,
             "hops": round(self.hops, 3),
+            "reranker": None if self.reranker is None else _name(self.reranker),
         }
         return Trace(
             Question("", self.question),
@@ -325,6 +342,10 @@ class _HeldFirst:
     ) -> list[tuple[Hit, ...]]:
         found = self.retriever.search(questions, k=k, filters=filters)
         return [_once((*self.held_, *hits))[:k] if one == self.question else tuple(hits) for one, hits in zip(questions, found)]
+
+
+def _name(model: object) -> str:
+    return str(getattr(model, "name", type(model).__name__))
 
 
 def _once(hits: Sequence[Hit]) -> tuple[Hit, ...]:

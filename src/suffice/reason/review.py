@@ -14,18 +14,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from suffice.ports import Reranker
 from suffice.reason.budget import Meter
-from suffice.reason.extractive import Passage, Reading, says
+from suffice.reason.extractive import Passage, Reading
 from suffice.reason.prompting import json_object, prompt
-from suffice.reason.spans import Expects, country_of, expected
+from suffice.reason.spans import COUNTRIES, Expects, country_of, expected
+from suffice.reason.wanted import says
 from suffice.text import STOP_WORDS, key_words, names, title_key
 from suffice.types import Review, Support
 
-__all__ = ["CREDIBILITY", "REVIEW_SCHEMA", "alpha", "review", "support_of"]
+__all__ = ["CREDIBILITY", "NO_REVIEW", "REVIEW_SCHEMA", "alpha", "review", "speaks_of", "support_of"]
 
 CREDIBILITY: Mapping[Support, float] = {Support.ATTRIBUTABLE: 1.0, Support.EXTRAPOLATORY: 0.5, Support.CONTRADICTORY: 0.0}
+FITS = 0.0  # a cross-encoder's score from which on a sentence speaks to a question: a logit's even odds
 NAMED = 2 / 3  # share of a name's words that name it
 MIDDLE, SLOPE = 2.5, 1.0  # the hops at which both count alike, and how fast that turns
+NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # of no answer
 _STATES = list(Support)
 
 REVIEW_SCHEMA: Mapping[str, Any] = {
@@ -52,11 +56,14 @@ def review(
     hops: float,
     meter: Meter | None = None,
     weight: float | None = None,
+    every: bool = False,
+    reranker: Reranker | None = None,
 ) -> Review:
     """The confidence in a reading. `weight` fixes alpha, whatever the hops. No answer has no confidence."""
     if reading.answer is None:
-        return Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")
-    support, accuracy, by = support_of(question, reading, passages), min(max(reading.score, 0.0), 1.0), "rules"
+        return NO_REVIEW
+    support = support_of(question, reading, passages, every=every, reranker=reranker)
+    accuracy, by = min(max(reading.score, 0.0), 1.0), "rules" if reranker is None else "cross-encoder"
     judged = _by_model(question, reading, meter) if meter is not None and reading.by == "model" else None
     if judged is not None:
         accuracy, by = judged[0], "model"
@@ -65,36 +72,62 @@ def review(
     return Review(share * accuracy + (1 - share) * CREDIBILITY[support], accuracy, support, by)
 
 
-def support_of(question: str, reading: Reading, passages: Sequence[Passage]) -> Support:
-    """By rules: the cited sentences hold every word of the answer, and with their titles what the question names.
+def support_of(
+    question: str,
+    reading: Reading,
+    passages: Sequence[Passage],
+    *,
+    every: bool = False,
+    reranker: Reranker | None = None,
+) -> Support:
+    """By coverage: a cited sentence holds every word of the answer and a word for what is asked; together they name the rest.
 
-    Contradictory is an answer beside which a sentence that fits as well has another one, and a cited sentence that denies it.
+    A "yes" needs all that the question names, and so does every answer with `every`. With a `reranker` its score of question
+    and answer against the sentence takes the place of the words for what is asked and of the names; the answer's words must
+    still be there. Contradictory is an answer beside which a sentence that fits as well has another one.
     """
     if reading.answer is None or not reading.citations:
         return Support.EXTRAPOLATORY
-    titles = {one.doc_id: one.title for one in passages}
-    cited = " ".join(f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations)
     if reading.rivals:
         return Support.CONTRADICTORY
-    said = _words(cited)
     if expected(question) is Expects.CHOICE and reading.by == "extractive":
         return Support.EXTRAPOLATORY  # it takes more than a sentence to compare
-    yes_no = title_key(reading.answer) in ("yes", "no")
-    if not yes_no and not _words(reading.answer) <= said and country_of(reading.answer) != country_of(cited):
-        return Support.EXTRAPOLATORY
-    named = [_covered(name, said) for name in names(question)]
-    covered = all(named) if yes_no else not named or any(named)
-    return Support.ATTRIBUTABLE if covered and says(question, cited) else Support.EXTRAPOLATORY
+    titles = {one.doc_id: one.title for one in passages}
+    cited = [f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations]
+    answer = title_key(reading.answer)
+    holding = cited if answer in ("yes", "no") else [one for one in cited if _holds(one, reading.answer)]
+    if reranker is not None:
+        spoken = bool(holding) and max(map(float, reranker.score(f"{question} {reading.answer}", holding))) >= FITS
+        return Support.ATTRIBUTABLE if spoken else Support.EXTRAPOLATORY
+    said = _words(" ".join(cited))
+    named = [_covered(name, said, [titles.get(one.doc_id, "") for one in reading.citations]) for name in names(question)]
+    if answer == "no":  # nobody writes down all that something is not: a sentence about it that does not say so must do
+        return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
+    covered = all(named) if every or answer == "yes" else not named or any(named)
+    return Support.ATTRIBUTABLE if covered and any(says(question, one) for one in holding) else Support.EXTRAPOLATORY
+
+
+def _holds(text: str, answer: str) -> bool:
+    """Every word of the answer, or its country by another name."""
+    return _words(answer) <= _words(text) or country_of(answer) == country_of(text)
+
+
+def speaks_of(text: str, answer: str) -> bool:
+    """Has a sentence a word of the answer? One that has none is nothing to cite; anything may speak for yes or no."""
+    return bool(_words(answer) & _words(text)) or title_key(answer) in ("yes", "no")
 
 
 def _words(text: str) -> set[str]:
-    return set(" ".join(key_words(text)).casefold().split()) - STOP_WORDS
+    words = set(" ".join(key_words(text)).casefold().split()) - STOP_WORDS
+    return words | {COUNTRIES[word] for word in words & COUNTRIES.keys()}
 
 
-def _covered(name: str, said: set[str]) -> bool:
-    """Most of a name is enough: "King Abdullah I of Jordan" is Abdullah I of Jordan."""
+def _covered(name: str, said: set[str], titles: Sequence[str]) -> bool:
+    """Most of a name is enough, and so is a title within it: "Sultan Abdülaziz of the Ottoman Empire" is Abdülaziz."""
     words = _words(name)
-    return len(words & said) >= NAMED * len(words)
+    if any(title <= words for one in titles if (title := _words(title_key(one)))):
+        return True
+    return len({one for one in words if one in said}) >= NAMED * len(words)
 
 
 def _by_model(question: str, reading: Reading, meter: Meter) -> tuple[float, Support] | None:

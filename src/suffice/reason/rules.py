@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 
 from suffice.errors import InputError
 from suffice.reason.bridging import bridge
-from suffice.reason.comparing import comparison, intersection
+from suffice.reason.comparing import comparison
 from suffice.reason.plan import Plan, SubQuestion, as_it_stands, plan_of
+from suffice.reason.sharing import intersection
 from suffice.reason.spans import Expects, expected
 from suffice.text import names
 

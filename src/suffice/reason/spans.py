@@ -1,7 +1,8 @@
 """What an answer must look like, told from the question's words, and where a text has something that looks so.
 
 A person, a place or a thing is a name that the question does not hold itself; a date and a number are what they look like; a
-country is its name or its people's. Nothing here knows whether a span is the answer: `reason.extractive` weighs that.
+country is its name or its people's; a kind is what something is said to be ("an American film director"). Nothing here knows
+whether a span is the answer: `reason.extractive` weighs that.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Expects(StrEnum):
     NUMBER = "number"
     YES_NO = "yes or no"
     CHOICE = "choice"
+    KIND = "kind"
     THING = "thing"
 
 
@@ -39,15 +41,26 @@ class Span:
 
 
 _FORMS = [
-    (Expects.COUNTRY, r"\bnationalit|\bcitizenship|\b(?:which|what) country\b|\bcountry\b.* (?:from|of origin)\b"),
-    (Expects.DATE, r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\b(?:date|year) of\b|\bwhat time\b"),
-    (Expects.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b|\bnumber of\b|\bpopulation\b|\bpercent"),
+    (Expects.COUNTRY, r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b|\bcountry\b.* (?:from|of origin)\b"),
+    (Expects.DATE, r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\bwhat time\b"),
+    (Expects.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b"),
     (
         Expects.PLACE,
         r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province|district|continent|island|"
-        r"village|location|river|lake|capital)\b|\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
+        r"village|location|river|lake|capital)\b",
     ),
     (Expects.PERSON, r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}(?:person|man|woman|actor|actress|singer|author|king)\b"),
+    (
+        Expects.KIND,
+        r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?\b|\bwhat\b.*\bin common\b"
+        r"|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)|^what (?:are|were) both\b",
+    ),
+]
+# What a question tells of its answer without asking for it in a word of its own.
+_HINTS = [
+    (Expects.DATE, r"\b(?:date|year) of\b"),
+    (Expects.NUMBER, r"\bnumber of\b|\bpopulation\b|\bpercent"),
+    (Expects.PLACE, r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b"),
 ]
 _YES_NO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
 
@@ -61,9 +74,12 @@ def expected(question: str) -> Expects:
         return Expects.CHOICE
     if _YES_NO.match(text):
         return Expects.YES_NO
-    signs = ((re.search(sign, text, re.IGNORECASE), form) for form, sign in _FORMS)
-    # What comes first is what is asked; the rest tells which one is meant.
-    return min(((found.start(), at, form) for at, (found, form) in enumerate(signs) if found), default=(0, 0, Expects.THING))[2]
+    for known in (_FORMS, _HINTS):
+        signs = ((re.search(sign, text, re.IGNORECASE), form) for form, sign in known)
+        # What comes first is what is asked; the rest tells which one is meant.
+        if told := [(found.start(), at, form) for at, (found, form) in enumerate(signs) if found]:
+            return min(told)[2]
+    return Expects.THING
 
 
 # ------------------------------------------------------------------------------------------------------- finding
@@ -74,11 +90,13 @@ _MONTH = (
 )
 # Also years of three digits after a day: chronicles go back further than the dates of `suffice.text`.
 _DATE = re.compile(
+    # "18 August 183127 October 1888": where a dash was lost, the year ends after four digits.
+    rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})|(?<=\d{{4}})\d{{1,2}} {_MONTH} \d{{4}}\b|"
     rf"\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
-    rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,]|\.\d)"
+    rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,s]|\.\d)"
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
+    r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b",
     re.IGNORECASE,
 )
@@ -136,6 +154,27 @@ _SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y
 _NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART})*")
 
 
+# "William, Duke of Nassau" and "James Douglas, 14th Earl of Morton" are one name each.
+_RANK = (
+    r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess|Marquis|Margrave|Landgrave|"
+    r"Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress|Archduke|Grand Duke)"
+)
+_TITLED = re.compile(
+    rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
+)
+
+
+def _persons(text: str) -> Iterator[Span]:
+    """Names with the ranks that belong to them."""
+    titled = {found.start(): found for found in _TITLED.finditer(text)}
+    for span in _named(text):
+        found = titled.get(span.start)
+        if found is not None:
+            yield Span(found.group(), *found.span())
+        elif not any(start < span.start < one.end() for start, one in titled.items()):
+            yield span
+
+
 def _named(text: str) -> Iterator[Span]:
     for found in _NAME.finditer(text):
         start, words = found.start(), found.group().split()
@@ -156,13 +195,26 @@ def _countries(text: str) -> Iterator[Span]:
     return (span for span in _matches(_COUNTRY)(text) if span.text[0].isupper())
 
 
+# "is an American actor, writer and producer who ...": from the article to where something else is told.
+_KIND = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
+    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based|located|in|on|at|of|with|"
+    r"starring|featuring|directed|written|produced|created|published|released|founded|native|endemic|and (?:is|was))\b))"
+)
+
+
+def _kinds(text: str) -> Iterator[Span]:
+    return (Span(found["what"], *found.span("what")) for found in _KIND.finditer(text))
+
+
 _FINDERS: dict[Expects, Callable[[str], Iterator[Span]]] = {
-    Expects.PERSON: _named,
+    Expects.PERSON: _persons,
     Expects.PLACE: _places,
     Expects.THING: _named,
     Expects.COUNTRY: _countries,
     Expects.DATE: _matches(_DATE),
     Expects.NUMBER: _matches(_NUMBER),
+    Expects.KIND: _kinds,
 }
 
 

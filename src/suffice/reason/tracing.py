@@ -14,6 +14,7 @@ from typing import Any
 
 from suffice.errors import DataError, InputError, ModelError
 from suffice.files import BadRecords, read_jsonl, write_atomically
+from suffice.ports import Reranker
 from suffice.reason.act import Shelves
 from suffice.reason.budget import Budget, call_key
 from suffice.reason.exemplars import Bank
@@ -62,7 +63,7 @@ def trace_of(value: Mapping[str, Any]) -> Trace:
 # ---------------------------------------------------------------------------------------------------------- replay
 
 
-def replay(trace: Trace, library: Shelves, gate: Judge, *, bank: Bank | None = None) -> Trace:
+def replay(trace: Trace, library: Shelves, gate: Judge, *, bank: Bank | None = None, reranker: Reranker | None = None) -> Trace:
     """Walk the journey again without its model. DataError where the library, the gate or the prompts are no longer the same."""
     settings = trace.settings
     try:
@@ -71,7 +72,9 @@ def replay(trace: Trace, library: Shelves, gate: Judge, *, bank: Bank | None = N
         raise InputError(f"the trace does not say how it was made: {error}", hint="only traces of `ask` replay") from error
     model = None if settings.get("model") is None else _Recorded(str(settings["model"]), trace.calls)
     clock = _times(trace.ticks) if trace.ticks else None
-    again = ask(trace.question.text, library, gate, model, policy=policy, budget=budget, bank=bank, clock=clock)
+    again = ask(
+        trace.question.text, library, gate, model, policy=policy, budget=budget, bank=bank, reranker=reranker, clock=clock
+    )
     if dumped(again) != dumped(trace):
         raise DataError("the trace does not replay: something it rests on has changed", hint=_parting(trace, again))
     return again
