@@ -63,8 +63,10 @@ def _kept(examples: Sequence[Example], bench: Bench, seed: int, cache: Path | No
     """The gate of these questions: from the folder, or made and kept there."""
     if cache is None:
         return _made(examples, bench, seed, progress)
-    told = [[one.question.text for one in examples], bench.shelves.usual, asdict(bench.budget), len(bench.shelves.store), seed]
-    folder = Path(cache) / f"gate-{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]}"
+    told = hashlib.sha256(json.dumps([asdict(bench.budget), bench.shelves.usual, seed]).encode())
+    for text in (*(one.question.text for one in examples), *(one.text for one in bench.shelves.store.documents())):
+        told.update(b"\0" + text.encode("utf-8", "surrogatepass"))
+    folder = Path(cache) / f"gate-{told.hexdigest()[:16]}"
     if not folder.is_dir():
         _made(examples, bench, seed, progress).save(folder)
     return open_gate(str(folder))

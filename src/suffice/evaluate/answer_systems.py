@@ -30,7 +30,7 @@ from suffice.ports import LanguageModel, Progress, Retriever
 from suffice.reason.act import Desk, ModelReader
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.expand import Judge
-from suffice.reason.loop import AskPolicy, ask
+from suffice.reason.loop import AskPolicy, Foresees, ask
 from suffice.reason.plan import as_it_stands
 from suffice.reason.review import review
 from suffice.retrieve.chunks import chunked
@@ -174,9 +174,17 @@ class Content:
         return [Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER) for _ in pairs]
 
 
+class _Foreseeing(Content):
+    """... but the hops that the gate foresees are still known."""
+
+    def __init__(self, gate: Foresees) -> None:
+        self.hops = gate.hops
+
+
 def _loop(policy: AskPolicy, *, gated: bool = True, always: bool = False) -> System:
     def system(bench: Bench, text: str, gate: Judge) -> Outcome:
-        judge: Judge = gate if gated else Content()
+        free = _Foreseeing(gate) if isinstance(gate, Foresees) else Content()
+        judge: Judge = gate if gated else free
         trace = ask(text, bench.shelves, judge, bench.model, policy=policy, budget=bench.budget, clock=bench.clock)
         outcome = _told(trace, gated=gated)
         return replace(outcome, answer=outcome.candidate) if always else outcome
@@ -207,6 +215,7 @@ SYSTEMS: Mapping[str, System] = {
     "interleaved": _interleaved,
     "max rounds": _loop(_AGAIN, gated=False, always=True),
     "always": _loop(AskPolicy(), gated=False, always=True),
+    "always, no review": _loop(AskPolicy(reviewed=False), gated=False, always=True),
     "ask": _loop(AskPolicy()),
     "ask, no gate": _loop(AskPolicy(), gated=False),
     "ask, no review": _loop(AskPolicy(reviewed=False)),

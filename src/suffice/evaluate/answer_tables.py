@@ -84,8 +84,7 @@ def overview(run: AnswerRun) -> Table:
     return _table(run, "Answers", columns, note)
 
 
-def evidence(run: AnswerRun) -> Table:
-    timed = bool(max((run.values(one, "seconds").max(initial=0) for one in run.systems), default=0))
+def evidence(run: AnswerRun, *, timed: bool = True) -> Table:
     columns = {"complete": "complete", "incomplete of answered": "incomplete_of_answered", "documents": "documents"}
     spent = {name: name for name in ("rounds", "calls", "tokens", *(["seconds"] if timed else []))}
     note = (

@@ -1,4 +1,4 @@
-"""PAR-RAG (Zhang et al., 2025), what it reports: a large language model plans, reads and reviews, beside others that do not plan.
+"""PAR-RAG (Zhang et al., 2025), what it reports: a large language model plans, reads and reviews, beside some that do not plan.
 
 The tables are those of its first version (arXiv 2504.16787v1: Qwen-Plus, 500 questions of each data set, ten passages); of the
 last version, which revised them, only the relative gains that its summary gives. No reader without a language model is in it:
