@@ -21,13 +21,13 @@ from suffice.types import Action, Cost, Document, Hit, Support, Trace
 CONTENT = Wants("lothair", "ermengarde")
 
 
-def model() -> Says:
+def model(died: str = "20 March 851") -> Says:
     """Plans, reads and judges as a good model would."""
     return Says(
         {
             "Split the question": {"steps": ["Who was the mother of Lothair II?", "When did #1 die?"]},
             "Question: Who was the mother of Lothair II?\nAnswer:\n": {"answer": "Ermengarde of Tours", "sentences": [1, 2]},
-            "Question: When did Ermengarde of Tours die?\nAnswer:\n": {"answer": "20 March 851", "sentences": [1]},
+            "Question: When did Ermengarde of Tours die?\nAnswer:\n": {"answer": died, "sentences": [1]},
             "Judge an answer": {"accuracy": 0.9, "support": "attributable"},
         }
     )
@@ -51,12 +51,12 @@ def test_a_comparison_is_joined_without_a_model() -> None:
 
 
 def test_a_model_plans_reads_and_is_judged() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model())
-    assert trace.answer == "20 March 851"
-    assert [call.purpose for call in trace.calls] == ["plan", "read", "review", "read", "review"]
+    trace = ask(BRIDGE, Shelf(), CONTENT, model(died="March 851"))
+    assert trace.answer == "March 851"
+    assert [call.purpose for call in trace.calls] == ["plan", "read", "read", "review"]  # what both read needs no judge
     assert trace.settings["planned_by"] == "model"
     assert trace.cost.tokens == sum(call.tokens_in + call.tokens_out for call in trace.calls) > 0
-    assert {step.by for step in trace.steps if step.number} == {"model"}
+    assert [step.by for step in trace.steps if step.number] == ["both", "model"]
 
 
 class Foresees(Wants):
@@ -65,9 +65,11 @@ class Foresees(Wants):
 
 
 def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
-    by_plan, foreseen = (ask(BRIDGE, Shelf(), gate, model()) for gate in (CONTENT, Foresees("lothair", "ermengarde")))
+    by_plan, foreseen = (
+        ask(BRIDGE, Shelf(), gate, model(died="March 851")) for gate in (CONTENT, Foresees("lothair", "ermengarde"))
+    )
     assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
-    reviews = [trace.steps[0].review for trace in (by_plan, foreseen)]
+    reviews = [trace.steps[1].review for trace in (by_plan, foreseen)]
     assert all(one is not None and one.accuracy == 0.9 for one in reviews)
     assert [round(one.confidence, 3) for one in reviews if one] == [0.938, 0.962]  # what is cited counts more for three hops
     assert by_plan.calls[0].key != foreseen.calls[0].key  # another prompt: plans of three hops
@@ -143,12 +145,12 @@ def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> No
 
     def answer(prompt: str) -> str:
         if "Split the question" in prompt:
-            return json.dumps({"steps": ["Who was the mother of Lothair II?", "When did #1 die?"]})
+            return json.dumps({"steps": ["Who brought up Lothair II?", "When did #1 die?"]})  # no rule knows "brought up"
         if "Rewrite the next question" in prompt:
             return json.dumps({"question": "On what day did Ermengarde of Tours die?"})
         if "Judge an answer" in prompt:
             return json.dumps({"accuracy": 0.2 if "Answer: Teutberga" in prompt else 0.9, "support": "attributable"})
-        if "Question: Who was the mother" in prompt:
+        if "Question: Who brought up" in prompt:
             return json.dumps(next(readings))
         return json.dumps({"answer": "20 March 851", "sentences": [1]})
 

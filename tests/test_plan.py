@@ -241,8 +241,26 @@ def test_a_models_plan_that_does_not_hold_gives_way_to_the_rules(answer: object)
 
 
 def test_a_plan_may_come_in_objects() -> None:
-    plan = read_plan(BRIDGE, {"steps": [{"question": "Who was Lothair's mother?"}]}, kind="bridge")
-    assert plan.steps[0].text == "Who was Lothair's mother?"
+    plan = read_plan(BRIDGE, {"steps": [{"question": "When did Lothair's mother die?"}]}, kind="bridge")
+    assert plan.steps[0].text == "When did Lothair's mother die?"
+
+
+@pytest.mark.parametrize(
+    ("question", "last"),
+    [
+        (BRIDGE, "Who was the mother of Lothair II?"),
+        ("Who was born first, Ada Lovelace or Mary Somerville?", "When was Mary Somerville born?"),
+        ("Were Ada Lovelace and Mary Somerville both born in London?", "Where was Mary Somerville born?"),
+    ],
+)
+def test_a_plan_that_ends_with_something_else_than_was_asked_does_not_hold(question: str, last: str) -> None:
+    with pytest.raises(InputError, match="the last step asks for"):
+        read_plan(question, {"steps": [last]}, kind="bridge")
+
+
+def test_the_plans_that_ship_lead_where_they_should() -> None:
+    for one in Bank.load().exemplars:
+        read_plan(one.question, {"steps": list(one.steps)}, kind=one.kind)
 
 
 # ------------------------------------------------------------------------------------------------------- exemplars

@@ -8,27 +8,29 @@ whatever a model cites or answers is held against the sentences it was shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.ports import Retriever
 from suffice.reason.budget import Meter
-from suffice.reason.extractive import ExtractiveReader, Passage, Reading, passage_of
+from suffice.reason.extractive import SURE, ExtractiveReader, Passage, Reading, passage_of
 from suffice.reason.prompting import json_object, prompt
-from suffice.reason.spans import Expects
+from suffice.reason.review import speaks_of, support_of
+from suffice.reason.spans import Expects, number_of
 from suffice.text import title_key
-from suffice.types import Citation, DocId, Document, Hit
+from suffice.types import Citation, DocId, Document, Hit, Support
 
 __all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
 
 NAMED = 32  # links of one held document that are looked at
 LONGEST_ANSWER = 200
+MOST_CITED = 6
 
 READING_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "answer": {"type": "string", "maxLength": LONGEST_ANSWER},
-        "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 6},
+        "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": MOST_CITED},
     },
     "required": ["answer", "sentences"],
     "additionalProperties": False,
@@ -110,9 +112,10 @@ class Desk:
 
 
 class ModelReader:
-    """A language model reads, at most so many `letters` of passages at once.
+    """A language model reads, at most so many `letters` of passages at once. It proposes, the sentences decide.
 
-    Where it fails, or answers in a form that cannot be read, the rules read instead.
+    The rules read, too. What both read needs no judge. Where the model fails, or says what its sentences do not state, what
+    the rules are sure of stands: a document that talks a model out of an answer, or into one, gains nothing by it.
     """
 
     def __init__(self, meter: Meter, *, letters: int = 6000) -> None:
@@ -126,12 +129,16 @@ class ModelReader:
         lines = "\n".join(f"[{number}] {_title(one, passages)}{one.text}" for number, one in enumerate(shown, start=1))
         asked = prompt("read", fenced={"passages": lines}, question=" ".join(question.split()), expects=expects.value)
         said = json_object(self.meter.complete(asked, purpose="read", schema=READING_SCHEMA))
-        reading = self._taken(said, shown)
+        reading, by_rules = self._taken(said, expects, shown), self.otherwise.read(question, expects, passages)
         if reading is None:
-            return self.otherwise.read(question, expects, passages)
-        return reading
+            return by_rules
+        if by_rules.score < SURE or support_of(question, by_rules, passages) is not Support.ATTRIBUTABLE:
+            return reading
+        if title_key(reading.answer or "") == title_key(by_rules.answer or ""):
+            return replace(by_rules, by="both")
+        return reading if support_of(question, reading, passages) is Support.ATTRIBUTABLE else by_rules
 
-    def _taken(self, said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
+    def _taken(self, said: Mapping[str, Any] | None, expects: Expects, shown: Sequence[Citation]) -> Reading | None:
         """What the model said as a reading: citations only of what it was shown. None where it said nothing of use."""
         answer = said.get("answer") if said is not None else None
         if said is None or not isinstance(answer, str):
@@ -139,9 +146,11 @@ class ModelReader:
         answer = " ".join(answer.split())[:LONGEST_ANSWER]
         numbers = said.get("sentences")
         listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
-        cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))[:6]
-        if not answer or title_key(answer) in ("unknown", "insufficient information", "none", ""):
-            return Reading(None, cited, 0.0, "model")
+        cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))
+        formed = expects not in (Expects.DATE, Expects.NUMBER) or number_of(answer) is not None
+        if not formed or title_key(answer) in ("unknown", "insufficient information", "none", ""):
+            return Reading(None, (), 0.0, "model")
+        cited = tuple(one for one in cited if speaks_of(one.text, answer))[:MOST_CITED]
         return Reading(answer, cited, 1.0 if cited else 0.5, "model")
 
 

@@ -26,6 +26,8 @@ MOST_STEPS = 8
 LONGEST = 400  # characters of one sub-question
 WHOLE = 2000  # ... and of a question that is asked as it stands
 _PLACE = re.compile(r"#(\d{1,3})")
+_EXACT = frozenset({Expects.DATE, Expects.NUMBER, Expects.YES_NO})
+_NAMED = frozenset({Expects.PERSON, Expects.CHOICE})
 
 PLAN_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -147,7 +149,9 @@ def read_plan(question: str, answer: Mapping[str, Any] | None, *, kind: str) -> 
         plain = " ".join(re.sub(r"^\s*(?:step )?\d+[.):]\s*", "", text, flags=re.IGNORECASE).split())
         steps.append(SubQuestion(plain, expected(plain)))
     _grounded(question, steps)
-    return plan_of(question, steps, kind=kind, by="model")
+    plan = plan_of(question, steps, kind=kind, by="model")
+    _leads_there(question, plan.steps[-1])
+    return plan
 
 
 def _grounded(question: str, steps: Sequence[SubQuestion]) -> None:
@@ -156,3 +160,10 @@ def _grounded(question: str, steps: Sequence[SubQuestion]) -> None:
     for number, step in enumerate(steps, start=1):
         if not step.needs and words.isdisjoint(tokens(step.text)):
             raise InputError(f"step {number} has nothing of the question in it")
+
+
+def _leads_there(question: str, last: SubQuestion) -> None:
+    """The last step's answer is the question's: a plan for "when" that ends with a name does not lead there."""
+    wanted = expected(question)
+    if wanted is not last.expects and (wanted in _EXACT or (last.expects in _EXACT and wanted in _NAMED)):
+        raise InputError(f"the last step asks for a {last.expects}, the question for a {wanted}")
