@@ -17,7 +17,8 @@ from suffice.reason.extractive import SURE, ExtractiveReader, Passage, Reading, 
 from suffice.reason.prompting import json_object, prompt
 from suffice.reason.review import speaks_of, support_of
 from suffice.reason.spans import Expects, number_of
-from suffice.text import title_key
+from suffice.reason.wanted import says
+from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Hit, Support
 
 __all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
@@ -129,16 +130,19 @@ class ModelReader:
         lines = "\n".join(f"[{number}] {_title(one, passages)}{one.text}" for number, one in enumerate(shown, start=1))
         asked = prompt("read", fenced={"passages": lines}, question=" ".join(question.split()), expects=expects.value)
         said = json_object(self.meter.complete(asked, purpose="read", schema=READING_SCHEMA))
-        reading, by_rules = self._taken(said, expects, shown), self.otherwise.read(question, expects, passages)
+        reading = self._taken(said, shown)
+        by_rules = self.otherwise.read(question, expects, passages)
         if reading is None:
             return by_rules
-        if by_rules.score < SURE or support_of(question, by_rules, passages) is not Support.ATTRIBUTABLE:
+        if not _formed(reading.answer, expects, question):
+            reading = Reading(None, (), 0.0, "model")
+        if not _sure(question, by_rules, passages):
             return reading
         if title_key(reading.answer or "") == title_key(by_rules.answer or ""):
             return replace(by_rules, by="both")
         return reading if support_of(question, reading, passages) is Support.ATTRIBUTABLE else by_rules
 
-    def _taken(self, said: Mapping[str, Any] | None, expects: Expects, shown: Sequence[Citation]) -> Reading | None:
+    def _taken(self, said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
         """What the model said as a reading: citations only of what it was shown. None where it said nothing of use."""
         answer = said.get("answer") if said is not None else None
         if said is None or not isinstance(answer, str):
@@ -147,11 +151,25 @@ class ModelReader:
         numbers = said.get("sentences")
         listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
         cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))
-        formed = expects not in (Expects.DATE, Expects.NUMBER) or number_of(answer) is not None
-        if not formed or title_key(answer) in ("unknown", "insufficient information", "none", ""):
+        if title_key(answer) in ("unknown", "insufficient information", "none", ""):
             return Reading(None, (), 0.0, "model")
         cited = tuple(one for one in cited if speaks_of(one.text, answer))[:MOST_CITED]
         return Reading(answer, cited, 1.0 if cited else 0.5, "model")
+
+
+def _formed(answer: str | None, expects: Expects, question: str) -> bool:
+    """Has an answer the form that is asked for, where a form tells?"""
+    if answer is None or expects is Expects.YES_NO:
+        return answer is None or title_key(answer) in ("yes", "no")
+    if expects is Expects.CHOICE:
+        return not set(tokens(answer)).isdisjoint(tokens(question))
+    return expects not in (Expects.DATE, Expects.NUMBER) or number_of(answer) is not None
+
+
+def _sure(question: str, reading: Reading, passages: Sequence[Passage]) -> bool:
+    """Do the rules vouch for a reading? Where no word is known that would say it, the sentence must fit all the better."""
+    knows = not says(question, "")
+    return (knows or reading.score >= SURE) and support_of(question, reading, passages) is Support.ATTRIBUTABLE
 
 
 def _numbered(passages: Sequence[Passage], most: int) -> list[Citation]:
