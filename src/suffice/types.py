@@ -38,6 +38,7 @@ __all__ = [
     "Support",
     "Trace",
     "Verdict",
+    "printable",
 ]
 
 DocId = str
@@ -172,9 +173,9 @@ class Verdict:
         """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
-        lines += [f"  {'+' if one.effect >= 0 else '-'} {_printable(one.words)}" for one in self.reasons]
-        lines += [f"  missing: {', '.join(map(_printable, self.missing))}"] if self.missing else []
-        lines += [f"  look for: {_printable(query)}" for query in self.next_queries]
+        lines += [f"  {'+' if one.effect >= 0 else '-'} {printable(one.words)}" for one in self.reasons]
+        lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
+        lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -188,13 +189,13 @@ class Verdict:
         return f"<div>{head}<table>{body}</table></div>" if rows else f"<div>{head}</div>"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Control characters, line ends and direction marks as blanks: they could repaint a terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _safe(text: str) -> str:
-    return html.escape(_printable(text))
+    return html.escape(printable(text))
 
 
 # ------------------------------------------------------------------------------------------------------- a journey

@@ -71,6 +71,8 @@ class OpenAIModel:
         if timeout_s <= 0 or retries < 0 or repairs < 0 or concurrency < 1 or max_tokens < 1:
             numbers = f"timeout_s is {timeout_s}, retries {retries}, repairs {repairs}, concurrency {concurrency}"
             raise InputError(f"{numbers}, max_tokens {max_tokens}: too small")
+        if base_url is not None and not (_address(base_url) or "").startswith(("http://", "https://")):
+            raise InputError(f"base_url is {_address(base_url)!r}, no address", hint="for example http://127.0.0.1:8080/v1")
         self.name, self.base_url, self.timeout_s = name, base_url, timeout_s
         self.retries, self.repairs, self.concurrency = retries, repairs, concurrency
         self.pace, self.prices = pace or Pace(), prices or Prices()
@@ -123,7 +125,7 @@ class OpenAIModel:
         """One prompt, and where its answer is no JSON but should be, once more with that answer shown."""
         until = time.monotonic() + self.timeout_s
         messages = [{"role": "user", "content": _encodable(prompt)}]
-        for repair in range(self.repairs + 1):
+        for _ in range(self.repairs + 1):
             text, ending, tokens = tried(
                 partial(self._request, messages, schema),
                 retries=self.retries,
@@ -134,8 +136,6 @@ class OpenAIModel:
             found = text if schema is None else json_in(text)
             if found is not None:
                 return found
-            if repair < self.repairs and until - time.monotonic() <= 0:
-                raise late(self.timeout_s)
             messages = [
                 messages[0],
                 {"role": "assistant", "content": _encodable(text[:SHOWN])},
@@ -155,6 +155,8 @@ class OpenAIModel:
         """The words of the answer, how it ended, and the tokens in and out where the server counted."""
         import openai
 
+        if seconds <= 0:
+            raise late(self.timeout_s)
         request: dict[str, Any] = {**self._settings, "messages": messages}
         if schema is not None and self._known.takes_schema:
             wanted = {"name": "answer", "schema": dict(schema)}
@@ -206,7 +208,8 @@ class OpenAIModel:
         if "Timeout" in type(error).__name__:
             return late(self.timeout_s)
         where = f" at {_address(self.base_url)}" if self.base_url else ""
-        message = f"{self.name}{where}: {type(error).__name__}: {self._safe(' '.join(str(error).split()))[:200]}"
+        cause = f" {error.__cause__}" if error.__cause__ is not None else ""  # "connection refused", not just "error"
+        message = f"{self.name}{where}: {type(error).__name__}: {self._safe(' '.join(f'{error}{cause}'.split()))[:200]}"
         hint, pause = "check that the server runs, and its address and model name", 0.0
         if (response := getattr(error, "response", None)) is not None:
             retryable, pause = _may_pass(error), pause_asked_for(response.headers, time.time())

@@ -79,7 +79,8 @@ class Budget:
                 raise InputError(f"budget: {name} is {amount!r}, expected a number of at least 0")
         if self.money is not None and self.prices == Prices():
             raise InputError(
-                "a budget of money needs prices", hint="for example prices=Prices(0.15, 0.60), for a million tokens"
+                "a budget of money needs the prices of a million tokens",
+                hint="for example prices=Prices(0.15, 0.60), or --prices 0.15,0.60",
             )
 
 

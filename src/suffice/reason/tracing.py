@@ -21,7 +21,7 @@ from suffice.reason.exemplars import Bank
 from suffice.reason.expand import Judge
 from suffice.reason.loop import AskPolicy, ask
 from suffice.reason.records import record_of
-from suffice.types import Action, Call, Step, Trace
+from suffice.types import Action, Call, Step, Trace, printable
 
 __all__ = ["dumped", "read_traces", "replay", "save_traces", "trace_of", "tree"]
 
@@ -126,16 +126,16 @@ def _times(ticks: Sequence[float]) -> Callable[[], float]:
 
 def tree(trace: Trace) -> str:
     """The journey for a terminal. What comes from strangers' texts carries no control characters."""
-    lines = [_clean(trace.question.text)]
+    lines = [printable(trace.question.text)]
     for at, step in enumerate(trace.steps):
         branch, trunk = ("└─", "   ") if at == len(trace.steps) - 1 and trace.action is None else ("├─", "│  ")
         lines.append(f"{branch} {_head(step)}")
         lines += [f"{trunk}   {line}" for line in _told(step)]
     if trace.action is Action.ANSWER:
-        lines.append(f"└─ ANSWER  {_clean(trace.answer or '')}")
+        lines.append(f"└─ ANSWER  {printable(trace.answer or '')}")
     elif trace.action is not None:
         lines.append(f"└─ {trace.action.upper()}")
-        lines += [f"      missing: {_clean(one)}" for one in trace.missing]
+        lines += [f"      missing: {printable(one)}" for one in trace.missing]
     return "\n".join(lines)
 
 
@@ -143,18 +143,15 @@ def _head(step: Step) -> str:
     number = f"{step.number}. " if step.number else ""
     if step.verdict is not None:
         return f"gate: {step.verdict.action} at p_complete {step.verdict.p_complete:.2f} with {len(step.hits)} documents"
-    return f"{number}{_clean(step.question)}"
+    return f"{number}{printable(step.question)}"
 
 
 def _told(step: Step) -> list[str]:
     if step.verdict is not None:
-        return [_clean(step.note)] if step.note else []
-    lines = [f"= {_clean(step.answer)}" if step.answer is not None else "= no answer"]
+        return [printable(step.note)] if step.note else []
+    lines = [f"= {printable(step.answer)}" if step.answer is not None else "= no answer"]
     if step.review is not None and step.answer is not None:
         lines[0] += f"   ({step.review.support}, confidence {step.review.confidence:.2f}, {step.by})"
-    lines += [f"[{_clean(one.doc_id)} #{one.sentence}] {_clean(one.text)}" for one in step.citations if step.by != "joined"]
-    return lines + ([_clean(step.note)] if step.note else [])
-
-
-def _clean(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+    cited = step.citations if step.by != "joined" else ()
+    lines += [f"[{printable(one.doc_id)} #{one.sentence}] {printable(one.text)}" for one in cited]
+    return lines + ([printable(step.note)] if step.note else [])
