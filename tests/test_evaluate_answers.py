@@ -56,7 +56,7 @@ def village(folder: Path) -> Dataset:
 
 @pytest.fixture(scope="module")
 def bench(village: Dataset) -> Bench:
-    return Bench(shelved(village, retriever="bm25"), k=2)
+    return Bench(shelved(village, remember=True), k=2)
 
 
 @pytest.fixture(scope="module")

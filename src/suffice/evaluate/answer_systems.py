@@ -3,6 +3,7 @@
     single passage    the first hit is read
     naive             the first k hits are read: plain RAG
     fixed k           ... and as many of them as the loop may hold
+    along links       fixed k, but by the bridge, which follows names from document to document
     interleaved       each sentence that was read is the next query, as IRCoT's thoughts are; then everything is read
     max rounds        the loop without a gate; every step is looked at again, however sure it is
     always            the loop without a gate that says whatever it has found
@@ -22,11 +23,12 @@ from typing import Any
 
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Example
-from suffice.errors import InputError, ModelError, nearest
+from suffice.errors import InputError, ModelError, NotReadyError, nearest
 from suffice.evaluate.answers import Outcome
 from suffice.evaluate.cases import draw_key
-from suffice.evaluate.searching import encoder_for, factories, indexed, opened
-from suffice.ports import LanguageModel, Progress, Retriever
+from suffice.evaluate.expansion import BRIDGE
+from suffice.evaluate.searching import Remembered, factories, indexed, opened
+from suffice.ports import ENCODERS, Encoder, LanguageModel, Progress, Retriever
 from suffice.reason.act import Desk, ModelReader
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.expand import Judge
@@ -36,9 +38,21 @@ from suffice.reason.review import review
 from suffice.retrieve.chunks import chunked
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.ranker import HandRanker
 from suffice.types import Action, DocId, Document, Estimate, Hit, Step, Trace, Verdict
 
-__all__ = ["MODEL_ONLY", "PARTS", "SYSTEMS", "USUAL", "Bench", "Content", "Shelved", "answered_by", "drawn", "shelved"]
+__all__ = [
+    "MODEL_ONLY",
+    "PARTS",
+    "SYSTEMS",
+    "USUAL",
+    "Bench",
+    "Content",
+    "Shelved",
+    "answered_by",
+    "drawn",
+    "shelved",
+]
 
 PARTS = ("all", "even", "odd")
 INTERLEAVED = 3  # documents that each sentence may add
@@ -52,15 +66,32 @@ System = Callable[["Bench", str, Judge], Outcome]
 
 @dataclass(slots=True)
 class Shelved:
-    """A data set's corpus as `ask` takes it: named retrievers, documents, links."""
+    """A data set's corpus as `ask` takes it: named retrievers, documents, links.
+
+    The bridge is opened when somebody asks for it, with the weights set by hand: the ranker that ships has seen the questions.
+    """
 
     store: MemoryStore
-    searchers: Mapping[str, Retriever]
+    searchers: dict[str, Retriever]
     usual: str
+    encoder: Encoder
+    remember: bool = False  # search for nothing twice: quicker, but then nobody's seconds count
     _links: Links | None = field(default=None)
 
     def retriever(self, name: str | None = None) -> Retriever:
-        return self.searchers[name or self.usual]
+        name = name or self.usual
+        if name not in self.searchers:
+            if name != BRIDGE:
+                raise NotReadyError(f"nothing here is searched by {name}", hint="choose it with --retriever")
+            made = factories([BRIDGE])[BRIDGE](self.store, encoder=self.encoder, ranker=HandRanker())
+            self.searchers[BRIDGE] = Remembered(made) if self.remember else made
+        return self.searchers[name]
+
+    def foresee(self, questions: Sequence[str], *, k: int) -> None:
+        """Search for all of them at once, where what was found is remembered."""
+        if self.remember:
+            for name in (self.usual, BRIDGE):
+                self.retriever(name).search(questions, k=k)
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         return self.store.get(doc_ids)
@@ -85,16 +116,19 @@ def shelved(
     encoder: str = "wordllama",
     chunk_tokens: int = 0,
     chunk_overlap: int = 32,
+    remember: bool = False,
     progress: Progress | None = None,
 ) -> Shelved:
-    """The data set's documents in memory, searched by this retriever, and by words for a second look."""
+    """The data set's documents in memory, searched by this retriever, by words for a second look, and along links."""
     chosen = factories(dict.fromkeys([retriever, "bm25"]))
-    vectors = encoder_for(chosen, encoder)
+    vectors = ENCODERS.get(encoder)()
     documents: Iterable[Document] = dataset.documents()
     if chunk_tokens:
         documents = chunked(documents, tokens=chunk_tokens, overlap=chunk_overlap)
     store = indexed(documents, vectors, progress)
-    return Shelved(store, opened(chosen, store, vectors), retriever)
+    made = opened(chosen, store, vectors)
+    searchers: dict[str, Retriever] = {name: Remembered(one) for name, one in made.items()} if remember else made
+    return Shelved(store, searchers, retriever, vectors, remember)
 
 
 def drawn(dataset: Dataset, *, limit: int | None = None, seed: int = 42, part: str = "all") -> list[Example]:
@@ -139,10 +173,10 @@ def _score(hits: Sequence[Hit]) -> float:
     return next((float(hit.score) for hit in hits if hit.score is not None), 0.0)
 
 
-def _once(hits: Callable[[Bench], int]) -> System:
+def _once(hits: Callable[[Bench], int], retriever: str | None = None) -> System:
     def system(bench: Bench, text: str, _: Judge) -> Outcome:
         desk, meter = bench.begun()
-        return bench.read(text, desk.look(text, k=hits(bench), retriever=None), desk, meter)
+        return bench.read(text, desk.look(text, k=hits(bench), retriever=retriever), desk, meter)
 
     return system
 
@@ -212,6 +246,7 @@ SYSTEMS: Mapping[str, System] = {
     "single passage": _once(lambda _: 1),
     "naive": _once(lambda bench: bench.k),
     "fixed k": _once(lambda bench: bench.budget.documents),
+    "along links": _once(lambda bench: bench.budget.documents, BRIDGE),
     "interleaved": _interleaved,
     "max rounds": _loop(_AGAIN, gated=False, always=True),
     "always": _loop(AskPolicy(), gated=False, always=True),
@@ -222,7 +257,7 @@ SYSTEMS: Mapping[str, System] = {
     "ask, fixed alpha": _loop(AskPolicy(alpha=0.5)),
     "ask, any exemplars": _loop(AskPolicy(alike=False)),
 }
-USUAL = ("single passage", "naive", "fixed k", "interleaved", "max rounds", "always", "ask")
+USUAL = ("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds", "always", "ask")
 MODEL_ONLY = ("ask, any exemplars",)  # the rules are shown no exemplars
 
 
@@ -241,6 +276,7 @@ def answered_by(
     if unknown := [name for name in systems if name not in SYSTEMS]:
         raise InputError(f"no system is named {unknown[0]!r}", hint=nearest(unknown[0], SYSTEMS))
     found: dict[str, list[Outcome]] = {name: [] for name in systems}
+    bench.shelves.foresee([one.question.text for one in examples], k=bench.budget.documents)
     for done, (example, gate) in enumerate(zip(examples, gates, strict=True), start=1):
         for name in systems:
             found[name].append(SYSTEMS[name](bench, example.question.text, gate))

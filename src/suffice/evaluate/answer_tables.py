@@ -7,8 +7,10 @@ equal documents    a fixed k is given as many documents for each question as a s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from suffice.evaluate.answers import ORDERS, AnswerRun
 from suffice.evaluate.compare import Interval, compare, interval, interval_of_mean, paired_difference
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 COVERAGES = (0.3, 0.5, 0.7)
-NAIVE, SINGLE, FIXED, FREE, ASK = "naive", "single passage", "fixed k", "always", "ask"
+NAIVE, SINGLE, FIXED, LINKS, FREE, ASK = "naive", "single passage", "fixed k", "along links", "always", "ask"
 BRACKETS = "In brackets: 95 % bootstrap interval over questions."
 # (system, who puts its surest first): with the gate, and what that is held against
 AGAINST = (
@@ -173,21 +175,26 @@ def _figure(predictions: Predictions | None, name: str, seed: int) -> Interval:
 
 def equal_documents(run: AnswerRun) -> Table:
     """Completeness beside the first documents of one look, as many for each question as the system holds for it."""
+    looks = [one for one in (FIXED, LINKS) if one in run.systems]
     rows: list[tuple[Cell, ...]] = []
-    for system in run.systems if FIXED in run.systems else ():
-        if system in (SINGLE, NAIVE, FIXED):
-            continue
-        held = run.outcomes(system)
-        listed = [one.held or () for one in run.outcomes(FIXED)]
-        same = [some[: len(one.held or ())] for one, some in zip(held, listed)]
-        alike = np.array([float(set(needed) <= set(some)) for needed, some in zip(run.needed, same)])
-        ours = run.complete(held)
-        figures = [interval_of_mean(values, seed=run.seed) for values in (ours, alike)]
-        documents = run.figure(system, "documents").value
-        rows.append((system, documents, *figures, paired_difference(ours, alike, seed=run.seed)))
-    columns = ("system", "documents", "complete", "one look, as many", "difference")
-    note = f"For each question one look is given as many documents as the system holds in the end. {BRACKETS}"
-    return Table(f"Complete at equal documents on {run.dataset}", columns, tuple(rows), note)
+    for system in (one for one in run.systems if looks and one not in (SINGLE, NAIVE, *looks)):
+        ours = run.complete(run.outcomes(system))
+        cells: list[Cell] = [run.figure(system, "documents").value, interval_of_mean(ours, seed=run.seed)]
+        for look in looks:
+            same = _as_many(run, look, system)
+            cells += [interval_of_mean(same, seed=run.seed), paired_difference(ours, same, seed=run.seed)]
+        rows.append((system, *cells))
+    columns = [name for look in looks for name in (look, f"above {look}")]
+    note = f"One look, by words and vectors or along links, is given as many documents as the system holds. {BRACKETS}"
+    return Table(
+        f"Complete at equal documents on {run.dataset}", ("system", "documents", "complete", *columns), tuple(rows), note
+    )
+
+
+def _as_many(run: AnswerRun, look: str, system: str) -> npt.NDArray[np.float64]:
+    """Is one look complete with as many documents of each question as the system holds?"""
+    pairs = zip(run.outcomes(look), run.outcomes(system), strict=True)
+    return run.complete([replace(one, held=(one.held or ())[: len(other.held or ())]) for one, other in pairs])
 
 
 def risk_figure(run: AnswerRun, good: str) -> Lines:

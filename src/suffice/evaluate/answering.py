@@ -52,7 +52,10 @@ def compare_answers(
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> AnswerRun:
-    """What each system says to each question. Without a `clock` nobody's seconds are counted; `cache` keeps fitted gates."""
+    """What each system says to each question. Without a `clock` nobody's seconds are counted, and nothing is searched twice.
+
+    `cache` keeps fitted gates.
+    """
     examples = drawn(dataset, limit=settings.limit, seed=settings.seed, part=settings.part)
     if not examples:
         raise InputError(f"no question of {dataset.name!r} has a gold answer", hint="choose a data set with answers")
@@ -62,6 +65,7 @@ def compare_answers(
         encoder=settings.encoder,
         chunk_tokens=settings.chunk_tokens,
         chunk_overlap=settings.chunk_overlap,
+        remember=clock is None,
         progress=progress,
     )
     bench = Bench(shelves, model, Budget(documents=settings.documents), settings.k, clock)

@@ -7,7 +7,6 @@ abstention, and answers without evidence at equal coverage.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -29,7 +28,7 @@ SEED = 42
 DATASETS = ("2wikimultihopqa", "hotpotqa", "musique")
 PART = "odd"
 QUESTIONS, WITH_MODEL = 300, 20  # of each data set
-BASELINES = ("single passage", "naive", "fixed k", "interleaved", "max rounds")
+BASELINES = ("single passage", "naive", "fixed k", "along links", "interleaved", "max rounds")
 LOOPS = ("always", "always, no review", "ask", "ask, no gate", "ask, no review", "ask, fixed alpha")
 EXEMPLARS = ("ask, any exemplars",)  # of a model alone
 NOTES = (
@@ -72,9 +71,7 @@ def study(
         folder = _folder(data, name)
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
         with clock(f"answering {name}"):
-            runs[name] = compare_answers(
-                read(name, folder), settings, model=model, clock=time.monotonic, cache=cache, progress=progress
-            )
+            runs[name] = compare_answers(read(name, folder), settings, model=model, cache=cache, progress=progress)
     named = None if model is None else str(getattr(model, "name", type(model).__name__))
     return Study(
         name="par-rag",
@@ -85,7 +82,7 @@ def study(
         sections=_sections(runs, with_model=model is not None),
         summary=tuple(tables.findings(runs)),
         notes=NOTES,
-        timings={**clock.seconds, **_seconds(runs)},
+        timings=clock.seconds,
         commit=source_commit(),
         packages=package_versions(),
     )
@@ -98,15 +95,6 @@ def _folder(data: Path | None, name: str) -> Path:
             hint=f"pass --data with the folder that holds {', '.join(f'{one}/' for one in DATASETS)}",
         )
     return Path(data) / name
-
-
-def _seconds(runs: Mapping[str, AnswerRun]) -> dict[str, float]:
-    """What a question took, on average: apart from the tables, as no two runs take the same."""
-    return {
-        f"a question of {name} by {system}": run.figure(system, "seconds").value or 0.0
-        for name, run in runs.items()
-        for system in run.systems
-    }
 
 
 def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Section, ...]:

@@ -19,7 +19,7 @@ __all__ = ["ablations", "figure_2", "findings", "gains", "kinds", "table_2", "ta
 Runs = Mapping[str, AnswerRun]
 Floats = npt.NDArray[np.float64]
 SINGLE, ALWAYS, ASK = "single passage", "always", "ask"
-OTHERS = (SINGLE, "naive", "fixed k", "interleaved")  # those that do not plan
+OTHERS = (SINGLE, "naive", "fixed k", "along links", "interleaved")  # those that do not plan
 CLAIMED = {"2wikimultihopqa": ("bridge_comparison", "comparison", "compositional"), "hotpotqa": ("bridge", "comparison")}
 
 
@@ -127,8 +127,9 @@ def findings(runs: Runs) -> Iterator[str]:
         yield f"{name}, n = {len(run)}: {told}; that of ask, which may abstain, is {asked}."
     yield from _claims(runs)
     for name, run in runs.items():
-        held, one_look, more = next(map(printed, row[2:]) for row in equal_documents(run).rows if row[0] == ASK)
-        yield f"{name}: ask holds all evidence for {held}, one look with as many documents for {one_look} ({more})."
+        held, look, more, links, beyond = next(map(printed, row[2:]) for row in equal_documents(run).rows if row[0] == ASK)
+        told = f"ask holds all evidence for {held}, one look with as many documents for {look} ({more})"
+        yield f"{name}: {told}, one along links for {links} ({beyond})."
     for name, run in runs.items():
         yield f"{name}: {_at_equal_coverage(run)}"
 
