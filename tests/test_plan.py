@@ -14,7 +14,7 @@ from tests.small_world import BRIDGE, COMPARISON, Says
 from suffice.errors import InputError
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.exemplars import Bank, Exemplar
-from suffice.reason.joining import join
+from suffice.reason.joining import join, rests_on
 from suffice.reason.plan import MOST_STEPS, SubQuestion, fill, plan_of, read_plan
 from suffice.reason.planning import make_plan
 from suffice.reason.rules import plan_by_rules
@@ -98,10 +98,60 @@ def test_a_comparison_measures_both_and_picks_one() -> None:
         ("Who was born first out of Marco De Luigi and Fabio Maistro?", "earliest"),
         ("Do both Possession and La Boum films have the directors from the same country?", "same"),
         ("Were Rosario Castellanos and Lucy Maud Montgomery both authors?", "all"),
+        ("Who was older when they died, Teinosuke Kinugasa or Don O. Newland?", "longest"),
+        ("Which film came first The Strongest Man in the World or Candleshoe?", "earliest"),
+        ("Did the Beaulieu Mine or the McIntyre Mines yield copper?", "supported"),
+        ("Was Pearl Lust released before Chasing Coral?", "before"),
+        ("Does Eddie Murray have the same nationality as Henry Talbot?", "same"),
+        ("Are David Schwimmer and James Wan in the same industry?", "alike"),
+        ("What profession was both John Updike and Bret Easton Ellis?", "kind"),
     ],
 )
 def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
     assert plan_by_rules(question).steps[-1].join == pick
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        (
+            "Which university - the University of Rochester or the University of Colorado - is further east?",
+            "University of Rochester university is further east",
+            "University of Colorado university is further east",
+        ),
+        (
+            "Who lived longer, American author Owen Wister or Canadian author Lucy Maud Montgomery?",
+            "When was Owen Wister born?",
+            "When did Owen Wister die?",
+        ),
+        ("Who was born first D. Ross Lederman or Al Lee?", "When was D. Ross Lederman born?", "When was Al Lee born?"),
+        ("Was either Al Lee or Grover Jones born in Indiana?", "Al Lee born in Indiana", "Grover Jones born in Indiana"),
+        ("Which singer is younger, Terri Nunn or Al Lee?", "When was Terri Nunn born?", "When was Al Lee born?"),
+        (
+            "Are Out of Place and The Mosuo Sisters by the same director?",
+            "Who is the director of Out of Place?",
+            "Who is the director of The Mosuo Sisters?",
+        ),
+        ("Are Al Lee and Luc Besson American actors?", "Is Al Lee American actors?", "Is Luc Besson American actors?"),
+        (
+            "Which opera has more acts, Parsifal or Manon?",
+            "How many acts does Parsifal have?",
+            "How many acts does Manon have?",
+        ),
+    ],
+)
+def test_names_end_where_what_is_asked_of_them_begins(question: str, first: str, second: str) -> None:
+    assert texts(question)[:2] == [first, second]
+
+
+def test_a_name_may_hold_commas_and_a_question_may_end_in_any_verb() -> None:
+    assert texts("Where was the place of death of the director of film Tabitha, Stand Up?")[0] == (
+        "Who is the director of film Tabitha, Stand Up?"
+    )
+    assert texts("Where did the performer of song Karma (Alicia Keys Song) study?") == [
+        "Who is the performer of song Karma (Alicia Keys Song)?",
+        "Where did #1 study?",
+    ]
 
 
 def test_a_time_is_found_before_what_happened_then() -> None:
@@ -159,10 +209,26 @@ def test_a_long_question_is_planned_in_no_time() -> None:
         ("earliest", ["4 April 1957", None], None),
         ("earliest", ["soon", "later"], None),
         ("unheard of", ["1", "2"], None),
+        ("before", ["1928", "4 April 1957"], "yes"),
+        ("after", ["1928", "4 April 1957"], "no"),
+        ("before", ["1928", "1928"], "no"),
+        ("before", ["soon", "1928"], None),
+        ("kind", ["American film director", "actor and film director"], "film director"),
+        ("kind", ["poet", "painter"], None),
+        ("alike", ["American film director", "American directors"], "yes"),
+        ("alike", ["American poet", "American painter"], "no"),
     ],
 )
 def test_joins_say_what_the_answers_say_together(kind: str, answers: list[str | None], said: str | None) -> None:
     assert join(kind, ("A", "B"), answers, [1.0, 1.0]) == said
+
+
+def test_a_joined_answer_rests_on_the_steps_that_decide_it() -> None:
+    assert rests_on("all", (), "no", [("yes", 0.9), ("no", 0.6)]) == [1]
+    assert rests_on("all", (), "yes", [("yes", 0.9), ("yes", 0.6)]) == [0, 1]
+    assert rests_on("supported", ("A", "B"), "B", [("no", 0.9), ("yes", 0.6)]) == [1]
+    assert rests_on("supported", ("A", "B"), "B", [("no", 0.2), ("no", 0.6)]) == []  # nothing is said of either: a guess
+    assert rests_on("earliest", ("A", "B"), "B", [("1900", 0.9), ("1800", 0.6)]) == [0, 1]
 
 
 def test_what_the_texts_say_of_one_decides_where_nothing_is_measured() -> None:
@@ -183,6 +249,8 @@ def test_questions_tell_the_form_of_their_answer() -> None:
         "Is it so?": Expects.YES_NO,
         "Which came first, A or B?": Expects.CHOICE,
         "What is it made of?": Expects.THING,
+        "Both A and B are located within which country?": Expects.COUNTRY,
+        "What occupation do A and B share?": Expects.KIND,
     }
     assert {question: expected(question) for question in told} == told
 
@@ -197,6 +265,19 @@ def test_spans_have_the_form_and_stand_where_they_say() -> None:
     }.items():
         assert [one.text for one in spans(text, form)] == found
         assert all(text[one.start : one.end] == one.text for one in spans(text, form))
+
+
+def test_ranks_belong_to_names_and_lost_dashes_end_years() -> None:
+    people = spans(
+        "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th Earl of Morton.", Expects.PERSON
+    )
+    assert [one.text for one in people] == ["William, Duke of Nassau", "James Douglas, 14th Earl of Morton"]
+    assert [one.text for one in spans("Helena (18 August 183127 October 1888) lived in the 1850s.", Expects.DATE)] == [
+        "18 August 1831",
+        "27 October 1888",
+    ]
+    kinds = spans("Al Lee (born 1960) is an American film director, actor and writer who lives in Rome.", Expects.KIND)
+    assert [one.text for one in kinds] == ["American film director, actor and writer"]
 
 
 def test_days_numbers_and_countries_compare() -> None:

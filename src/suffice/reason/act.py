@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from suffice.errors import NotReadyError
 from suffice.ports import Retriever
 from suffice.reason.budget import Meter
 from suffice.reason.extractive import SURE, ExtractiveReader, Passage, Reading, passage_of
@@ -76,6 +77,16 @@ class Desk:
     library: Shelves
     documents: dict[DocId, Document] = field(default_factory=dict)
     _passages: dict[DocId, Passage] = field(default_factory=dict)
+
+    def can(self, retriever: str | None) -> bool:
+        """Has the library what this retriever takes, say vectors?"""
+        if retriever is None:
+            return False
+        try:
+            self.library.retriever(retriever)
+        except NotReadyError:
+            return False
+        return True
 
     def look(self, question: str, *, k: int, retriever: str | None) -> tuple[Hit, ...]:
         """The best k hits for one question, with their documents on the desk."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from suffice.reason.comparing import two_choices
 from suffice.reason.picking import best_span
-from suffice.reason.spans import Expects, Span
+from suffice.reason.spans import Expects, Span, spans
 from suffice.reason.wanted import Wanted, stem
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
@@ -92,7 +92,7 @@ class ExtractiveReader:
         stems = [frozenset(map(stem, tokens(text))) for _, _, _, text in held]
         weights = _weights(asked, stems)
         titles = {one.doc_id: (title_key(one.title), tokens(one.title)) for one in passages}
-        known = frozenset(key for key, _ in titles.values())
+        known = {titles[one.doc_id][0]: _of_the_kind(asked, expects, one) for one in passages}
         # Whose nationality or life it is must be plain: a film's country is not its director's.
         least = OWN if asked.life or expects is Expects.COUNTRY else 0.0
         finds = []
@@ -104,10 +104,24 @@ class ExtractiveReader:
             score = 0.4 * covered + 0.3 * subject + 0.25 * (not own.isdisjoint(asked.cues)) - 0.01 * rank
             # What is said of somebody else is no answer, however well the words fit.
             span = best_span(asked, expects, text, key, known) if subject > 0 and subject >= least else None
+            if known[key] and 0 < subject < OWN and not (span and known.get(title_key(span.text))):
+                span = Span(
+                    re.sub(r"\s*\([^()]*\)$", "", passage.title), 0, 0
+                )  # who the sentence is about is the one that is asked for
+            score += 0.15 * bool(span and known.get(title_key(span.text)))
             if span is None and expects not in (Expects.YES_NO, Expects.CHOICE):
                 score *= 0.6
             finds.append(_Find(score + 0.05 * (at == 0), Citation(passage.doc_id, at, text), span, covered, subject))
         return finds
+
+
+def _of_the_kind(asked: Wanted, expects: Expects, passage: Passage) -> bool:
+    """Is the document about something of the kind that is asked for? "Which comedian": it says who is a comedian."""
+    if expects not in (Expects.PERSON, Expects.THING) or not passage.sentences or not asked.kind:
+        return False
+    told = next(iter(spans(passage.sentences[0], Expects.KIND)), None)
+    said = frozenset(map(stem, tokens(told.text))) if told else frozenset()
+    return asked.kind[-1] in said and title_key(passage.title) not in asked.names
 
 
 def _yes_or_no(finds: Sequence[_Find]) -> Reading:
@@ -134,7 +148,8 @@ def _rivals(finds: Sequence[_Find], best: _Find, expects: Expects) -> tuple[str,
     """Other dates or numbers that another document gives as plainly. Of names, several may be right."""
     if expects not in (Expects.DATE, Expects.NUMBER) or best.span is None:
         return ()
-    others = (one for one in finds if one.score >= best.score - AS_PLAIN and one.citation.doc_id != best.citation.doc_id)
+    about = [one for one in finds if one.subject >= best.subject and one.citation.doc_id != best.citation.doc_id]
+    others = [one for one in about if one.score >= best.score - AS_PLAIN]
     return tuple(dict.fromkeys(one.span.text for one in others if one.span and one.span.text != best.span.text))
 
 

@@ -45,6 +45,7 @@ class AskPolicy:
     """How a question is worked on. The defaults are the whole of it; each of the last five switches one part off."""
 
     look: str | None = None  # the retriever of a first look; None: the one that suits the library
+    survey: str | None = "bridge"  # ... of the look at the question as a whole, where the library can; None: the same
     again: str | None = "bm25"  # ... and of another look, when a step is weak: words, where vectors did not help
     k: int = 5  # hits of one sub-question
     exemplars: int = 3  # plans that the model is shown
@@ -117,7 +118,11 @@ class _Journey:
         """A first look with the question as it stands: what every step may read besides its own hits."""
         self.meter.notes += self.plan.notes
         self._show()
-        self.whole = self.desk.look(self.question, k=self.meter.budget.documents, retriever=self.policy.look)
+        self.whole = self.desk.look(self.question, k=self.meter.budget.documents, retriever=self._surveyor())
+
+    def _surveyor(self) -> str | None:
+        """Who looks for the question as a whole: along links where the library can, else whoever looks at all."""
+        return self.policy.survey if self.desk.can(self.policy.survey) else self.policy.look
 
     def walk(self) -> None:
         """Every sub-question in turn; where the plan leads nowhere, the question as a whole."""
@@ -204,10 +209,9 @@ class _Journey:
         answer = join(step.join, step.choices, answers, [one.accuracy for one in reviews])
         judged = None
         if answer is not None and needed:
-            said = [(one.answer, judged.confidence) for one, judged in zip(needed, reviews)]
-            judged = min(
-                (reviews[at] for at in rests_on(step.join, step.choices, answer, said)), key=lambda one: one.confidence
-            )
+            said = [(one.answer, seen.confidence) for one, seen in zip(needed, reviews)]
+            on = [reviews[at] for at in rests_on(step.join, step.choices, answer, said)]
+            judged = min(on, key=lambda one: one.confidence, default=NO_REVIEW)
         cited = tuple(dict.fromkeys(one for step in needed for one in step.citations))
         note = "" if answer is not None else "the earlier answers do not say"
         text = fill(step.text, self._answers())
@@ -241,7 +245,7 @@ class _Journey:
             documents=self.meter.budget.documents,
             seconds=None if seconds is None else max(seconds - self.meter.seconds(), 0.0),
         )
-        searcher = _HeldFirst(self.question, held, self.desk.library.retriever(self.policy.look))
+        searcher = _HeldFirst(self.question, held, self.desk.library.retriever(self._surveyor()))
         links = self.desk.library.links() if isinstance(self.desk.library, Linked) else None
         clock = self.meter.seconds if self.meter.clock is not None else None
         follow = None if links is None else links.out

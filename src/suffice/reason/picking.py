@@ -6,7 +6,7 @@ Lives are read by their own rules, since encyclopaedias write them so: "(born in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from suffice.reason.spans import COUNTRIES, PEOPLES, Expects, Span, spans
@@ -15,7 +15,7 @@ from suffice.text import OPENERS, STOP_WORDS, title_key
 
 __all__ = ["best_span"]
 
-KNOWN = 25  # letters by which a title may stand further off
+KNOWN, OF_THE_KIND = 25, 80  # letters by which a title may stand further off, and one of the kind that is asked for
 COUNTED = 40  # letters between a number and what it counts
 _MONTHS = frozenset(
     "january february march april may june july august september october november december monday tuesday wednesday thursday "
@@ -27,8 +27,11 @@ _AT = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?$")
 _PEOPLE = re.compile(r"\b(?:is|was|were|are) (?:an?|the)\b")
 
 
-def best_span(asked: Wanted, expects: Expects, text: str, title: str, known: frozenset[str]) -> Span | None:
-    """The span that answers best; None where nothing in the sentence looks like the answer. `known` are titles at hand."""
+def best_span(asked: Wanted, expects: Expects, text: str, title: str, known: Mapping[str, bool]) -> Span | None:
+    """The span that answers best; None where nothing in the sentence looks like the answer.
+
+    `known` are the titles at hand, and whether what bears it is of the kind that is asked for.
+    """
     found = [one for one in spans(text, expects) if not _of_the_question(one, asked, title, expects)]
     days = spans(text, Expects.DATE)
     if expects in (*_NAMES, Expects.NUMBER):
@@ -48,8 +51,12 @@ def best_span(asked: Wanted, expects: Expects, text: str, title: str, known: fro
     cues = [one.span() for one in re.finditer(r"\w+", text) if stem(one.group().casefold()) in asked.cues]
     if expects is Expects.NUMBER and "many" in asked.words:
         return _counted(found, cues)
-    # A name that has a document of its own is more often what is asked for than one that is only mentioned.
-    return min(found, key=lambda one: _distance(one, cues) - (KNOWN if title_key(one.text) in known else 0))
+    return min(found, key=lambda one: _distance(one, cues) - _favour(title_key(one.text), known))
+
+
+def _favour(key: str, known: Mapping[str, bool]) -> int:
+    """A name with a document of its own is more often asked for than one that is only mentioned; more so if of the kind."""
+    return 0 if key not in known else OF_THE_KIND if known[key] else KNOWN
 
 
 def _of_the_question(span: Span, asked: Wanted, title: str, expects: Expects) -> bool:
@@ -74,7 +81,7 @@ def _same_name(one: str, other: str) -> bool:
     return same_ends or f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
-def _no_person(span: Span, text: str, known: frozenset[str]) -> bool:
+def _no_person(span: Span, text: str, known: Mapping[str, bool]) -> bool:
     """A people ("Puerto Rican singer"), or a word that has its capital only from opening the sentence ("Founded in")."""
     words, behind = span.text.split(), re.match(r"\s+([a-z]+)", text[span.end :])
     if title_key(span.text) in known:

@@ -82,9 +82,9 @@ def support_of(
 ) -> Support:
     """By coverage: a cited sentence holds every word of the answer and a word for what is asked; together they name the rest.
 
-    A "yes" needs all that the question names, and so does every answer with `every`. With a `reranker` its score of question
-    and answer against the sentence takes the place of the words for what is asked and of the names; the answer's words must
-    still be there. Contradictory is an answer beside which a sentence that fits as well has another one.
+    A "yes" needs all that the question names, and so does every answer with `every`. With a `reranker`, a cross-encoder, one of
+    the sentences must also speak to question and answer by its judgement. Contradictory is an answer beside which a sentence
+    that fits as well has another one.
     """
     if reading.answer is None or not reading.citations:
         return Support.EXTRAPOLATORY
@@ -96,15 +96,18 @@ def support_of(
     cited = [f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations]
     answer = title_key(reading.answer)
     holding = cited if answer in ("yes", "no") else [one for one in cited if _holds(one, reading.answer)]
-    if reranker is not None:
-        spoken = bool(holding) and max(map(float, reranker.score(f"{question} {reading.answer}", holding))) >= FITS
-        return Support.ATTRIBUTABLE if spoken else Support.EXTRAPOLATORY
+    if reranker is not None and holding and not _best(reranker, f"{question} {reading.answer}", holding) >= FITS:
+        return Support.EXTRAPOLATORY
     said = _words(" ".join(cited))
     named = [_covered(name, said, [titles.get(one.doc_id, "") for one in reading.citations]) for name in names(question)]
     if answer == "no":  # nobody writes down all that something is not: a sentence about it that does not say so must do
         return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
     covered = all(named) if every or answer == "yes" else not named or any(named)
     return Support.ATTRIBUTABLE if covered and any(says(question, one) for one in holding) else Support.EXTRAPOLATORY
+
+
+def _best(reranker: Reranker, asked: str, texts: Sequence[str]) -> float:
+    return max(map(float, reranker.score(asked, texts)))
 
 
 def _holds(text: str, answer: str) -> bool:

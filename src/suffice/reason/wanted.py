@@ -7,7 +7,9 @@ compared by their beginnings, and a country's name with its people's.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from suffice.reason.spans import COUNTRIES
 from suffice.text import OPENERS, STOP_WORDS, names, title_key, tokens
@@ -59,6 +61,7 @@ class Wanted:
     words: tuple[str, ...]
     cues: frozenset[str]
     life: str
+    kind: tuple[str, ...] = ()  # stems of "which American comedian": what the answer is said to be, the noun last
 
     @classmethod
     def of(cls, question: str) -> Wanted:
@@ -73,11 +76,18 @@ class Wanted:
         else:
             inside = {stem(word) for name in named for word in name.split()}
             cues = frozenset(one for one in stems if one not in inside)
-        return cls(tuple(stems), named, tuple(words), cues, life)
+        return cls(tuple(stems), named, tuple(words), cues, life, _kind(words))
 
     def told_in(self, said: frozenset[str]) -> frozenset[str]:
         """The stems of the question that these stems say, by the same word or by another."""
         return frozenset(one for one in self.stems if one in said or not said.isdisjoint(_CUES.get(one, ())))
+
+
+def _kind(words: Sequence[str]) -> tuple[str, ...]:
+    """The words behind "which" or "what", up to where something is told of it."""
+    start = next((at for at, word in enumerate(words) if word in ("which", "what")), len(words))
+    asked = takewhile(lambda word: word not in STOP_WORDS | OPENERS and not word.endswith("ed"), words[start + 1 : start + 7])
+    return tuple(map(stem, asked))
 
 
 def is_life(text: str) -> bool:
