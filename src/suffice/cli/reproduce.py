@@ -10,7 +10,7 @@ import typer
 
 from suffice.cli.answers import open_model
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
-from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout
+from suffice.cli.options import BaseUrl, Json, ModelLetters, ModelName, ModelTimeout
 
 STUDIES = {
     "magaf": "suffice.evaluate.reproduce.magaf",
@@ -42,6 +42,7 @@ def reproduce(
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 60.0,
+    letters: ModelLetters = 6000,
     seed: Annotated[
         int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")
     ] = None,
@@ -65,7 +66,14 @@ def reproduce(
         if out:
             check_extra()
         asked = open_model(model, base_url, timeout_s=timeout_s, max_tokens=256, seed=seed or 42, cache=cache)
-        options = {"seed": seed, "quality": quality or None, "cache": cache, "limit": limit, "model": asked}
+        options = {
+            "seed": seed,
+            "quality": quality or None,
+            "cache": cache,
+            "limit": limit,
+            "model": asked,
+            "letters": letters if asked is not None else None,
+        }
         chosen = {name: value for name, value in options.items() if value is not None}
         with progress_bar(quiet=json) as progress:
             study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)

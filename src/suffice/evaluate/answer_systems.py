@@ -152,6 +152,7 @@ class Bench:
     model: LanguageModel | None = None
     budget: Budget = Budget()  # noqa: RUF009 - frozen
     k: int = 5  # hits that naive RAG reads
+    letters: int = 6000  # characters of passages that a model is shown at once
     clock: Callable[[], float] | None = None
 
     def begun(self) -> tuple[Desk, Meter]:
@@ -160,7 +161,7 @@ class Bench:
     def read(self, text: str, hits: Sequence[Hit], desk: Desk, meter: Meter) -> Outcome:
         """What the reader makes of the question as it stands and of these hits."""
         step, passages = as_it_stands(text), desk.passages(hits)
-        reading = ModelReader(meter).read(step.text, step.expects, passages)
+        reading = ModelReader(meter, letters=self.letters).read(step.text, step.expects, passages)
         judged = review(step.text, reading, passages, hops=1)
         meter.seconds()
         sure = {"review": judged.confidence, "reader": judged.accuracy, "hit": _score(hits)}
@@ -184,7 +185,7 @@ def _once(hits: Callable[[Bench], int], retriever: str | None = None) -> System:
 def _interleaved(bench: Bench, text: str, _: Judge) -> Outcome:
     """Read, look for the sentence that was read, read what is new, until nothing new comes or the shelf is full."""
     desk, meter = bench.begun()
-    reader, step = ModelReader(meter), as_it_stands(text)
+    reader, step = ModelReader(meter, letters=bench.letters), as_it_stands(text)
     fresh: Sequence[Hit] = desk.look(text, k=INTERLEAVED, retriever=None)
     held, asked = list(fresh), {text}
     while fresh and len(held) < bench.budget.documents and meter.rounds_left and not meter.late():
@@ -219,7 +220,8 @@ def _loop(policy: AskPolicy, *, gated: bool = True, always: bool = False) -> Sys
     def system(bench: Bench, text: str, gate: Judge) -> Outcome:
         free = _Foreseeing(gate) if isinstance(gate, Foresees) else Content()
         judge: Judge = gate if gated else free
-        trace = ask(text, bench.shelves, judge, bench.model, policy=policy, budget=bench.budget, clock=bench.clock)
+        shown = replace(policy, letters=bench.letters)
+        trace = ask(text, bench.shelves, judge, bench.model, policy=shown, budget=bench.budget, clock=bench.clock)
         outcome = _told(trace, gated=gated)
         return replace(outcome, answer=outcome.candidate) if always else outcome
 

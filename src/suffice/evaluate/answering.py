@@ -31,6 +31,7 @@ class Settings:
     encoder: str = "wordllama"
     k: int = 5  # hits that naive RAG reads
     documents: int = 10  # most that the others may hold
+    letters: int = 6000  # characters of passages that a model is shown at once
     chunk_tokens: int = 0  # 0: documents stay whole
     chunk_overlap: int = 32
     seed: int = 42
@@ -68,7 +69,7 @@ def compare_answers(
         remember=clock is None,
         progress=progress,
     )
-    bench = Bench(shelves, model, Budget(documents=settings.documents), settings.k, clock)
+    bench = Bench(shelves, model, Budget(documents=settings.documents), settings.k, settings.letters, clock)
     gates, seen = gates_for(
         dataset,
         examples,

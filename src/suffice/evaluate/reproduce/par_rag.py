@@ -55,16 +55,25 @@ def study(
     data: Path | None = None,
     model: LanguageModel | None = None,
     limit: int | None = None,
+    letters: int = 6000,
     cache: Path | None = None,
     gate: str = FITTED,
     progress: Progress | None = None,
     datasets: Sequence[str] = DATASETS,
 ) -> Study:
-    """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that are fitted on the way."""
+    """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that are fitted on the way.
+
+    `letters` is how much of the passages a `model` is shown at once: what its window holds.
+    """
     clock, hashes = Clock(), dict[str, str]()
     systems = BASELINES + LOOPS + (EXEMPLARS if model is not None else ())
     settings = Settings(
-        systems=systems, part=PART, limit=limit or (QUESTIONS if model is None else WITH_MODEL), gate=gate, seed=seed
+        systems=systems,
+        part=PART,
+        limit=limit or (QUESTIONS if model is None else WITH_MODEL),
+        gate=gate,
+        letters=letters,
+        seed=seed,
     )
     runs: dict[str, AnswerRun] = {}
     for name in datasets:
