@@ -87,7 +87,7 @@ def _innermost(rest: str, steps: list[SubQuestion]) -> str | None:
         if parts["role"].split()[-1] in _PREPOSITIONS:
             continue  # "the story of which athlete" asks, it does not tell
         if parts.get("clause"):
-            step = f"Which {parts['role']} {re.sub(r'^(?:that|who|which) ', '', parts['clause'])}?"
+            step = f"Which {parts['role']} {re.sub(r'^(?:that|who|which|where) ', '', parts['clause'])}?"
             asked = SubQuestion(step, expected(f"which {parts['role']}"))
         else:
             if (kin := parts["role"]) in _KIN:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from suffice.reason.comparing import two_choices
 from suffice.reason.picking import best_span
 from suffice.reason.spans import Expects, Span, spans
-from suffice.reason.wanted import Wanted, stem
+from suffice.reason.wanted import BORN, Wanted, is_life, stem
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
@@ -117,11 +117,13 @@ class ExtractiveReader:
 
 def _of_the_kind(asked: Wanted, expects: Expects, passage: Passage) -> bool:
     """Is the document about something of the kind that is asked for? "Which comedian": it says who is a comedian."""
-    if expects not in (Expects.PERSON, Expects.THING) or not passage.sentences or not asked.kind:
+    if expects not in (Expects.PERSON, Expects.THING) or not passage.sentences or title_key(passage.title) in asked.names:
         return False
+    if not asked.kind:
+        return expects is Expects.PERSON and (is_life(passage.sentences[0]) or BORN.search(passage.sentences[0]) is not None)
     told = next(iter(spans(passage.sentences[0], Expects.KIND)), None)
     said = frozenset(map(stem, tokens(told.text))) if told else frozenset()
-    return asked.kind[-1] in said and title_key(passage.title) not in asked.names
+    return asked.kind[-1] in said
 
 
 def _yes_or_no(finds: Sequence[_Find]) -> Reading:

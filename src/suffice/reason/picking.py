@@ -22,8 +22,10 @@ _MONTHS = frozenset(
     "friday saturday sunday he she it they his her in the this".split()
 )
 _NAMES = (Expects.PERSON, Expects.PLACE, Expects.THING)
+_KIN = frozenset(map(stem, "father mother son daughter child spouse wife husband sibling brother sister".split()))
 _DASH = re.compile(r"\s*(?:–|—|-|to|;)\s*")
 _AT = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?$")
+_OF_PEOPLE = frozenset("from nationality nationalities citizenship citizen".split())
 _PEOPLE = re.compile(r"\b(?:is|was|were|are) (?:an?|the)\b")
 
 
@@ -45,18 +47,26 @@ def best_span(asked: Wanted, expects: Expects, text: str, title: str, known: Map
     if not found:
         return None
     if expects is Expects.COUNTRY:
-        return _people(found, text)
+        return _land(found) if _OF_PEOPLE.isdisjoint(asked.words) else _people(found, text)
     if expects is Expects.PERSON and "mothe" in asked.stems and not re.search(r"\bmother\b", text):
         return _mother(found, text)
     cues = [one.span() for one in re.finditer(r"\w+", text) if stem(one.group().casefold()) in asked.cues]
     if expects is Expects.NUMBER and "many" in asked.words:
         return _counted(found, cues)
-    return min(found, key=lambda one: _distance(one, cues) - _favour(title_key(one.text), known))
+    return min(found, key=lambda one: _distance(one, cues) - _favour(title_key(one.text), asked, known))
 
 
-def _favour(key: str, known: Mapping[str, bool]) -> int:
-    """A name with a document of its own is more often asked for than one that is only mentioned; more so if of the kind."""
-    return 0 if key not in known else OF_THE_KIND if known[key] else KNOWN
+def _favour(key: str, asked: Wanted, known: Mapping[str, bool]) -> int:
+    """A name with a document of its own is more often asked for than one that is only mentioned; more so if of the kind.
+
+    Which county, which award, which church: many a name says of which kind it is. Kin are all persons: there the place decides.
+    """
+    if asked.kind and asked.kind[-1] in map(stem, key.split()):
+        return OF_THE_KIND
+    titles = [title for title in known if title == key or (" " in key and title.startswith(f"{key} "))]
+    if any(known[title] for title in titles) and _KIN.isdisjoint(asked.stems):
+        return OF_THE_KIND
+    return KNOWN if titles else 0
 
 
 def _of_the_question(span: Span, asked: Wanted, title: str, expects: Expects) -> bool:
@@ -158,6 +168,11 @@ def _people(found: Sequence[Span], text: str) -> Span:
     said = _PEOPLE.search(text)
     of = [one for one in found if title_key(one.text) in PEOPLES and said and one.start >= said.end()]
     return of[0] if of else found[0]
+
+
+def _land(found: Sequence[Span]) -> Span:
+    """Where something is: a land before any people, for "English" may be its language."""
+    return next((one for one in found if title_key(one.text) not in PEOPLES), found[0])
 
 
 def _mother(found: Sequence[Span], text: str) -> Span | None:

@@ -99,7 +99,9 @@ def support_of(
     if reranker is not None and holding and not _best(reranker, f"{question} {reading.answer}", holding) >= FITS:
         return Support.EXTRAPOLATORY
     said = _words(" ".join(cited))
-    named = [_covered(name, said, [titles.get(one.doc_id, "") for one in reading.citations]) for name in names(question)]
+    known = [titles.get(one.doc_id, "") for one in reading.citations]
+    asked = [part for name in names(question) for part in (name.split(" and ") if every else [name])]
+    named = [_covered(name, said, known) for name in asked]
     if answer == "no":  # nobody writes down all that something is not: a sentence about it that does not say so must do
         return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
     covered = all(named) if every or answer == "yes" else not named or any(named)

@@ -149,7 +149,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
 
 
 # Names as `suffice.text` finds them, but with initials inside ("Edward L. Cahn") and each of two that an "and" joins by itself.
-_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|[^\W\d_a-z][\w'’&-]*)"
+_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]*)"
 _SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
 _NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART})*")
 
@@ -159,15 +159,19 @@ _RANK = (
     r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess|Marquis|Margrave|Landgrave|"
     r"Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress|Archduke|Grand Duke)"
 )
+_QUOTED = re.compile(r"[\"“](?=[^\W\da-z_])([^\"“”]{3,80}?\s[^\"“”]{1,80}?)[,.]?[\"”]")  # a title of several words
 _TITLED = re.compile(
     rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
 )
 
 
 def _persons(text: str) -> Iterator[Span]:
-    """Names with the ranks that belong to them."""
+    """Names with the ranks that belong to them; a title in quotes names no person."""
     titled = {found.start(): found for found in _TITLED.finditer(text)}
+    quoted = [found.span() for found in _QUOTED.finditer(text)]
     for span in _named(text):
+        if any(start <= span.start < end for start, end in quoted):
+            continue
         found = titled.get(span.start)
         if found is not None:
             yield Span(found.group(), *found.span())
@@ -186,6 +190,13 @@ def _named(text: str) -> Iterator[Span]:
             yield Span(name, start, found.end())
 
 
+def _things(text: str) -> Iterator[Span]:
+    """Names, and titles in quotes as wholes."""
+    quoted = [Span(found[1], *found.span(1)) for found in _QUOTED.finditer(text)]
+    names = (one for one in _named(text) if not any(title.start <= one.start < title.end for title in quoted))
+    return iter(sorted((*quoted, *names), key=lambda one: one.start))
+
+
 def _places(text: str) -> Iterator[Span]:
     """Names behind a word of place: "in Prague"."""
     return (span for span in _named(text) if re.search(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$", text[: span.start]))
@@ -198,19 +209,21 @@ def _countries(text: str) -> Iterator[Span]:
 # "is an American actor, writer and producer who ...": from the article to where something else is told.
 _KIND = re.compile(
     r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
-    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based|located|in|on|at|of|with|"
+    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based|located|in|on|at|with|"
+    r"(?<!genus )(?<!species )(?<!family )(?<!type )(?<!kind )of|belonging|"
     r"starring|featuring|directed|written|produced|created|published|released|founded|native|endemic|and (?:is|was))\b))"
 )
 
 
 def _kinds(text: str) -> Iterator[Span]:
+    text = re.sub(r"\([^()]*\)", lambda aside: " " * len(aside.group()), text)
     return (Span(found["what"], *found.span("what")) for found in _KIND.finditer(text))
 
 
 _FINDERS: dict[Expects, Callable[[str], Iterator[Span]]] = {
     Expects.PERSON: _persons,
     Expects.PLACE: _places,
-    Expects.THING: _named,
+    Expects.THING: _things,
     Expects.COUNTRY: _countries,
     Expects.DATE: _matches(_DATE),
     Expects.NUMBER: _matches(_NUMBER),
