@@ -107,17 +107,17 @@ def differences(run: AnswerRun, against: str) -> Table:
     return Table(f"Above {against} on {run.dataset}", ("system", *measures), tuple(rows), note)
 
 
-def kinds_table(run: AnswerRun, *, measure: str = "token_f1", against: str = SINGLE, fewest: int = 10) -> Table:
-    """A measure by kind of question, and how far that is above the plainest system."""
+def kinds_table(run: AnswerRun, *, systems: Sequence[str] | None = None, against: str = SINGLE, fewest: int = 10) -> Table:
+    """F1 by kind of question, and how far that is above the plainest system."""
     rows: list[tuple[Cell, ...]] = []
     for kind in run.kinds_known if len(run.kinds_known) > 1 else []:
         count = run.kinds.count(kind)
         if count < fewest:
             continue
-        for system in run.systems:
-            told: list[Cell] = [run.figure(system, measure, kind), run.figure(system, "answered", kind).value]
+        for system in systems or run.systems:
+            told: list[Cell] = [run.figure(system, "token_f1", kind), run.figure(system, "answered", kind).value]
             base = against in run.systems and system != against
-            rows.append((kind, count, system, *told, run.above(system, against, measure, kind) if base else None))
+            rows.append((kind, count, system, *told, run.above(system, against, "token_f1", kind) if base else None))
     columns = ("kind", "n", "system", "F1", "answered", f"above {against}")
     return Table(f"F1 by kind on {run.dataset}", columns, tuple(rows), f"No answer counts as wrong. {BRACKETS}")
 
