@@ -10,30 +10,33 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.datasets.gold import Example, Gold
 from suffice.errors import InputError
-from suffice.evaluate.answers import AnswerRun, answer_tables, judge_answers, read_answers
-from suffice.evaluate.metrics import exact_match, token_f1, word_overlap
+from suffice.evaluate.answer_tables import given_answers
+from suffice.evaluate.answers import AnswerRun, judge_answers, read_answers
+from suffice.evaluate.metrics import exact_match, gold_contained, token_f1, word_overlap
 from suffice.files import BadRecords
 from suffice.types import Question
 
 
 @pytest.mark.parametrize(
-    ("answer", "gold", "em", "f1", "overlap"),
+    ("answer", "gold", "em", "f1", "accuracy", "overlap"),
     [
-        ("Sam Bankman-Fried", "Sam Bankman-Fried", 1, 1, 1),
-        ("the Sam Bankman-Fried.", "Sam Bankman-Fried", 1, 1, 1),
-        ("Sam", "Sam Bankman-Fried", 0, 2 / 3, 1),
-        ("Yes", "yes", 1, 1, 1),
-        ("Yes.", "Yes", 1, 1, 0),  # the papers' rule keeps the full stop
-        ("No", "Yes", 0, 0, 0),
-        ("the end", "the beginning", 0, 0, 1),  # ... and counts "the"
-        ("", "Yes", 0, 0, 0),
-        ('Well. The answer to the question is "Yes"', "Yes", 0, 2 / 7, 1),
-        ("one two", "two one", 0, 1, 1),
+        ("Sam Bankman-Fried", "Sam Bankman-Fried", 1, 1, 1, 1),
+        ("the Sam Bankman-Fried.", "Sam Bankman-Fried", 1, 1, 1, 1),
+        ("Sam", "Sam Bankman-Fried", 0, 2 / 3, 0, 1),
+        ("It was Sam Smith.", "Sam Smith", 0, 2 / 3, 1, 1),
+        ("Samson Smith", "Sam", 0, 0, 0, 0),  # a name inside a longer word is not held
+        ("Yes", "yes", 1, 1, 1, 1),
+        ("Yes.", "Yes", 1, 1, 1, 0),  # the papers' rule keeps the full stop
+        ("No", "Yes", 0, 0, 0, 0),
+        ("the end", "the beginning", 0, 0, 0, 1),  # ... and counts "the"
+        ("", "Yes", 0, 0, 0, 0),
+        ('Well. The answer to the question is "Yes"', "Yes", 0, 2 / 7, 1, 1),
+        ("one two", "two one", 0, 1, 0, 1),
     ],
 )
-def test_three_ways_to_be_right(answer: str, gold: str, em: float, f1: float, overlap: float) -> None:
-    measured = [float(measure([answer], [[gold]])[0]) for measure in (exact_match, token_f1, word_overlap)]
-    assert measured == pytest.approx([em, f1, overlap])
+def test_four_ways_to_be_right(answer: str, gold: str, em: float, f1: float, accuracy: float, overlap: float) -> None:
+    measures = (exact_match, token_f1, gold_contained, word_overlap)
+    assert [float(measure([answer], [[gold]])[0]) for measure in measures] == pytest.approx([em, f1, accuracy, overlap])
 
 
 def example(name: str, text: str, answer: str | None, kind: str) -> Example:
@@ -50,17 +53,19 @@ EXAMPLES = [
 def test_answers_are_found_by_id_or_by_the_questions_words() -> None:
     run = judge_answers("news", EXAMPLES, {"q0": "Sam", "Is it so?": "No"}, system="mine")
     assert run.question_ids == ("q0", "q1")
-    assert run.figure("em").value == 0.5
-    assert run.figure("em", "inference").value == 1.0
-    (table,) = answer_tables(run)
-    assert [row[0] for row in table.rows] == ["all", "comparison", "inference"]
-    assert run.summary()["by_kind"]["comparison"]["token_f1"]["value"] == 0.0
+    assert run.figure("mine", "em").value == 0.5
+    assert run.figure("mine", "em", "inference").value == 1.0
+    assert [row[0] for row in given_answers(run).rows] == ["all", "comparison", "inference"]
+    told = run.summary()["systems"]["mine"]
+    assert told["by_kind"]["comparison"]["token_f1"]["value"] == 0.0
+    assert told["figures"]["complete"]["value"] is None  # nobody knows what they were read from
 
 
 def test_no_answer_is_a_wrong_answer_and_is_counted() -> None:
     run = judge_answers("news", EXAMPLES, {"q0": "Sam"}, system="mine")
-    assert run.figure("word_overlap").value == 0.5
-    assert "1 questions have no answer" in answer_tables(run)[0].note
+    assert run.figure("mine", "word_overlap").value == 0.5
+    assert run.figure("mine", "f1_of_answered").value == 1.0
+    assert "1 questions have no answer" in given_answers(run).note
 
 
 def test_answers_to_other_questions_and_questions_without_answers_are_refused() -> None:
@@ -68,8 +73,10 @@ def test_answers_to_other_questions_and_questions_without_answers_are_refused() 
         judge_answers("news", EXAMPLES, {"q7": "Sam"}, system="mine")
     with pytest.raises(InputError, match="gold answer"):
         judge_answers("news", EXAMPLES[2:], {"q2": "Sam"}, system="mine")
-    with pytest.raises(InputError, match="metric"):
-        AnswerRun("news", "mine", (), (), (), ()).values("bleu")
+    with pytest.raises(InputError, match="measure"):
+        AnswerRun("news", (), (), (), (), {"mine": ()}).values("mine", "bleu")
+    with pytest.raises(InputError, match="system"):
+        AnswerRun("news", (), (), (), (), {"mine": ()}).values("yours", "em")
 
 
 def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
@@ -109,24 +116,29 @@ def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text('{"question_id": "q0", "answer": "Sam Jones"}\n')
     code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--json")
     assert code == 0
-    figures = json.loads(output)["figures"]
+    figures = json.loads(output)["systems"]["answers"]["figures"]
     assert (figures["em"]["value"], figures["token_f1"]["value"], figures["word_overlap"]["value"]) == (0, 0.5, 1)
+    code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--systems", "ask")
+    assert (code, "hint: leave --model and --systems out" in output) == (2, True)
+
+
+NAIVE = ("--systems", "naive", "--retriever", "filtered", "--chunk-tokens", "256", "--gate", "default")
 
 
 def test_a_model_reads_what_the_retriever_finds(newsroom: Path, tmp_path: Path) -> None:
-    with serving(says("Sam Smith")) as (url, seen):
-        more = ["--model", "stand-in", "--base-url", url, "--out", str(tmp_path / "run.json")]
-        code, output = command(newsroom, *more, "--cache", str(tmp_path / "answers.db"))
+    with serving(says('{"answer": "Sam Smith", "sentences": [1]}')) as (url, seen):
+        more = [*NAIVE, "--model", "stand-in", "--base-url", url, "--out", str(tmp_path / "run.json")]
+        code, output = command(newsroom, *more, "--cache", str(tmp_path / "kept"))
         assert code == 0, output
-        assert command(newsroom, *more, "--cache", str(tmp_path / "answers.db"))[0] == 0
+        assert command(newsroom, *more, "--cache", str(tmp_path / "kept"))[0] == 0
     assert len(seen) == 1  # the second time it was remembered
     assert "Sam Smith went to trial." in seen[0]["messages"][0]["content"]
-    assert json.loads((tmp_path / "run.json").read_text())["answers"] == ["Sam Smith"]
+    (outcome,) = json.loads((tmp_path / "run.json").read_text())["systems"]["naive"]
+    assert (outcome["answer"], outcome["cost"]["calls"], outcome["error"]) == ("Sam Smith", 1, None)
 
 
 def test_a_model_that_never_answers_is_an_error_with_a_hint(newsroom: Path) -> None:
     with serving(fails(404)) as (url, _):
-        code, output = command(newsroom, "--model", "stand-in", "--base-url", url)
+        code, output = command(newsroom, *NAIVE, "--model", "stand-in", "--base-url", url)
     assert code == 1
     assert "hint: check the server" in output
-    assert command(newsroom)[0] == 2

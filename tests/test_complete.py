@@ -12,7 +12,7 @@ from suffice.assess.gate import Gate
 from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.library import Library
-from suffice.reason.expand import Budget, Stopped
+from suffice.reason.expand import Limits, Stopped
 from suffice.types import Action, Document
 
 QUESTION = "Where was the mathematician who taught Mary Somerville born?"
@@ -61,11 +61,11 @@ def test_any_retriever_can_be_expanded(village: Path, gate: Gate, retriever: str
     assert {"somerville", "wallace"} <= {hit.doc_id for hit in found.hits}
 
 
-def test_k_and_the_budget_bound_it(village: Path, gate: Gate) -> None:
+def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
     with Library.open(village) as lib:
         assert lib.complete(QUESTION, gate, k=1).stopped is Stopped.DOCUMENTS
-        assert lib.complete(QUESTION, gate, budget=Budget(rounds=0)).stopped is Stopped.ROUNDS
-        assert lib.complete(QUESTION, gate, budget=Budget(seconds=0)).stopped is Stopped.SECONDS
+        assert lib.complete(QUESTION, gate, limits=Limits(rounds=0)).stopped is Stopped.ROUNDS
+        assert lib.complete(QUESTION, gate, limits=Limits(seconds=0)).stopped is Stopped.SECONDS
         with pytest.raises(InputError, match="documents is 0"):
             lib.complete(QUESTION, gate, k=0)
         with pytest.raises(InputError, match="no retriever"):

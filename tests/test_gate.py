@@ -51,6 +51,15 @@ def test_one_by_one_is_as_good_as_all_at_once() -> None:
     np.testing.assert_allclose([one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6)
 
 
+def test_a_gate_foresees_hops_from_the_words_of_a_question_alone() -> None:
+    some = [one.question for one in fresh()[:20]]
+    hops = small_gate().hops([*some, ""])
+    assert hops.shape == (21,)
+    assert (hops >= 1).all()
+    np.testing.assert_allclose(small_gate().hops(some[:1]), hops[:1], atol=1e-6)
+    assert small_gate().hops([]).shape == (0,)
+
+
 def test_without_explanation_the_rest_is_the_same() -> None:
     example = fresh()[1]
     told = small_gate().check(example.question, shown(example))

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
+import logging
 import socket
+import threading
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +14,10 @@ import pytest
 from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
 from suffice.errors import DataError, InputError, ModelError
-from suffice.integrations.openai import CachedModel, OpenAIModel
+from suffice.integrations.openai import CachedModel, OpenAIModel, Pace
 from suffice.ports import LanguageModel
+from suffice.reason.budget import Prices
+from suffice.types import Cost
 
 SCHEMA = {"type": "object"}
 
@@ -25,7 +31,7 @@ def test_a_prompt_goes_out_and_the_answer_comes_back() -> None:
         asked = model(url)
         assert isinstance(asked, LanguageModel)
         assert asked.complete(["Who?", "And who else?"]) == ["Sam", "Sam"]
-    assert [one["messages"][0]["content"] for one in seen] == ["Who?", "And who else?"]
+    assert {one["messages"][0]["content"] for one in seen} == {"Who?", "And who else?"}
     assert seen[0]["temperature"] == 0.0
     assert seen[0]["seed"] == 42
 
@@ -41,7 +47,7 @@ def test_a_server_that_knows_no_schemas_is_asked_without_one() -> None:
         (fails(400) if "response_format" in request else says("{}"))(handler, request)
 
     with serving(old) as (url, seen):
-        asked = model(url)
+        asked = model(url, concurrency=1)
         assert asked.complete(["Who?", "Who?"], schema=SCHEMA) == ["{}", "{}"]
     assert len(seen) == 3  # it is told once
 
@@ -57,9 +63,31 @@ def test_whatever_the_server_does_it_is_a_model_error(reply: Reply, retryable: b
     assert caught.value.retryable == retryable
 
 
-def test_an_answer_that_is_no_json_is_refused_where_json_was_asked_for() -> None:
-    with serving(says("Sure! Here is the filter:")) as (url, _), pytest.raises(ModelError, match="JSON"):
-        model(url).complete(["Who?"], schema=SCHEMA)
+def test_an_answer_that_is_no_json_is_shown_to_the_model_once_and_mended() -> None:
+    answers = iter([says("Sure! Here is the filter:"), says('{"a": 1}')])
+    with serving(lambda handler, request: next(answers)(handler, request)) as (url, seen):
+        assert model(url).complete(["Who?"], schema=SCHEMA) == ['{"a": 1}']
+    assert [one["role"] for one in seen[1]["messages"]] == ["user", "assistant", "user"]
+    assert seen[1]["messages"][1]["content"] == "Sure! Here is the filter:"
+    assert "response_format" in seen[1]
+
+
+@pytest.mark.parametrize(("repairs", "requests"), [(0, 1), (1, 2)])
+def test_an_answer_that_stays_no_json_is_refused(repairs: int, requests: int) -> None:
+    with serving(says("Sure! Here is the filter:")) as (url, seen), pytest.raises(ModelError, match="JSON"):
+        model(url, repairs=repairs).complete(["Who?"], schema=SCHEMA)
+    assert len(seen) == requests
+
+
+def test_json_among_words_needs_no_second_request() -> None:
+    with serving(says('Sure! ```json\n{"a": 1}\n``` Anything else?')) as (url, seen):
+        assert model(url).complete(["Who?"], schema=SCHEMA) == ['{"a": 1}']
+    assert len(seen) == 1
+
+
+def test_an_answer_without_end_is_not_read_to_its_end() -> None:
+    with serving(says("la " * 8_000_000)) as (url, _), pytest.raises(ModelError, match="more than"):
+        model(url).complete(["Who?"])
 
 
 def test_a_server_that_drips_is_left_at_the_deadline() -> None:
@@ -73,39 +101,173 @@ def test_a_dead_server_is_said_to_be_dead() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(ModelError, match="APIConnectionError") as caught:
+    with pytest.raises(ModelError, match=r"APIConnectionError.*refused") as caught:
         model(f"http://127.0.0.1:{port}/v1").complete(["Who?"])
     assert caught.value.retryable
 
 
+# ------------------------------------------------------------------------------------------------------- again
+
+
 def test_a_request_that_fails_is_tried_again() -> None:
-    answers = iter([fails(503), says("Sam")])
+    answers = iter([fails(503), hangs_up, says("Sam")])
     with serving(lambda handler, request: next(answers)(handler, request)) as (url, seen):
-        assert model(url, retries=1).complete(["Who?"]) == ["Sam"]
-    assert len(seen) == 2
+        assert model(url, retries=2, sleep=lambda seconds: None).complete(["Who?"]) == ["Sam"]
+    assert len(seen) == 3
 
 
-def test_the_key_is_never_shown() -> None:
+def busy(**headers: str) -> Reply:
+    """A server that has no time, and says so."""
+
+    def reply(handler: Any, request: dict[str, Any]) -> None:
+        handler.send_response(429)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+
+    return reply
+
+
+def test_the_pause_is_what_the_server_asks_for_and_a_random_share_more() -> None:
+    slept: list[float] = []
+    with serving(busy(retry_after="2")) as (url, seen), pytest.raises(ModelError, match="RateLimitError"):
+        model(url, retries=3, sleep=slept.append, timeout_s=30).complete(["Who?"])
+    assert len(seen) == 4
+    assert len(set(slept)) == 3  # no two alike: not all who were turned away come back together
+    for number, pause in enumerate(slept):
+        assert 2 <= pause <= 2 + 0.5 * 2**number
+
+
+def test_a_pause_that_would_end_after_the_deadline_is_none() -> None:
+    started = time.monotonic()
+    with serving(busy(retry_after="60")) as (url, seen), pytest.raises(ModelError, match="RateLimitError"):
+        model(url, retries=3, timeout_s=5).complete(["Who?"])
+    assert len(seen) == 1
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("reply", [busy(x_should_retry="false"), fails(429, '{"error": {"code": "insufficient_quota"}}')])
+def test_who_is_told_not_to_come_back_does_not(reply: Reply) -> None:
+    with serving(reply) as (url, seen), pytest.raises(ModelError) as caught:
+        model(url, retries=3).complete(["Who?"])
+    assert len(seen) == 1
+    assert not caught.value.retryable
+
+
+def test_nothing_is_sent_after_the_deadline() -> None:
+    with serving(fails(503)) as (url, seen):
+        with pytest.raises(ModelError):
+            model(url, retries=50, timeout_s=60).within(0.4).complete(["Who?"])
+        time.sleep(0.3)  # what was on its way then has come
+        sent = len(seen)
+        time.sleep(0.6)
+        assert len(seen) == sent
+
+
+# ------------------------------------------------------------------------------------------------------- several
+
+
+def test_prompts_go_side_by_side_up_to_a_limit_and_answers_keep_their_order() -> None:
+    now, most, lock = 0, 0, threading.Lock()
+
+    def slow_echo(handler: Any, request: dict[str, Any]) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        word = request["messages"][0]["content"]
+        time.sleep(0.25 if word == "0" else 0.1)  # the first is the slowest
+        with lock:
+            now -= 1
+        says(word)(handler, request)
+
+    with serving(slow_echo) as (url, _):
+        assert model(url, concurrency=3).complete([str(n) for n in range(7)]) == [str(n) for n in range(7)]
+    assert most == 3
+
+
+def test_each_answer_is_kept_though_another_fails(tmp_path: Path) -> None:
+    def picky(handler: Any, request: dict[str, Any]) -> None:
+        word = request["messages"][0]["content"]
+        (fails(404) if word == "bad" else says(word))(handler, request)
+
+    with serving(picky) as (url, seen):
+        cached = CachedModel(model(url), tmp_path / "answers.db")
+        with pytest.raises(ModelError, match="404"):
+            cached.complete(["bad", "a", "b", "c"])
+        assert cached.complete(["a", "b", "c"]) == ["a", "b", "c"]
+    assert len(seen) == 4
+
+
+def test_a_pace_is_kept_by_all_who_share_it() -> None:
+    slept: list[float] = []
+    pace = Pace(requests=2, clock=lambda: 0.0, sleep=slept.append)
+    with serving(says("Sam")) as (url, _):
+        for _ in range(2):
+            model(url, pace=pace, timeout_s=100).complete(["Who?", "And who?"])
+    assert slept == [60.0, 60.0]
+
+
+# ------------------------------------------------------------------------------------------------------- what it costs
+
+
+def counted(handler: Any, request: dict[str, Any]) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Sam"}}
+    send(handler, 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 70, "completion_tokens": 5}}))
+
+
+def test_tokens_and_money_are_counted() -> None:
+    with serving(counted) as (url, _):
+        asked = model(url, prices=Prices(10.0, 20.0))
+        asked.complete(["Who?", "Who else?"])
+        assert asked.last_tokens == (140, 10)
+        asked.within(3).complete(["And who?"])
+    assert asked.spent == Cost(calls=3, tokens=225, money=0.0024)  # 210 tokens in for 10, 15 out for 20 a million
+
+
+def test_tokens_that_nobody_counted_are_not_made_up() -> None:
+    with serving(says("Sam")) as (url, _):
+        asked = model(url)
+        asked.complete(["Who?"])
+    assert asked.last_tokens is None
+    assert asked.spent == Cost(calls=1)
+
+
+# ------------------------------------------------------------------------------------------------------- the key
+
+
+def test_the_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     secret = "sk-very-secret"
 
     def tells(handler: Any, request: dict[str, Any]) -> None:
         send(handler, 401, f'{{"error": {{"message": "wrong key: {secret}"}}}}')
 
-    with serving(tells) as (url, _):
+    with serving(tells) as (url, _), caplog.at_level(logging.DEBUG):
         asked = model(url, api_key=secret)
         with pytest.raises(ModelError) as caught:
             asked.complete(["Who?"])
     assert secret not in repr(asked)
-    assert secret not in f"{caught.value} {caught.value.hint}"
+    assert secret not in caplog.text
+    assert secret not in "".join(traceback.format_exception(caught.value)) + caught.value.hint
     assert "OPENAI_API_KEY" in caught.value.hint
 
 
-@pytest.mark.parametrize("options", [{"timeout_s": 0}, {"retries": -1}, {"max_tokens": 0}])
+def test_a_password_in_the_address_is_not_shown_either() -> None:
+    asked = model("http://me:very-secret@127.0.0.1:9/v1?key=very-secret")
+    with pytest.raises(ModelError) as caught:
+        asked.complete(["Who?"])
+    assert "very-secret" not in f"{asked!r} {caught.value}"
+    assert "127.0.0.1:9" in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"timeout_s": 0}, {"retries": -1}, {"repairs": -1}, {"concurrency": 0}, {"max_tokens": 0}])
 def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1", **options)
     with pytest.raises(InputError):
         OpenAIModel(" ")
+    with pytest.raises(InputError, match="no address"):
+        OpenAIModel("m", base_url="localhost:8080")
 
 
 def test_broken_characters_in_a_prompt_are_no_reason_to_fail() -> None:

@@ -4,6 +4,7 @@
     hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
     gate = suffice.Gate.load()                             # the gate that ships with the package; or a path
     print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))    # a Verdict: ANSWER, EXPAND or ABSTAIN
+    print(suffice.ask("Who taught the teacher of Ada?", lib, gate).answer)    # plan, look, read, review; None: it abstained
 
 The names below are all there is to learn; the rooms behind them are described in docs/story.md.
 """
@@ -12,18 +13,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from suffice.types import Action, Document, Hit, Question, Verdict
+from suffice.types import Action, Document, Hit, Question, Trace, Verdict
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
     from suffice.assess.lessons import Labelled
     from suffice.library import Library
+    from suffice.reason.loop import ask
 
 __version__ = "0.1.0"
-__all__ = ["Action", "Document", "Gate", "Hit", "Labelled", "Library", "Question", "Verdict", "__version__"]
+__all__ = ["Action", "Document", "Gate", "Hit", "Labelled", "Library", "Question", "Trace", "Verdict", "__version__", "ask"]
 
 # Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
-_DOORS = {"Gate": "suffice.assess.gate", "Labelled": "suffice.assess.lessons", "Library": "suffice.library"}
+_DOORS = {
+    "Gate": "suffice.assess.gate",
+    "Labelled": "suffice.assess.lessons",
+    "Library": "suffice.library",
+    "ask": "suffice.reason.loop",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,10 @@ from typing import Any, Literal
 __all__ = [
     "FIELDS",
     "Action",
+    "Call",
+    "Citation",
     "Condition",
+    "Cost",
     "DocId",
     "Document",
     "Estimate",
@@ -30,9 +33,12 @@ __all__ = [
     "Question",
     "QuestionId",
     "Reason",
+    "Review",
     "Step",
+    "Support",
     "Trace",
     "Verdict",
+    "printable",
 ]
 
 DocId = str
@@ -167,9 +173,9 @@ class Verdict:
         """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
-        lines += [f"  {'+' if one.effect >= 0 else '-'} {_printable(one.words)}" for one in self.reasons]
-        lines += [f"  missing: {', '.join(map(_printable, self.missing))}"] if self.missing else []
-        lines += [f"  look for: {_printable(query)}" for query in self.next_queries]
+        lines += [f"  {'+' if one.effect >= 0 else '-'} {printable(one.words)}" for one in self.reasons]
+        lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
+        lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -183,29 +189,101 @@ class Verdict:
         return f"<div>{head}<table>{body}</table></div>" if rows else f"<div>{head}</div>"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Control characters, line ends and direction marks as blanks: they could repaint a terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _safe(text: str) -> str:
-    return html.escape(_printable(text))
+    return html.escape(printable(text))
+
+
+# ------------------------------------------------------------------------------------------------------- a journey
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence of a document, by its number there (the first is 0), in the words that were read."""
+
+    doc_id: DocId
+    sentence: int
+    text: str
+
+
+class Support(StrEnum):
+    """What the cited sentences say of an answer: they state it, they leave it open, they deny it."""
+
+    ATTRIBUTABLE = "attributable"
+    EXTRAPOLATORY = "extrapolatory"
+    CONTRADICTORY = "contradictory"
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """How far an answer is to be trusted: `confidence` weighs its accuracy against the support of what it cites."""
+
+    confidence: float
+    accuracy: float
+    support: Support
+    by: str  # "model", "cross-encoder" or "rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What something took. A round is a look beyond the first one; tokens are the model's, in and out."""
+
+    rounds: int = 0
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    money: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a language model: what for, the hash of what was asked, and its answer or what went wrong."""
+
+    purpose: str
+    key: str
+    answer: str | None
+    error: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One round: what was asked, what was found, and what the gate said of it."""
+    """One step of a journey: what was asked, what was found, and what was made of it.
+
+    `number` is that of the sub-question in the plan, 0 where the question as a whole was asked.
+    """
 
     question: str
     hits: tuple[Hit, ...]
     verdict: Verdict | None = None
     note: str = ""
+    number: int = 0
+    answer: str | None = None
+    citations: tuple[Citation, ...] = ()
+    review: Review | None = None
+    revision: int = 0  # how often the answer was read anew
+    by: str = ""  # who read: "model", "extractive" (the rules), "both" alike, or "joined" from earlier answers
+    cost: Cost = Cost()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The journey of one question; `answer` is None when suffice abstained."""
+    """The journey of one question; `answer` is None when suffice abstained, and `missing` then says for want of what."""
 
     question: Question
     steps: tuple[Step, ...]
     answer: str | None = None
+    action: Action | None = None
+    plan: tuple[str, ...] = ()  # the sub-questions, the first is number 1
+    citations: tuple[Citation, ...] = ()
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    cost: Cost = Cost()
+    calls: tuple[Call, ...] = ()
+    ticks: tuple[float, ...] = ()  # what the clock said each time it was read
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)

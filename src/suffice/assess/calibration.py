@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["Isotonic", "Platt", "VennAbers", "interval_of"]
+__all__ = ["Isotonic", "Platt", "VennAbers", "figures_of", "interval_of"]
 
 Floats = npt.NDArray[np.float64]
 STRENGTH = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
@@ -177,6 +177,14 @@ class VennAbers(_Kept):
 def interval_of(odds: npt.ArrayLike, complete: npt.ArrayLike) -> VennAbers:
     """Venn-Abers over log-odds to two places: finer steps say no more, and the tables of thousands of labels stay small."""
     return VennAbers.fit(_scores(odds).round(2), complete)
+
+
+def figures_of(p: npt.ArrayLike, complete: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """How good probabilities are, as a gate's card tells it: (questions,), (questions,)."""
+    from sklearn.metrics import brier_score_loss, roc_auc_score  # late: checking needs no scikit-learn
+
+    figures = {"auroc": roc_auc_score(complete, p), "brier": brier_score_loss(complete, p), "complete": complete.mean()}
+    return {name: round(float(value), 4) for name, value in figures.items()}
 
 
 class _Staircase:

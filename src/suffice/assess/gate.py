@@ -2,6 +2,7 @@
 
     gate = Gate.load()                              the one that ships, or a path
     verdict = gate.check(question, hits)            hits in any usual shape, see assess.incoming
+    gate.hops([question])                           about how many documents it needs, by its words alone
     gate = Gate.fit(examples); gate.save(path)      one for your own corpus and retriever
     gate = gate.adapt(few examples)                 the same gate on another corpus, with 25 to 400 labels
     gate = gate.shifted(recent)                     … and without labels, when the share of complete sets has changed
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from suffice.assess import explain, keeping
 from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
 from suffice.assess.agreement import runs_beside, unpacked
-from suffice.assess.calibration import Platt, VennAbers, interval_of
+from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of
 from suffice.assess.drift import Drift, Profile, Scales
 from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
@@ -115,6 +116,10 @@ class Gate:
     def probabilities(self, pairs: Iterable[Pair], *, documents: Documents | None = None) -> Floats:
         """p_complete alone: (questions,)."""
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
+
+    def hops(self, questions: Sequence[str]) -> Floats:
+        """About how many documents each question needs, by its words alone: (questions,), none below 1."""
+        return np.maximum(self._see([(question, ()) for question in questions], None).hops_by(self.model), 1.0)
 
     def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
         seen = self._see(pairs, documents)
@@ -231,7 +236,7 @@ class Gate:
         draft = cls(words, model, calibration, interval, rule.none, profile, shares, card, lenses=lenses)
         gate = replace(draft, after=draft._learn_after(taught, table, odds, seed))
         chosen = rule.choose(sigmoid(odds), complete) if not rule.promises else rule.choose(*gate._judged(every.where(aside)))
-        card["metrics"] = _figures(sigmoid(odds), complete)
+        card["metrics"] = figures_of(sigmoid(odds), complete)
         return gate._settled(chosen, table, odds, complete.mean())
 
     def _judged(self, taught: Taught) -> tuple[Floats, Bools]:
@@ -386,10 +391,3 @@ class Gate:
             lenses,
             None if own is None else Own(GateModel.load(folder / "own", words), Platt.from_json(own)),
         )
-
-
-def _figures(p: Floats, complete: Bools) -> dict[str, float]:
-    from sklearn.metrics import brier_score_loss, roc_auc_score  # late: checking needs no scikit-learn
-
-    figures = {"auroc": roc_auc_score(complete, p), "brier": brier_score_loss(complete, p), "complete": complete.mean()}
-    return {name: round(float(value), 4) for name, value in figures.items()}

@@ -98,6 +98,10 @@ class Looked:
         """(questions, features)."""
         return self.judged_by(model)[0]
 
+    def hops_by(self, model: GateModel) -> Floats:
+        """The question model's guess: (questions,)."""
+        return model.hops(self.asked)
+
     def judged_by(self, model: GateModel) -> tuple[Floats, list[Floats]]:
         """The same, and for each question the chance of each absent name."""
         return model.judge(self.asked, self.readings, more=self.more, hit_more=self.hit_more)

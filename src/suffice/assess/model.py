@@ -121,6 +121,11 @@ class GateModel:
             raise NotReadyError("the gate's model is not fitted", hint="call fit, or load a saved one")
         return self._parts
 
+    def hops(self, asked: Sequence[Asked]) -> Floats:
+        """How many documents the question model expects each question to need: (questions,)."""
+        question = self._fitted.question
+        return question.predict(asked)[:, question.targets.index("hops")]
+
     def describe(
         self,
         asked: Sequence[Asked],

@@ -1,9 +1,10 @@
-"""`suffice evaluate answers`: are the answers right? Exact match, F1, and the MultiHop-RAG papers' word overlap."""
+"""`suffice evaluate answers`: who answers right, on complete evidence, and knows when not to; answers from a file, too."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,13 +16,22 @@ from suffice.cli.options import (
     CorpusFile,
     DatasetPath,
     EncoderName,
+    Grade,
     Json,
+    ModelLetters,
     ModelName,
     ModelTimeout,
     QuestionsFile,
     SkipBad,
 )
-from suffice.cli.sources import open_data
+from suffice.cli.sources import hashes, open_data
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suffice.datasets import Dataset
+    from suffice.evaluate.answers import AnswerRun
+    from suffice.ports import LanguageModel
 
 
 def answers(
@@ -30,63 +40,116 @@ def answers(
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
     answers: Annotated[Path | None, typer.Option("--answers", help="Judge these: JSON with question_id and answer.")] = None,
+    systems: Annotated[
+        str | None, typer.Option("--systems", help="Who answers: names with semicolons, or all; else the usual ones.")
+    ] = None,
+    part: Annotated[str, typer.Option("--part", help="all, or one of two halves of the questions: even, odd.")] = "all",
+    gate: Annotated[
+        str, typer.Option("--gate", help="'fitted': each half judged by a gate of the other; 'default', or a folder.")
+    ] = "fitted",
+    grade: Grade = "fast",
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 60.0,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of one answer.")] = 32,
-    cache: Annotated[Path | None, typer.Option("--cache", help="Keep the model's answers in this file.")] = None,
-    retriever: Annotated[str, typer.Option("--retriever", help="Who searches for the model.")] = "filtered",
-    k: Annotated[int, typer.Option("--k", min=1, help="How many hits the model reads.")] = 6,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of one answer of the model.")] = 256,
+    letters: ModelLetters = 6000,
+    retriever: Annotated[str, typer.Option("--retriever", help="Who looks.")] = "hybrid",
+    k: Annotated[int, typer.Option("--k", min=1, help="How many hits naive RAG reads.")] = 5,
+    documents: Annotated[int, typer.Option("--documents", min=1, help="Most that the others may hold.")] = 10,
     encoder: EncoderName = "wordllama",
-    chunk_tokens: ChunkTokens = 256,
+    chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only so many questions, drawn by seed.")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", help="Folder that keeps fitted gates and the model's words.")] = None,
     skip_bad: SkipBad = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For the bootstrap, and asked of the model.")] = 42,
+    seed: Annotated[int, typer.Option("--seed", help="For the draw, the halves, the bootstrap, and asked of the model.")] = 42,
     json: Json = False,
 ) -> None:
-    """Judge answers from a file, or let a model read what a retriever finds and judge what it says."""
+    """Who is right, on complete evidence, and knows when to say nothing: the loop beside readers that look once, or a file.
+
+    The systems are single passage, naive, fixed k, interleaved, max rounds, always, ask, and ask with a part switched off:
+    "ask, no gate", "ask, no review", "ask, fixed alpha", "ask, any exemplars". Without --model they read by rules.
+    """
     with friendly_errors(json=json):
-        from itertools import islice
-
         from suffice.errors import InputError
-        from suffice.evaluate import answers as experiment
-        from suffice.files import BadRecords
+        from suffice.evaluate import answering
+        from suffice.evaluate.answer_tables import answer_tables, given_answers
 
-        if (answers is None) == (model is None):
-            raise InputError("give either --answers or --model", hint="for example --answers answers.jsonl")
+        if answers is not None and (model or systems):
+            raise InputError("--answers are judged as they are", hint="leave --model and --systems out")
         data = open_data(
             collection=None, dataset=dataset, path=path, questions=questions, corpus=corpus, skip_bad=skip_bad, seed=seed
         )
+        files = hashes(path, questions, corpus)
         if answers is not None:
-            bad = BadRecords(skip=skip_bad)
-            said = experiment.read_answers(answers, bad)
-            if bad.count:
-                say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
-            run = experiment.judge_answers(data.name, islice(data.examples(), limit), said, system=answers.stem, seed=seed)
+            run = _given(answers, data, limit=limit, part=part, skip_bad=skip_bad, seed=seed, files=files)
+            tables = [given_answers(run)]
         else:
-            from suffice.evaluate.retrieval import Settings
             from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
-            from suffice.integrations.openai import CachedModel, OpenAIModel
-            from suffice.ports import LanguageModel
 
-            asked: LanguageModel = OpenAIModel(
-                str(model), base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed
+            settings = answering.Settings(
+                systems=answering.named_systems(systems, with_model=model is not None),
+                part=part,
+                limit=limit,
+                gate=gate,
+                grade=grade,
+                retriever=retriever,
+                encoder=encoder,
+                k=k,
+                documents=documents,
+                letters=letters,
+                chunk_tokens=chunk_tokens,
+                chunk_overlap=chunk_overlap,
+                seed=seed,
             )
-            if cache is not None:
-                asked = CachedModel(asked, cache)
-            settings = Settings((retriever,), (k,), encoder, chunk_tokens, chunk_overlap, limit, seed)
+            asked = open_model(model, base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, cache=cache)
             with progress_bar(quiet=json) as progress:
-                run = experiment.answers_by_model(data, settings, asked, k=k, progress=progress)
-        if out:
-            run.save(out)
+                run = answering.compare_answers(
+                    data, settings, model=asked, clock=time.monotonic, cache=cache, data=files, progress=progress
+                )
+            tables = answer_tables(run)
         if json:
-            print_json(run.summary())
+            print_json({**run.summary(), "tables": [table.to_json() for table in tables]})
         else:
-            for table in experiment.answer_tables(run):
+            for table in tables:
                 show_table(table)
-        for question_id, error in list(run.errors.items())[:3]:
-            say(f"{question_id} was not answered: {error}")
+        _warn(run)
         if out:
-            say(f"wrote {out}")
+            say(f"wrote {run.save(out)}")
+
+
+def _given(
+    path: Path, data: Dataset, *, limit: int | None, part: str, skip_bad: bool, seed: int, files: Mapping[str, str]
+) -> AnswerRun:
+    from suffice.evaluate.answer_systems import drawn
+    from suffice.evaluate.answers import judge_answers, read_answers
+    from suffice.files import BadRecords
+
+    bad = BadRecords(skip=skip_bad)
+    said = read_answers(path, bad)
+    if bad.count:
+        say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+    examples = drawn(data, limit=limit, seed=seed, part=part)
+    return judge_answers(data.name, examples, said, system=path.stem, seed=seed, data=files)
+
+
+def _warn(run: AnswerRun) -> None:
+    """What a reader of the figures must know."""
+    if seen := run.settings.get("seen"):
+        say(f"the gate was fitted on {seen:,} of these {len(run):,} questions: its figures are too good")
+    for name, outcomes in run.systems.items():
+        if failed := [one.error for one in outcomes if one.error]:
+            say(f"{name}: the model failed in {len(failed):,} questions, where the rules went on; the first: {failed[0]}")
+
+
+def open_model(
+    name: str | None, base_url: str | None, *, timeout_s: float, max_tokens: int, seed: int, cache: Path | None
+) -> LanguageModel | None:
+    """The language model of these options, if one is named; with a cache folder it is asked nothing twice."""
+    if name is None:
+        return None
+    from suffice.integrations.openai import CachedModel, OpenAIModel
+
+    asked = OpenAIModel(name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
+    return asked if cache is None else CachedModel(asked, cache / "answers.db")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli import build, check, demo, doctor, evaluate, fit, grade, manners, report, reproduce, search
+from suffice.cli import ask, build, check, demo, doctor, evaluate, fit, grade, manners, report, reproduce, search
 
 __all__ = ["app", "main"]
 
@@ -40,6 +40,7 @@ app.command("demo")(demo.demo)
 app.command("build")(build.build)
 app.command("search")(search.search)
 app.command("check")(check.check)
+app.command("ask")(ask.ask)
 app.command("fit")(fit.fit)
 app.command("grade")(grade.grade)
 app.add_typer(evaluate.app, name="evaluate")

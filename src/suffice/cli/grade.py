@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, words
-from suffice.cli.options import BaseUrl, CorpusFile, EncoderName, Json, ModelName, ModelTimeout, SkipBad
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, read_prices, say, words
+from suffice.cli.options import BaseUrl, CorpusFile, EncoderName, Json, ModelName, ModelPrices, ModelTimeout, SkipBad
 
 if TYPE_CHECKING:
-    from suffice.grade.asking import Budget
     from suffice.grade.pipeline import Benchmark, Stages
     from suffice.ports import LanguageModel, Progress
+    from suffice.reason.budget import Budget
 
 
 def grade(
@@ -42,7 +42,7 @@ def grade(
     ] = "claims,triples,equivalences,questions,validation",
     max_requests: Annotated[int | None, typer.Option("--max-requests", min=0, help="model: at most so many.")] = None,
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="model: at most so much, by --prices.")] = None,
-    prices: Annotated[str, typer.Option("--prices", help="model: of a million tokens in and out.")] = "0,0",
+    prices: ModelPrices = "0,0",
     fallback: Annotated[bool, typer.Option("--fallback", help="model: where it fails, rules go on.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page of the benchmark here.")] = None,
     skip_bad: SkipBad = False,
@@ -56,16 +56,17 @@ def grade(
         from suffice.evaluate.report import check_extra
         from suffice.grade.pipeline import Settings, Stages, grade
         from suffice.integrations.openai import OpenAIModel
+        from suffice.reason.budget import Budget
 
         if report:
             check_extra()
         settings = Settings(seed, per_hop, per_form, longest, tuple(words(forms)), twins, encoder)
         data = read(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
-        budget = _budget(max_requests, max_cost, prices)
+        budget = Budget(calls=max_requests, tokens=None, money=max_cost, prices=read_prices(prices))
         with progress_bar(quiet=json) as progress:
             asked = None
             if model is not None:
-                client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
+                client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, repairs=0)
                 asked = _Asked(client, budget, out, fallback=fallback, progress=progress)
             stages = asked.stages(words(by_model)) if asked else Stages()
             try:
@@ -113,17 +114,6 @@ class _Asked:
             say(f"  {prompt}: {count:,} answers could not be read")
         for prompt, why in self.asker.down.items():
             say(f"  {prompt}: rules went on without the model: {why}")
-
-
-def _budget(requests: int | None, cost: float | None, prices: str) -> Budget:
-    from suffice.errors import InputError
-    from suffice.grade.asking import Budget
-
-    try:
-        price_in, price_out = map(float, prices.split(","))
-    except ValueError:
-        raise InputError(f"--prices is {prices!r}, expected two numbers", hint="for example --prices 0.15,0.60") from None
-    return Budget(requests=requests, cost=cost, price_in=price_in, price_out=price_out)
 
 
 def _corpus_file(path: Path | None, dataset: str) -> Path | None:

@@ -6,14 +6,17 @@ import json as json_module
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from suffice.errors import InputError, SufficeError
 from suffice.ports import Progress
 
-__all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "say", "show_table", "words"]
+if TYPE_CHECKING:
+    from suffice.reason.budget import Prices
+
+__all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "read_prices", "say", "show_table", "words"]
 
 settings = {"debug": False}
 
@@ -97,3 +100,14 @@ def numbers(text: str) -> list[int]:
     if not found or found[0] < 1:
         raise InputError(f"--k is {text!r}, expected whole numbers of 1 or more like 2,4,8", hint="for example --k 2,4,8")
     return found
+
+
+def read_prices(text: str) -> Prices:
+    """The option --prices: what a million tokens cost, in and out."""
+    from suffice.reason.budget import Prices
+
+    try:
+        price_in, price_out = map(float, text.split(","))
+    except ValueError:
+        raise InputError(f"--prices is {text!r}, expected two numbers", hint="for example --prices 0.15,0.60") from None
+    return Prices(price_in, price_out)

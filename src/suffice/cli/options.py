@@ -34,3 +34,5 @@ BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Its server, like http://127.0.0.1:8080/v1; else OPENAI_BASE_URL.")
 ]
 ModelTimeout = Annotated[float, typer.Option("--timeout-s", min=0.1, help="How long one request may take, retries included.")]
+ModelLetters = Annotated[int, typer.Option("--letters", min=1, help="model: characters of passages it is shown at once.")]
+ModelPrices = Annotated[str, typer.Option("--prices", help="model: what a million tokens cost, in and out, like 0.15,0.60.")]

@@ -8,21 +8,24 @@ from typing import Annotated
 
 import typer
 
+from suffice.cli.answers import open_model
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
-from suffice.cli.options import Json
+from suffice.cli.options import BaseUrl, Json, ModelLetters, ModelName, ModelTimeout
 
 STUDIES = {
     "magaf": "suffice.evaluate.reproduce.magaf",
     "frames": "suffice.evaluate.reproduce.frames",
     "multi-meta-rag": "suffice.evaluate.reproduce.multi_meta_rag",
     "grade": "suffice.evaluate.reproduce.grade",
+    "par-rag": "suffice.evaluate.reproduce.par_rag",
 }
 SLOW = ("frames", "multi-meta-rag", "grade")
-CACHING = ("multi-meta-rag",)
+CACHING = ("multi-meta-rag", "par-rag")
+ASKING = ("par-rag",)  # a language model can be asked, and fewer questions
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="magaf, frames, multi-meta-rag or grade.")],
+    paper: Annotated[str, typer.Argument(help="magaf, frames, multi-meta-rag, grade or par-rag.")],
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder of real data sets (frames/, musique/, ...), or FRAMES' test.tsv.")
     ] = None,
@@ -32,8 +35,14 @@ def reproduce(
         typer.Option("--quality", help="The slow part, too: frames' gate, multi-meta-rag's rerank, grade's made questions."),
     ] = False,
     cache: Annotated[
-        Path | None, typer.Option("--cache", help="multi-meta-rag: keep vectors and scores here; a stopped run goes on.")
+        Path | None,
+        typer.Option("--cache", help="multi-meta-rag, par-rag: keep vectors, scores or gates here for another run."),
     ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="par-rag: only so many questions of a data set.")] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    timeout_s: ModelTimeout = 60.0,
+    letters: ModelLetters = 6000,
     seed: Annotated[
         int | None, typer.Option("--seed", help="For collection, splits, models and bootstrap; else the paper's.")
     ] = None,
@@ -50,9 +59,21 @@ def reproduce(
             raise InputError(f"the study of {paper} has no slow part", hint="leave --quality out")
         if cache is not None and paper not in CACHING:
             raise InputError(f"the study of {paper} keeps nothing", hint="leave --cache out")
+        if (limit is not None or model is not None) and paper not in ASKING:
+            raise InputError(
+                f"the study of {paper} asks no language model, and all questions", hint="leave --limit and --model out"
+            )
         if out:
             check_extra()
-        options = {"seed": seed, "quality": quality or None, "cache": cache}
+        asked = open_model(model, base_url, timeout_s=timeout_s, max_tokens=256, seed=seed or 42, cache=cache)
+        options = {
+            "seed": seed,
+            "quality": quality or None,
+            "cache": cache,
+            "limit": limit,
+            "model": asked,
+            "letters": letters if asked is not None else None,
+        }
         chosen = {name: value for name, value in options.items() if value is not None}
         with progress_bar(quiet=json) as progress:
             study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)
@@ -65,6 +86,7 @@ def reproduce(
                 say(line)
         if out:
             told = (" --data DATA" if data else "") + (" --quality" if quality else "")
+            told += (f" --limit {limit}" if limit else "") + (f" --model {model}" if model else "")
             command = f"suffice reproduce {paper}{told} --out {out.name} --seed {study.seed}"
             say(f"wrote {study.save(out / 'study.json')}")
             say(f"wrote {study_report(study, out / 'report.html', command=command)}")

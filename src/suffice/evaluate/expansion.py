@@ -32,19 +32,19 @@ from suffice.evaluate.figures import Line, Lines
 from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, open_gate, seen_by
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
-from suffice.evaluate.searching import encoder_for, factories, indexed
+from suffice.evaluate.searching import Remembered, encoder_for, factories, indexed
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import package_versions
 from suffice.ports import Encoder, Progress, Retriever, Store
-from suffice.reason.expand import Budget, Completion, Judge, expand
+from suffice.reason.expand import Completion, Judge, Limits, expand
 from suffice.retrieve.links import TitleIndex, mention_links
 from suffice.retrieve.ranker import HandRanker, TreeRanker
-from suffice.types import Action, DocId, Document, Filter, Hit, Verdict
+from suffice.types import Action, DocId, Document, Hit, Verdict
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
-__all__ = ["HAND", "Point", "Settings", "moments", "needed", "study"]
+__all__ = ["BRIDGE", "HAND", "Point", "Settings", "lesson", "moments", "needed", "study"]
 
 Floats = npt.NDArray[np.float64]
 HAND = "hand"
@@ -139,7 +139,7 @@ class _Shelf:
         self.documents = {document.doc_id: document for document in self.store.documents()}
         self.links = mention_links(self.documents.values(), TitleIndex.of(self.documents.values()))
         made = {name: _open(name, factory, self.store, encoder, settings.ranker) for name, factory in chosen.items()}
-        self.searchers = {name: _Remembered(one) for name, one in made.items()}
+        self.searchers = {name: Remembered(one) for name, one in made.items()}
         self._progress = progress
 
     def lists(self, name: str, questions: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
@@ -159,23 +159,6 @@ def _open(name: str, factory: Callable[..., Retriever], store: Store, encoder: E
     if name == BRIDGE:  # the one that ships has seen the questions
         options["ranker"] = HandRanker() if ranker == HAND else TreeRanker.load(Path(ranker))
     return factory(store, **options)
-
-
-class _Remembered:
-    """A retriever that is asked for no question twice, unless deeper."""
-
-    def __init__(self, inner: Retriever) -> None:
-        self._inner = inner
-        self._known: dict[str, tuple[int, tuple[Hit, ...]]] = {}
-
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
-        fresh = [one for one in dict.fromkeys(questions) if self._known.get(one, (0, ()))[0] < k]
-        for start in range(0, len(fresh), _AT_ONCE):
-            some = fresh[start : start + _AT_ONCE]
-            self._known |= {one: (k, hits) for one, hits in zip(some, self._inner.search(some, k=k))}
-        return [self._known[one][1][:k] for one in questions]
 
 
 # ------------------------------------------------------------------------------------------------------ fixed k
@@ -237,12 +220,17 @@ def moments(
         places = [list(range(size)) for size in sizes]
         for size in draw.choice(PREFIXES[:-1], SETS, replace=False).tolist():
             places.append(sorted([0, *(1 + draw.permutation(THINNED - 1)[: size - 1]).tolist()]))
-        titles = {doc_id: documents[doc_id].title for doc_id in sorted(one.gold.doc_ids) if doc_id in documents}
-        for chosen in places:
-            held = tuple(Hit(hits[at].doc_id) for at in chosen if at < len(hits))
-            known = {hit.doc_id: documents[hit.doc_id] for hit in held}
-            lessons.append(Labelled(text, held, one.gold.doc_ids, titles=titles, hops=float(one.gold.hops), documents=known))
+        lessons += [lesson(one, [hits[at].doc_id for at in chosen if at < len(hits)], documents) for chosen in places]
     return lessons
+
+
+def lesson(example: Example, held: Sequence[DocId], documents: Mapping[DocId, Document]) -> Labelled:
+    """A set that was held for a question, without scores, as a gate learns from it."""
+    gold = example.gold
+    titles = {doc_id: documents[doc_id].title for doc_id in sorted(gold.doc_ids) if doc_id in documents}
+    known = {doc_id: documents[doc_id] for doc_id in held}
+    hits = tuple(map(Hit, held))
+    return Labelled(example.question.text, hits, gold.doc_ids, titles=titles, hops=float(gold.hops), documents=known)
 
 
 def _expanded(
@@ -262,10 +250,10 @@ def _expanded(
         judge = _Thresholds(gate)
         for answer_at, most in ways:
             judge.answer_at = answer_at
-            budget = Budget(rounds=most + 4, documents=most, checks=10_000)
+            limits = Limits(rounds=most + 4, documents=most, checks=10_000)
             some = [texts[at] for at in rows]
             searcher = shelf.searchers[settings.retriever]
-            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, budget=budget)
+            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, limits=limits)
             for at, one in zip(rows, done, strict=True):
                 found[answer_at, most][at] = one
     points = []

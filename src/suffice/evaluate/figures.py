@@ -169,11 +169,11 @@ def reliability_lines(
     return Lines(title, "predicted probability", "share that was complete", tuple(lines), diagonal=True, says=says)
 
 
-def risk_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "") -> Lines:
-    """Share of incomplete among the answered, as more questions are answered, the surest first."""
+def risk_lines(title: str, systems: Mapping[str, Predictions], *, says: str = "", word: str = "incomplete") -> Lines:
+    """Share of incomplete among the answered, as more questions are answered, the surest first; or of another fault."""
     curves = {name: risk_coverage(one) for name, one in systems.items()}
     lines = tuple(_thinned(name, curve.coverage, curve.risk) for name, curve in curves.items())
-    return Lines(title, "share of questions answered", "share of the answered that is incomplete", lines, says=says)
+    return Lines(title, "share of questions answered", f"share of the answered that is {word}", lines, says=says)
 
 
 def _thinned(name: str, x: Any, y: Any) -> Line:

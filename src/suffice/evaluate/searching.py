@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Progress, Retriever, St
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.memory import MemoryStore
-from suffice.types import Document
+from suffice.types import Document, Filter, Hit
 
-__all__ = ["Factories", "encoder_for", "factories", "indexed", "opened"]
+__all__ = ["Factories", "Remembered", "encoder_for", "factories", "indexed", "opened"]
 
 Factories = Mapping[str, Callable[..., Retriever]]
-_AT_ONCE = 1024
+_AT_ONCE, _ASKED = 1024, 64  # documents that are encoded, and questions that are searched, in one go
 
 
 def factories(names: Iterable[str]) -> Factories:
@@ -52,3 +52,20 @@ def opened(chosen: Factories, store: Store, encoder: Encoder | None) -> dict[str
 
 def _takes_encoder(factory: Callable[..., Any]) -> bool:
     return "encoder" in inspect.signature(factory).parameters
+
+
+class Remembered:
+    """A retriever that is asked for no question twice, unless deeper."""
+
+    def __init__(self, inner: Retriever) -> None:
+        self._inner = inner
+        self._known: dict[str, tuple[int, tuple[Hit, ...]]] = {}
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        fresh = [one for one in dict.fromkeys(questions) if self._known.get(one, (0, ()))[0] < k]
+        for start in range(0, len(fresh), _ASKED):
+            some = fresh[start : start + _ASKED]
+            self._known |= {one: (k, hits) for one, hits in zip(some, self._inner.search(some, k=k))}
+        return [self._known[one][1][:k] for one in questions]

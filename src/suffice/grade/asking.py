@@ -11,22 +11,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from string import Template
 from typing import Any, TypeVar
 
-from suffice.errors import InputError, ModelError
+from suffice.errors import ModelError
 from suffice.ports import LanguageModel, Progress
+from suffice.reason.budget import Bill, Budget, Prices
 
-__all__ = ["Asker", "Budget", "Metered", "Prompt", "SpentError", "fenced"]
+__all__ = ["Asker", "Metered", "Prompt", "SpentError"]
 
 T = TypeVar("T")
 SILENT_IN_A_ROW = 3  # time-outs and dead connections: each costs a whole wait
 UNREAD_IN_A_ROW = 12  # failures of any kind: the model, or something in front of its server, only rambles
-CHARACTERS_A_TOKEN = 4  # a rule of thumb for English: the port hands back texts, not the server's own count
-LONGEST = 6_000  # characters of one fenced text
 EVERY = "every stage"
 REMINDER = "\n(Answer with that JSON alone.)"
 
@@ -46,7 +45,7 @@ class Prompt:
         return resources.files("suffice.grade").joinpath(f"prompts/{self.name}.txt").read_text(encoding="utf-8")
 
     def filled(self, **parts: str) -> str:
-        """The prompt with its blanks filled; texts of others must be `fenced` before."""
+        """The prompt with its blanks filled; texts of others must be fenced before (`reason.prompting.inline`)."""
         return Template(self.template).substitute(parts)
 
     @property
@@ -55,74 +54,35 @@ class Prompt:
         return sha256(f"{self.template}\0{json.dumps(self.schema, sort_keys=True)}".encode()).hexdigest()[:12]
 
 
-def fenced(text: str, *, longest: int = LONGEST) -> str:
-    """A stranger's text, fit to stand between <<< and >>>: it cannot close the fence, and has an end."""
-    plain = "".join(char if char.isprintable() or char == "\n" else " " for char in text[:longest])
-    return plain.replace("<<<", "‹‹‹").replace(">>>", "›››").strip()
-
-
 # ------------------------------------------------------------------------------------------------------ costs
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent in one run; None: no limit. Prices are in any currency, for a million tokens."""
-
-    requests: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    price_in: float = 0.0
-    price_out: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if value is not None and value < 0:
-                raise InputError(f"the budget's {name} is {value}, expected 0 or more")
-
-
 class Metered:
-    """A language model whose requests are counted, and that is not asked beyond its budget.
+    """A language model whose requests are counted, and that is not asked beyond its budget: SpentError then.
 
-    It belongs inside a cache, not around one: what is remembered costs nothing. Tokens are estimated from characters.
+    It belongs inside a cache, not around one: what is remembered costs nothing.
     """
 
     def __init__(self, model: LanguageModel, budget: Budget | None = None) -> None:
-        self.model, self.budget = model, budget or Budget()
+        self.model, self.bill = model, Bill(budget or Budget(calls=None, tokens=None))
         self.name = str(getattr(model, "name", type(model).__name__))
-        self.requests = self.tokens_in = self.tokens_out = 0
-
-    @property
-    def cost(self) -> float:
-        return (self.tokens_in * self.budget.price_in + self.tokens_out * self.budget.price_out) / 1e6
 
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         return [self._complete(prompt, schema) for prompt in prompts]
 
     def _complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        coming = len(prompt) // CHARACTERS_A_TOKEN
-        limits = (
-            ("requests", self.budget.requests, self.requests + 1),
-            ("tokens", self.budget.tokens, self.tokens_in + self.tokens_out + coming),
-            ("cost", self.budget.cost, self.cost + coming * self.budget.price_in / 1e6),
-        )
-        for name, limit, needed in limits:
-            if limit is not None and needed > limit:
-                raise SpentError(
-                    f"the budget for the model is spent: {name} {limit:g}",
-                    hint="what is done is kept: raise the budget and run the same command again, or add --fallback",
-                )
-        self.requests += 1  # a request that fails may have been paid for
-        self.tokens_in += coming
-        (answer,) = self.model.complete([prompt], schema=schema)
-        self.tokens_out += len(answer) // CHARACTERS_A_TOKEN
-        return answer
+        if lack := self.bill.lacks(prompt):
+            raise SpentError(
+                f"the budget for the model is spent: {lack} {getattr(self.bill.budget, lack):g}",
+                hint="what is done is kept: raise the budget and run the same command again, or add --fallback",
+            )
+        return self.bill.ask(self.model, prompt, schema)
 
     def line(self) -> str:
         """For a terminal."""
-        price = f", cost {self.cost:.4f}" if self.budget.price_in or self.budget.price_out else ""
-        return (
-            f"asked {self.name} {self.requests:,} times, about {self.tokens_in:,} tokens in and {self.tokens_out:,} out{price}"
-        )
+        bill = self.bill
+        price = f", cost {bill.money:.4f}" if bill.budget.prices != Prices() else ""
+        return f"asked {self.name} {bill.calls:,} times, about {bill.tokens_in:,} tokens in and {bill.tokens_out:,} out{price}"
 
 
 class SpentError(ModelError):

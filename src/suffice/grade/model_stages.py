@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from suffice.errors import InputError, nearest
-from suffice.grade.asking import Asker, Prompt, fenced
+from suffice.grade.asking import Asker, Prompt
 from suffice.grade.claims import consistent, factual, mended
 from suffice.grade.pipeline import Stages
 from suffice.grade.ports import (
@@ -34,6 +34,7 @@ from suffice.grade.questions import question_id_of
 from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
 from suffice.grade.vocabulary import bare
+from suffice.reason.prompting import inline
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
@@ -68,7 +69,7 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 
 def _numbered(texts: Sequence[str]) -> str:
-    return "\n".join(f"{at}. {' '.join(fenced(text).split())}" for at, text in enumerate(texts, 1))
+    return "\n".join(f"{at}. {' '.join(inline(text).split())}" for at, text in enumerate(texts, 1))
 
 
 # ------------------------------------------------------------------------------------------------------ claims
@@ -93,7 +94,7 @@ class ModelClaims:
         if not numbered:
             return ()
         texts = [text for _, text in numbered]
-        prompt = self.PROMPT.filled(title=fenced(document.title or "(none)"), sentences=_numbered(texts))
+        prompt = self.PROMPT.filled(title=inline(document.title or "(none)"), sentences=_numbered(texts))
         # No more claims than sentences: a small model would go on until its words are spent, and its JSON would have no end.
         asked = replace(self.PROMPT, schema=_object(claims=_list(self.CLAIM, most=len(texts))))
         found = self.asker.ask(asked, prompt, lambda answer: _claims(answer, len(texts)))
@@ -111,7 +112,7 @@ class ModelClaims:
         doubtful = [one for one in made if one.claim_id not in plain]
         if doubtful:
             pairs = [f"sentence: {one.sentence} claim: {one.text}" for one in doubtful]
-            prompt = self.CHECK.filled(title=f"<<<{fenced(title or '(unknown)')}>>>", pairs=_numbered(pairs))
+            prompt = self.CHECK.filled(title=f"<<<{inline(title or '(unknown)')}>>>", pairs=_numbered(pairs))
             said = self.asker.ask(self.CHECK, prompt, lambda answer: [bool(one) for one in answer["consistent"]])
             plain |= {
                 one.claim_id for one, fine in zip(doubtful, said or ()) if fine and _grounded(one.text, one.sentence, title)
@@ -236,7 +237,7 @@ class ModelEquivalences:
 
 
 def _line(name: str) -> str:
-    return " ".join(fenced(name).split())
+    return " ".join(inline(name).split())
 
 
 def _parts(triples: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
@@ -324,7 +325,7 @@ class ModelJudge:
         return [self._judge(made) if one.valid else one for made, one in self.asker.over("validation by the model", pairs)]
 
     def _judge(self, made: Made) -> Judgement:
-        prompt = self.PROMPT.filled(question=fenced(made.text), answer=fenced(made.answer))
+        prompt = self.PROMPT.filled(question=inline(made.text), answer=inline(made.answer))
         clear = self.asker.ask(self.PROMPT, prompt, lambda answer: bool(re.search("true|yes|1", str(answer["clear"]).lower())))
         if clear is None:
             passes = self.before is not None and self.asker.fallback

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, nearest
-from suffice.evaluate.metrics.answers import ANSWERS, exact_match, normalised_answer, token_f1, word_overlap
+from suffice.evaluate.metrics.answers import ANSWERS, exact_match, gold_contained, normalised_answer, token_f1, word_overlap
 from suffice.evaluate.metrics.probability import (
     PROBABILITY,
     Predictions,
@@ -42,6 +42,7 @@ __all__ = [
     "defined",
     "ece_by_chance",
     "exact_match",
+    "gold_contained",
     "judge",
     "mean",
     "normalised_answer",
@@ -98,6 +99,7 @@ _EXPECTED = {
     "k": "a whole number of hits of at least 1, like recall@4",
     "bins": "a whole number of bins from 1 to 1000, like ece@10",
     "risk": "a share between 0 and 1, like coverage_at_risk@0.1",
+    "coverage": "a share above 0, up to 1, like risk_at_coverage@0.5",
     "threshold": "a number, like f1@0.5",
 }
 
@@ -107,7 +109,7 @@ def _behind_the_at(name: str, meaning: str, text: str) -> float:
         value = float(int(text)) if meaning in ("k", "bins") else float(text)
     except (ValueError, OverflowError):
         value = math.nan
-    allowed = {"": False, "k": value >= 1, "bins": 1 <= value <= 1000, "risk": 0 <= value <= 1}
+    allowed = {"": False, "k": value >= 1, "bins": 1 <= value <= 1000, "risk": 0 <= value <= 1, "coverage": 0 < value <= 1}
     if not allowed.get(meaning, math.isfinite(value)):
         raise InputError(f"metric {name!r}: expected {_EXPECTED[meaning]}")
     return value

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 
-__all__ = ["ANSWERS", "exact_match", "normalised_answer", "token_f1", "word_overlap"]
+__all__ = ["ANSWERS", "exact_match", "gold_contained", "normalised_answer", "token_f1", "word_overlap"]
 
 Floats = npt.NDArray[np.float64]
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -41,6 +41,11 @@ def _f1(given: str, gold: str) -> float:
     return 2 * shared / (len(ours) + len(theirs))
 
 
+def _contained(given: str, gold: str) -> float:
+    wanted = normalised_answer(gold)
+    return float(bool(wanted) and f" {wanted} " in f" {normalised_answer(given)} ")
+
+
 def _overlap(given: str, gold: str) -> float:
     quoted = _QUOTED.search(given)  # the sentence that MultiHop-RAG's prompt asks for
     return float(not set((quoted[1] if quoted else given).lower().split()).isdisjoint(gold.lower().split()))
@@ -54,6 +59,11 @@ def exact_match(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
 def token_f1(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
     """Overlap of words with the closest gold answer: (questions,). NaN where there is no gold answer."""
     return _best(_f1, given, gold)
+
+
+def gold_contained(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
+    """Accuracy: 1 where an answer holds a gold answer, word for word: (questions,). NaN where there is no gold answer."""
+    return _best(_contained, given, gold)
 
 
 def word_overlap(given: Sequence[str], gold: Sequence[Sequence[str]]) -> Floats:
@@ -73,5 +83,6 @@ def _best(score: Callable[[str, str], float], given: Sequence[str], gold: Sequen
 ANSWERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[str]]], Floats]] = {
     "em": exact_match,
     "token_f1": token_f1,
+    "accuracy": gold_contained,
     "word_overlap": word_overlap,
 }

@@ -158,6 +158,17 @@ def coverage_at_risk(labels: Floats, p: Floats, weights: Floats, risk: float) ->
     return largest
 
 
+def risk_at_coverage(labels: Floats, p: Floats, weights: Floats, coverage: float) -> Floats:
+    """Of questions with the same probability, a share is answered: what drawing lots among them gives on average."""
+    if not len(p):
+        return np.full(len(weights), np.nan)
+    steps = _steps(labels, p, weights)
+    allowed = coverage * steps.all.sum(axis=1, keepdims=True)
+    taken = np.clip(allowed - (np.cumsum(steps.all, axis=1) - steps.all), 0, steps.all)
+    wrong = np.nan_to_num(_ratio(steps.all - steps.true, steps.all))
+    return _ratio((taken * wrong).sum(axis=1), taken.sum(axis=1))
+
+
 # ---------------------------------------------------------------------------------------------- as a number
 
 
@@ -310,6 +321,14 @@ PROBABILITY: tuple[ProbabilityMetric, ...] = (
     ),
     ProbabilityMetric(
         "coverage_at_risk", "Largest share answered with at most this share of wrong answers.", coverage_at_risk, "risk", 0.1
+    ),
+    ProbabilityMetric(
+        "risk_at_coverage",
+        "Share of wrong answers when this share is answered, the surest first; lots among equals.",
+        risk_at_coverage,
+        "coverage",
+        0.5,
+        higher_is_better=False,
     ),
     ProbabilityMetric(
         "positive_rate", "Share of positives: what a constant guess would be measured against.", positive_rate, fractions=True

@@ -1,0 +1,168 @@
+"""`suffice ask`: plan, look, read, review, and answer only where the gate agrees.
+
+The journey is drawn while it goes: the plan, what was read for each of its steps, and the gate's probability round by round.
+Without a model the rules plan and read, and what comes out is the path of sentences that support the answer.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suffice.cli.manners import friendly_errors, print_json, read_prices, say
+from suffice.cli.options import BaseUrl, GateName, Grade, Json, ModelName, ModelPrices, ModelTimeout
+
+if TYPE_CHECKING:
+    from suffice.reason.expand import Judge
+    from suffice.types import Trace
+
+NO_MODEL = "no language model is configured: rules planned and read; below is the path of sentences, see --model"
+
+
+def ask(
+    library: Annotated[Path, typer.Argument(help="A folder made by `suffice build`.")],
+    question: Annotated[str | None, typer.Argument(help="The question.")] = None,
+    gate: GateName = "default",
+    grade: Grade = "fast",
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    timeout_s: ModelTimeout = 30.0,
+    retriever: Annotated[str | None, typer.Option("--retriever", help="Who looks first; default: hybrid, or bm25.")] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Looks beyond the first ones, at most.")] = 12,
+    calls: Annotated[int, typer.Option("--calls", min=0, help="Requests to the model, at most.")] = 40,
+    tokens: Annotated[int, typer.Option("--tokens", min=0, help="Tokens in and out, at most.")] = 100_000,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.0, help="For the whole question, at most.")] = 120.0,
+    money: Annotated[float | None, typer.Option("--money", min=0.0, help="At most so much, by --prices.")] = None,
+    prices: ModelPrices = "0,0",
+    exemplars: Annotated[Path | None, typer.Option("--exemplars", help="Your plans to learn from: JSON Lines.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Keep the journey in this file: JSON Lines.")] = None,
+    replay: Annotated[Path | None, typer.Option("--replay", help="Walk kept journeys again instead of asking.")] = None,
+    json: Json = False,
+) -> None:
+    """Answer a question from a library, or say what is missing."""
+    with friendly_errors(json=json):
+        from suffice.errors import InputError
+        from suffice.evaluate.gate import open_gate
+        from suffice.library import Library
+        from suffice.reason.budget import Budget
+        from suffice.reason.exemplars import Bank
+        from suffice.reason.loop import AskPolicy
+        from suffice.reason.loop import ask as travel
+        from suffice.reason.tracing import save_traces
+
+        if (question is None) == (replay is None):
+            example = f"suffice ask {shlex.quote(str(library))} 'Who taught the teacher of Ada Lovelace?'"
+            raise InputError("give a question, or with --replay a file of kept journeys", hint=f"for example: {example}")
+        if base_url is not None and model is None:
+            raise InputError("--base-url names a server, but no --model", hint="name the model as its server does")
+        if trace is not None and not trace.parent.is_dir():
+            raise InputError(f"--trace: the folder {trace.parent} does not exist", hint="make it first, or choose another")
+        bank = None if exemplars is None else Bank.load().and_more(Bank.load(exemplars).exemplars)
+        budget = Budget(rounds, calls, tokens, seconds, money, prices=read_prices(prices))
+        asked, judge = _model(model, base_url, timeout_s), open_gate(gate, grade)
+        with Library.open(library) as lib:
+            if question is None:
+                _replay(replay, lib, judge, bank, json=json)
+                return
+            policy = AskPolicy(look=retriever)
+            with _live(quiet=json) as watch:
+                told = travel(
+                    question, lib, judge, asked, policy=policy, budget=budget, bank=bank, clock=time.monotonic, watch=watch
+                )
+        if trace is not None:
+            save_traces(trace, [told])
+        _show(told, trace, library, with_model=asked is not None, json=json)
+
+
+def _model(name: str | None, base_url: str | None, timeout_s: float) -> Any:
+    if name is None:
+        return None
+    from suffice.integrations.openai import OpenAIModel
+
+    return OpenAIModel(name, base_url=base_url, timeout_s=timeout_s)
+
+
+def _replay(file: Any, library: Any, gate: Judge, bank: Any, *, json: bool) -> None:
+    """Every journey of the file once more: the same bytes, or the place where the ways part."""
+    from suffice.reason.tracing import dumped, read_traces, replay, tree
+
+    count = 0
+    for kept in read_traces(file):
+        again = replay(kept, library, gate, bank=bank)
+        print(dumped(again) if json else tree(again))
+        count += 1
+    say(f"{count:,} of {count:,} replayed to the same bytes")
+
+
+# ---------------------------------------------------------------------------------------------------- while it goes
+
+
+@contextmanager
+def _live(*, quiet: bool) -> Iterator[Callable[[Trace], None] | None]:
+    """Draws the journey on stderr while it goes, where someone is looking."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with Live(Text("planning"), console=console, transient=True, refresh_per_second=8) as live:
+        # As Text: what comes from the corpus cannot carry markup into the terminal.
+        yield lambda told: live.update(Text(_sketch(told), no_wrap=True, overflow="ellipsis"))
+
+
+def _sketch(told: Trace) -> str:
+    """The plan with what is known by now, a line a step: it must fit on a screen."""
+    from suffice.types import printable
+
+    last = {step.number: step for step in told.steps if step.verdict is None}
+    lines = [printable(told.question.text)]
+    for number, sub_question in enumerate(told.plan, start=1):
+        step = last.get(number)
+        text = printable(sub_question if step is None else step.question)
+        said = "..." if step is None else "no answer" if step.answer is None else printable(step.answer)
+        branch = "└─" if number == len(told.plan) else "├─"
+        lines.append(f"{branch} {number}. {text}  = {said}")
+    return "\n".join([*lines, "", _figures(told)])
+
+
+def _figures(told: Trace) -> str:
+    """The gate's probability with each round, and the cost so far."""
+    seen = [step.verdict.p_complete for step in told.steps if step.verdict is not None]
+    bars = "".join("▁▂▃▄▅▆▇█"[min(int(p * 8), 7)] for p in seen)
+    probability = f"p_complete {bars} {seen[-1]:.2f}   " if seen else ""
+    cost = told.cost
+    money = f", {cost.money:.4f} of money" if cost.money else ""
+    return f"{probability}{cost.rounds} rounds, {cost.calls} calls, {cost.tokens:,} tokens{money}, {cost.seconds:.1f} s"
+
+
+# ---------------------------------------------------------------------------------------------------- at the end
+
+
+def _show(told: Trace, kept: Path | None, library: Path, *, with_model: bool, json: bool) -> None:
+    from suffice.reason.tracing import dumped, tree
+    from suffice.types import printable
+
+    if json:
+        record: dict[str, Any] = json_module.loads(dumped(told))
+        print_json({"model_configured": with_model, **record})
+        return
+    if not with_model:
+        say(NO_MODEL + "\n")
+    print(tree(told), flush=True)
+    say("\n" + _figures(told))
+    for note in told.notes:
+        say("note: " + printable(note))
+    if kept is not None:
+        say(f"kept in {kept}; again without the model: suffice ask {library} --replay {kept}")
+    answered = told.answer is not None
+    say("next: " + ("check the cited sentences" if answered else "add documents about what is missing, and ask again"))

@@ -1,0 +1,110 @@
+"""A village with a library, a gate and models that fit on a page: what the tests of `reason` share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.text import tokens
+from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
+
+FILMS = (
+    Document("dog", "Dog Law is a 1928 American silent western film directed by Jerome Storm.", "Dog Law"),
+    Document("storm", "Jerome Storm (November 11, 1890 – July 10, 1958) was an American film director.", "Jerome Storm"),
+    Document(
+        "paradise",
+        "Shadows in Paradise is a 1986 Finnish film directed by Aki Kaurismäki. It stars Matti Pellonpää.",
+        "Shadows in Paradise",
+    ),
+    Document("aki", "Aki Kaurismäki (born 4 April 1957) is a Finnish film director and screenwriter.", "Aki Kaurismäki"),
+    Document(
+        "lothair",
+        "Lothair II was the king of Lotharingia. He was the second son of Emperor Lothair I and Ermengarde of Tours.",
+        "Lothair II",
+    ),
+    Document("ermengarde", "Ermengarde of Tours (died 20 March 851) was a Frankish empress.", "Ermengarde of Tours"),
+    Document("teutberga", "Teutberga (died 11 November 875) was a queen by marriage to Lothair II.", "Teutberga"),
+    Document("bakery", "The bakery of the village opens at six and sells bread until noon.", "Bakery"),
+)
+
+BRIDGE = "When did Lothair II's mother die?"
+COMPARISON = "Which film has the director born first, Shadows In Paradise or Dog Law?"
+
+
+class Shelf:
+    """A library in memory: hits by words in common."""
+
+    def __init__(self, documents: Sequence[Document] = FILMS) -> None:
+        self.documents = {one.doc_id: one for one in documents}
+        self.asked: list[str] = []
+        self._links = mention_links(documents, TitleIndex.of(documents))
+
+    def retriever(self, name: str | None = None) -> Shelf:
+        return self
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        self.asked += questions
+        return [self._ranked(question)[:k] for question in questions]
+
+    def _ranked(self, question: str) -> tuple[Hit, ...]:
+        words = set(tokens(question))
+        found = [(len(words & set(tokens(f"{one.title} {one.text}"))), one.doc_id) for one in self.documents.values()]
+        return tuple(Hit(doc_id, float(score)) for score, doc_id in sorted(found, key=lambda one: -one[0]) if score > 1)
+
+    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
+        return [self.documents.get(doc_id) for doc_id in doc_ids]
+
+    def links(self) -> Links:
+        return self._links
+
+
+class Wants:
+    """A gate that is content when it sees these documents, and says which it misses."""
+
+    def __init__(self, *wanted: DocId) -> None:
+        self.wanted = wanted
+
+    def check_batch(
+        self,
+        pairs: Iterable[Any],
+        *,
+        documents: Mapping[DocId, Document] | None = None,
+        explain: bool = True,
+        rounds_left: int = 1,
+    ) -> list[Verdict]:
+        return [self._verdict({hit.doc_id for hit in hits}, rounds_left) for _, hits in pairs]
+
+    def _verdict(self, held: set[DocId], rounds_left: int) -> Verdict:
+        missing = tuple(one for one in self.wanted if one not in held)
+        p = 0.95 - 0.9 * len(missing) / max(len(self.wanted), 1)
+        action = Action.ANSWER if not missing else Action.EXPAND if rounds_left else Action.ABSTAIN
+        return Verdict(Estimate(p, p, p), action, missing, missing)
+
+
+class Says:
+    """A model that answers by what it is asked for, and remembers what it was shown."""
+
+    name = "says"
+
+    def __init__(self, answers: Mapping[str, Any] | Callable[[str], str]) -> None:
+        self.answers, self.shown = answers, list[str]()
+
+    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+        self.shown += prompts
+        return [self._one(prompt) for prompt in prompts]
+
+    def _one(self, prompt: str) -> str:
+        if callable(self.answers):
+            return self.answers(prompt)
+        found = next((answer for part, answer in self.answers.items() if part in prompt), {})
+        return found if isinstance(found, str) else json.dumps(found)
+
+
+def clock_of(*times: float) -> Callable[[], float]:
+    """A clock that says these times, and then the last one for ever."""
+    left = iter(times)
+    return lambda: next(left, times[-1])

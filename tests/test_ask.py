@@ -1,0 +1,331 @@
+"""The loop: a question travels to an answer or an honest abstention, within its budget, and can be walked again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Shelf, Wants, clock_of
+
+from suffice.errors import DataError, InputError, ModelError
+from suffice.ports import LanguageModel
+from suffice.reason.budget import Budget, Meter, Prices
+from suffice.reason.loop import AskPolicy, ask
+from suffice.reason.tracing import dumped, read_traces, replay, save_traces, trace_of, tree
+from suffice.types import Action, Cost, Document, Hit, Support, Trace
+
+CONTENT = Wants("lothair", "ermengarde")
+
+
+def model(died: str = "20 March 851") -> Says:
+    """Plans, reads and judges as a good model would."""
+    return Says(
+        {
+            "Split the question": {"steps": ["Who was the mother of Lothair II?", "When did #1 die?"]},
+            "Question: Who was the mother of Lothair II?\nAnswer:\n": {"answer": "Ermengarde of Tours", "sentences": [1, 2]},
+            "Question: When did Ermengarde of Tours die?\nAnswer:\n": {"answer": died, "sentences": [1]},
+            "Judge an answer": {"accuracy": 0.9, "support": "attributable"},
+        }
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- answering
+
+
+def test_a_bridge_is_walked_without_a_model() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT)
+    assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
+    assert [(one.doc_id, one.sentence) for one in trace.citations] == [("lothair", 1), ("ermengarde", 0)]
+    assert [step.number for step in trace.steps] == [1, 2, 0]
+    assert trace.cost.calls == 0
+
+
+def test_a_comparison_is_joined_without_a_model() -> None:
+    trace = ask(COMPARISON, Shelf(), Wants("dog", "storm", "paradise", "aki"))
+    assert trace.answer == "Dog Law"
+    assert trace.steps[-2].by == "joined"
+
+
+def test_a_model_plans_reads_and_is_judged() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, model(died="March 851"))
+    assert trace.answer == "March 851"
+    assert [call.purpose for call in trace.calls] == ["plan", "read", "read", "review"]  # what both read needs no judge
+    assert trace.settings["planned_by"] == "model"
+    assert trace.cost.tokens == sum(call.tokens_in + call.tokens_out for call in trace.calls) > 0
+    assert [step.by for step in trace.steps if step.number] == ["both", "model"]
+
+
+class Foresees(Wants):
+    def hops(self, questions: Sequence[str]) -> list[float]:
+        return [3.0 for _ in questions]
+
+
+def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
+    by_plan, foreseen = (
+        ask(BRIDGE, Shelf(), gate, model(died="March 851")) for gate in (CONTENT, Foresees("lothair", "ermengarde"))
+    )
+    assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
+    reviews = [trace.steps[1].review for trace in (by_plan, foreseen)]
+    assert all(one is not None and one.accuracy == 0.9 for one in reviews)
+    assert [round(one.confidence, 3) for one in reviews if one] == [0.938, 0.962]  # what is cited counts more for three hops
+    assert by_plan.calls[0].key != foreseen.calls[0].key  # another prompt: plans of three hops
+
+
+def test_the_watcher_sees_every_step_and_the_end() -> None:
+    seen: list[Trace] = []
+    trace = ask(BRIDGE, Shelf(), CONTENT, watch=seen.append)
+    assert [len(one.steps) for one in seen] == [0, 1, 2, 3, 3]
+    assert seen[0].plan == trace.plan
+    assert seen[-1] == trace
+
+
+@pytest.mark.parametrize("question", ["", "  ", None, 7])
+def test_nothing_is_no_question(question: Any) -> None:
+    with pytest.raises(InputError, match="expected a text"):
+        ask(question, Shelf(), CONTENT)
+
+
+# ------------------------------------------------------------------------------------------------------- the gate
+
+
+def test_without_the_gates_consent_nothing_is_answered_and_what_is_missing_is_named() -> None:
+    trace = ask(BRIDGE, Shelf(), Wants("lothair", "a charter"), budget=Budget(rounds=2))
+    assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
+    assert "a charter" in trace.missing
+    assert trace.cost.rounds <= 2
+    assert any("the gate does not take the evidence for complete" in note for note in trace.notes)
+
+
+def test_the_gate_may_be_left_out() -> None:
+    trace = ask(BRIDGE, Shelf(), Wants("nothing that exists"), policy=AskPolicy(gated=False))
+    assert trace.answer == "20 March 851"
+
+
+def test_what_expansion_finds_is_read() -> None:
+    # No look of the plan's leads to the bakery; only the gate's next query, which is its name, does.
+    bakery = replace(
+        FILMS[-1], doc_id="bakery of the village", text="It opens at six and sells bread until noon.", title="Bread"
+    )
+    bakery = replace(bakery, text=f"The bakery of the village: {bakery.text}")
+    trace = ask(BRIDGE, Shelf((*FILMS[:-1], bakery)), Wants("lothair", "ermengarde", "bakery of the village"))
+    assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
+    assert [step.number for step in trace.steps].count(1) == 2  # read once more with what was found
+    assert "expansion ended: the gate says answer" in trace.notes
+    assert 0 < trace.cost.rounds <= 12
+
+
+def test_no_answer_is_an_abstention_that_names_the_open_question() -> None:
+    trace = ask("Who is the mother of Maclean Rogers?", Shelf(), Wants())
+    assert trace.action is Action.ABSTAIN
+    assert trace.missing == ("Who is the mother of Maclean Rogers?",)
+
+
+def test_a_plan_that_leads_nowhere_falls_back_to_the_question() -> None:
+    trace = ask("When did Maclean Rogers's mother die?", Shelf(), Wants())
+    notes = [step.note for step in trace.steps]
+    assert "not asked: it needs the answer to step 1" in notes
+    assert "the plan led to no answer: read as a whole" in notes
+
+
+def test_an_empty_library_is_an_abstention() -> None:
+    trace = ask(BRIDGE, Shelf(()), Wants("lothair"), model())
+    assert trace.action is Action.ABSTAIN
+    assert trace.citations == ()
+
+
+# ------------------------------------------------------------------------------------------------------- repair
+
+
+def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> None:
+    readings = iter([{"answer": "Teutberga", "sentences": []}, {"answer": "Ermengarde of Tours", "sentences": [1, 2]}])
+
+    def answer(prompt: str) -> str:
+        if "Split the question" in prompt:
+            return json.dumps({"steps": ["Who brought up Lothair II?", "When did #1 die?"]})  # no rule knows "brought up"
+        if "Rewrite the next question" in prompt:
+            return json.dumps({"question": "On what day did Ermengarde of Tours die?"})
+        if "Judge an answer" in prompt:
+            return json.dumps({"accuracy": 0.2 if "Answer: Teutberga" in prompt else 0.9, "support": "attributable"})
+        if "Question: Who brought up" in prompt:
+            return json.dumps(next(readings))
+        return json.dumps({"answer": "20 March 851", "sentences": [1]})
+
+    trace = ask(BRIDGE, Shelf(), Wants("lothair"), Says(answer))
+    first, second = trace.steps[:2]
+    assert (first.answer, first.revision, first.cost.rounds) == ("Ermengarde of Tours", 1, 1)
+    assert second.question == "On what day did Ermengarde of Tours die?"
+    assert trace.answer == "20 March 851"
+
+
+def test_without_review_nothing_is_repaired() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, model(), policy=AskPolicy(reviewed=False))
+    assert {call.purpose for call in trace.calls} == {"plan", "read"}
+    assert trace.cost.rounds == 0
+
+
+def test_a_contradiction_is_not_answered() -> None:
+    twin = Document("twin", "Dog Law is a 1930 American silent western film directed by Jerome Storm.", "Dog Law")
+    trace = ask("When was Dog Law released?", Shelf((FILMS[0], twin)), Wants())
+    assert trace.steps[0].review is not None
+    assert trace.steps[0].review.support is Support.CONTRADICTORY
+    assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
+    assert trace.missing == ("sentences that say: When was Dog Law released? 1928",)
+
+
+# ------------------------------------------------------------------------------------------------------- budgets
+
+
+def test_calls_are_counted_and_stop_at_the_budget() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(calls=2))
+    assert trace.cost.calls == 2
+    assert "the budget of calls is spent: the model was asked no more" in trace.notes
+    assert trace.answer == "20 March 851"  # the rules read on
+
+
+def test_tokens_and_money_stop_the_model() -> None:
+    few = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(tokens=10))
+    assert few.cost.calls == 0
+    poor = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(money=0.005, prices=Prices(10.0, 10.0)))
+    assert 0 < poor.cost.money <= 0.006  # the last answer counts, too
+    assert "the budget of money is spent: the model was asked no more" in poor.notes
+
+
+def test_time_stops_everything() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(seconds=5), clock=clock_of(0, 1, 2, 9))
+    assert trace.action is Action.ABSTAIN
+    assert trace.cost.seconds == 9
+    assert any("seconds" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"rounds": -1}, {"calls": 1.5}, {"tokens": True}, {"seconds": float("nan")}, {"money": 1.0}, {"documents": 0}],
+)
+def test_a_budget_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="budget"):
+        Budget(**wrong)
+
+
+def test_seconds_need_a_clock() -> None:
+    with pytest.raises(InputError, match="needs a clock"):
+        ask(BRIDGE, Shelf(), CONTENT, budget=Budget(seconds=1))
+
+
+class Fails:
+    name = "fails"
+
+    def complete(self, prompts: Sequence[str], *, schema: Any = None) -> list[str]:
+        raise ModelError("the server is gone", retryable=True)
+
+
+class Babbles:
+    name = "babbles"
+
+    def complete(self, prompts: Sequence[str], *, schema: Any = None) -> list[str]:
+        return ["x" * 10_000_000]
+
+
+class Empty:
+    name = "empty"
+
+    def complete(self, prompts: Sequence[str], *, schema: Any = None) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("bad", [Fails(), Babbles(), Empty(), Says({"": {"steps": ["Who wed #1?"]}}), Says({"": "{" * 5000})])
+def test_with_a_bad_model_the_rules_answer_and_the_trace_says_so(bad: LanguageModel) -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, bad, budget=Budget(calls=12))
+    assert trace.answer == "20 March 851"
+    assert trace.notes
+    assert trace.cost.calls <= 12
+    assert {step.by for step in trace.steps if step.number} == {"extractive"}
+
+
+def test_a_model_that_fails_twice_is_left_alone() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, Fails())
+    assert trace.cost.calls == 2
+    assert "the model failed twice in a row: what follows was done without it" in trace.notes
+
+
+def test_ten_megabytes_are_cut_but_paid_for() -> None:
+    meter = Meter(Babbles(), Budget(tokens=5_000_000))
+    assert len(meter.complete("say", purpose="test", schema={}) or "") == 20_000
+    assert meter.spent.tokens > 2_000_000
+    assert len(meter.calls[0].answer or "") == 20_000
+
+
+# ------------------------------------------------------------------------------------------------------- traces
+
+
+def journeys() -> list[Trace]:
+    return [
+        ask(BRIDGE, Shelf(), CONTENT),
+        ask(BRIDGE, Shelf(), CONTENT, model(), clock=clock_of(3, 3.25, 4.5, 5), budget=Budget(seconds=60)),
+        ask(BRIDGE, Shelf(), CONTENT, Fails()),
+        ask(BRIDGE, Shelf(), CONTENT, Babbles()),
+        ask(BRIDGE, Shelf(), Wants("lothair", "a charter"), model(), budget=Budget(rounds=3, prices=Prices(1, 2))),
+        ask(COMPARISON, Shelf(), Wants("dog", "storm", "paradise", "aki"), policy=AskPolicy(alpha=0.5, k=3)),
+    ]
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_a_stored_trace_replays_to_the_same_bytes(at: int, tmp_path: Path) -> None:
+    trace = journeys()[at]
+    gate = [CONTENT, CONTENT, CONTENT, CONTENT, Wants("lothair", "a charter"), Wants("dog", "storm", "paradise", "aki")][at]
+    (kept,) = read_traces(save_traces(tmp_path / "trace.jsonl", [trace]))
+    assert kept == trace
+    assert dumped(replay(kept, Shelf(), gate)) == (tmp_path / "trace.jsonl").read_text(encoding="utf-8").strip()
+
+
+def test_a_replay_in_another_library_says_where_the_ways_part() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, model())
+    changed = Shelf([replace(one, text=one.text.replace("851", "852")) for one in FILMS])
+    with pytest.raises(DataError, match="does not replay"):
+        replay(trace, changed, CONTENT)
+    by_rules = ask(BRIDGE, Shelf(), CONTENT)
+    with pytest.raises(DataError) as caught:
+        replay(by_rules, changed, CONTENT)
+    assert "step 2" in caught.value.hint
+
+
+def test_the_tree_tells_the_journey() -> None:
+    told = tree(ask(BRIDGE, Shelf(), CONTENT))
+    assert told.splitlines()[0] == BRIDGE
+    assert "1. Who is the mother of Lothair II?" in told
+    assert "[ermengarde #0]" in told
+    assert "gate: answer at p_complete 0.95" in told
+    assert told.splitlines()[-1] == "└─ ANSWER  20 March 851"
+
+
+def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_marks() -> None:
+    odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
+    told = tree(ask(BRIDGE, Shelf(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1)))
+    assert "missing: a charter" in told
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+
+
+def test_old_traces_of_three_fields_are_still_traces() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT)
+    plain = Trace(trace.question, trace.steps, trace.answer)
+    assert trace_of(json.loads(dumped(plain))) == plain
+    assert plain.cost == Cost()
+    with pytest.raises(InputError, match="how it was made"):
+        replay(plain, Shelf(), CONTENT)
+
+
+@pytest.mark.parametrize("line", ["{}", '{"version": 1}', '{"version": 99, "steps": []}'])
+def test_a_file_of_other_things_is_refused_with_its_line(line: str, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"t.jsonl:1: not a trace"):
+        list(read_traces(tmp_path / "t.jsonl"))
+
+
+def test_no_hit_twice_in_what_is_held() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT)
+    held: tuple[Hit, ...] = trace.steps[-1].hits
+    assert len({hit.doc_id for hit in held}) == len(held) <= 10

@@ -1,0 +1,125 @@
+"""`suffice ask` on a small library on disk, with and without a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.small_world import BRIDGE, FILMS
+from tests.stand_in_server import fails, serving
+from typer.testing import CliRunner, Result
+
+from suffice.assess.gate import Gate
+from suffice.cli.app import app
+from suffice.cli.ask import _sketch
+from suffice.library import Library
+from suffice.reason.tracing import dumped, read_traces, replay
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("village") / "library"
+    Library.build(folder, FILMS).close()
+    return folder
+
+
+def asked(library: Path, *words: object) -> Result:
+    return CliRunner().invoke(app, ["ask", str(library), BRIDGE, *map(str, words)])
+
+
+def test_without_a_model_the_path_of_sentences_is_shown_and_that_is_said(library: Path) -> None:
+    result = asked(library)
+    assert result.exit_code == 0, result.output
+    assert "no language model is configured" in result.stderr
+    assert "1. Who is the mother of Lothair II?" in result.stdout
+    assert "Ermengarde of Tours" in result.stdout
+    assert "p_complete" in result.stderr
+    assert "ANSWER" in result.stdout or "missing:" in result.stdout
+
+
+def test_json_is_the_whole_journey(library: Path) -> None:
+    result = asked(library, "--json")
+    told = json.loads(result.stdout)
+    assert told["model_configured"] is False
+    assert told["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
+    assert {one["doc_id"] for one in told["citations"]} >= {"lothair", "ermengarde"}
+    assert told["action"] in ("answer", "abstain")
+
+
+def test_a_kept_journey_can_be_walked_again(library: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    assert asked(library, "--trace", file).exit_code == 0
+    (kept,) = read_traces(file)
+    with Library.open(library) as lib:
+        assert dumped(replay(kept, lib, Gate.load())) + "\n" == file.read_text(encoding="utf-8")
+
+
+def test_a_model_that_fails_is_told_of(library: Path) -> None:
+    with serving(fails(500)) as (url, _):
+        result = asked(library, "--model", "stand-in", "--base-url", url, "--seconds", 2)
+    assert result.exit_code == 0, result.output
+    assert "note: the model did not answer" in result.stderr
+
+
+def test_a_dead_server_is_told_of_and_the_rules_answer(library: Path) -> None:
+    with serving(fails(500)) as (url, _):
+        pass
+    result = asked(library, "--model", "stand-in", "--base-url", url)
+    assert result.exit_code == 0, result.output
+    assert "refused" in result.stderr
+    assert "no language model is configured" not in result.stderr
+    assert "Ermengarde of Tours" in result.stdout
+
+
+def test_kept_journeys_are_walked_again_from_the_command_line(library: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    asked(library, "--trace", file)
+    again = CliRunner().invoke(app, ["ask", str(library), "--replay", str(file), "--json"])
+    assert again.exit_code == 0, again.output
+    assert again.stdout == file.read_text(encoding="utf-8")
+    assert "1 of 1 replayed to the same bytes" in again.stderr
+    file.write_text(file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8")
+    parted = CliRunner().invoke(app, ["ask", str(library), "--replay", str(file)])
+    assert parted.exit_code == 1
+    assert "does not replay" in parted.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--exemplars", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--gate", "nowhere"], "nowhere is not a gate"),
+        (["--retriever", "nowhere"], "no retriever is named"),
+        (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
+        (["--replay", "nowhere.jsonl"], "give a question, or"),
+        (["--base-url", "http://127.0.0.1:9/v1"], "no --model"),
+        (["--model", "m", "--base-url", "localhost:9"], "no address"),
+        (["--money", "1"], "needs the prices"),
+        (["--prices", "cheap"], "expected two numbers"),
+    ],
+)
+def test_wrong_words_are_errors_with_a_hint(library: Path, words: list[str], why: str) -> None:
+    result = asked(library, *words)
+    assert result.exit_code == 2
+    assert why in result.stderr
+    assert "hint:" in result.stderr
+
+
+def test_without_a_question_one_is_asked_for(library: Path) -> None:
+    result = CliRunner().invoke(app, ["ask", str(library)])
+    assert result.exit_code == 2
+    assert "for example: suffice ask" in result.stderr
+
+
+def test_the_live_view_shows_the_plan_and_what_is_known_of_it(library: Path, tmp_path: Path) -> None:
+    asked(library, "--trace", tmp_path / "trace.jsonl")
+    (told,) = read_traces(tmp_path / "trace.jsonl")
+    begun = replace(told, steps=told.steps[:1])
+    assert _sketch(begun).splitlines()[1:3] == [
+        "├─ 1. Who is the mother of Lothair II?  = Ermengarde of Tours",
+        "└─ 2. When did #1 die?  = ...",
+    ]
+    assert "= 20 March 851" in _sketch(told)
+    assert "p_complete " in _sketch(told).splitlines()[-1]

@@ -1,0 +1,185 @@
+"""Measuring answers: the loop beside readers that look once, and gates that have not seen what they judge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.small_gate import collection, few_trees
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Wants
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.datasets import read
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Example, Gold
+from suffice.errors import InputError
+from suffice.evaluate.answer_gates import gates_for
+from suffice.evaluate.answer_systems import SYSTEMS, Bench, answered_by, drawn, shelved
+from suffice.evaluate.answer_tables import answer_tables, equal_coverage, kinds_table, risk_figure
+from suffice.evaluate.answering import named_systems
+from suffice.evaluate.answers import AnswerRun, Outcome, run_of
+from suffice.evaluate.gate import seen_by
+from suffice.reason.budget import Budget
+from suffice.types import Hit, Question
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The village in 2WikiMultiHopQA's own layout."""
+    folder = tmp_path_factory.mktemp("2wiki")
+    told = [(BRIDGE, "compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])]
+    told.append((COMPARISON, "comparison", "Dog Law", ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"]))
+    questions = [
+        {
+            "_id": f"q{at}",
+            "question": text,
+            "type": kind,
+            "answer": answer,
+            "supporting_facts": [[title, 0] for title in titles],
+        }
+        | {"context": [[one.title, [one.text]] for one in FILMS], "evidences": []}
+        for at, (text, kind, answer, titles) in enumerate(told)
+    ]
+    (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
+    corpus = [{"title": one.title, "text": one.text} for one in FILMS]
+    (folder / "2wikimultihopqa_corpus.json").write_text(json.dumps(corpus), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def village(folder: Path) -> Dataset:
+    return read("2wikimultihopqa", folder)
+
+
+@pytest.fixture(scope="module")
+def bench(village: Dataset) -> Bench:
+    return Bench(shelved(village, remember=True), k=2)
+
+
+@pytest.fixture(scope="module")
+def run(village: Dataset, bench: Bench) -> AnswerRun:
+    examples = drawn(village)
+    found = answered_by(examples, bench, [Wants()] * len(examples), systems=list(SYSTEMS))
+    return run_of("village", examples, found)
+
+
+def test_the_loop_walks_where_one_look_does_not_reach(run: AnswerRun) -> None:
+    f1 = {system: run.figure(system, "token_f1").value for system in run.systems}
+    assert f1["ask"] == f1["always"] == f1["max rounds"] == 1.0
+    assert f1["single passage"] < 1.0
+    assert run.figure("ask", "complete").value == 1.0
+    assert run.figure("single passage", "documents").value == 1.0
+    assert run.above("ask", "single passage", "token_f1").value > 0  # type: ignore[operator]
+
+
+def test_interleaving_looks_for_each_sentence_that_it_read(run: AnswerRun) -> None:
+    assert run.figure("interleaved", "rounds").value > 0  # type: ignore[operator]
+    held = run.outcomes("interleaved")
+    assert all(one.held is not None and len(set(one.held)) == len(one.held) <= 10 for one in held)
+
+
+def test_what_was_not_said_is_still_known(village: Dataset, bench: Bench) -> None:
+    """A gate that is never content lets nothing be answered; what would have been said can be judged all the same."""
+    examples = drawn(village)
+    found = answered_by(examples, bench, [Wants("no such document")] * len(examples), systems=["ask"])
+    run = run_of("village", examples, found)
+    assert run.figure("ask", "answered").value == 0.0
+    assert run.figure("ask", "f1_of_answered").value is None
+    assert [one.candidate for one in run.outcomes("ask")] == list(run.gold)
+    ordered = run.ordered("ask", "gate", "right")
+    assert ordered is not None
+    assert ordered.labels.tolist() == [1.0, 1.0]
+
+
+def test_the_tables_tell_all_systems_apart(run: AnswerRun) -> None:
+    titles = [table.title for table in answer_tables(run)]
+    assert [title.partition(" on ")[0] for title in titles] == [
+        "Answers",
+        "Evidence and cost",
+        "Above naive",
+        "Who knows best what to answer",
+        "At equal coverage",
+        "Complete at equal documents",
+    ]  # two questions are too few for a table by kind
+    assert kinds_table(run, fewest=1).cell("comparison", "n") == 1
+    assert [line.name for line in risk_figure(run, "complete").lines][:2] == ["ask, by gate", "always, by review"]
+
+
+def made(sure: list[float], complete: list[bool]) -> AnswerRun:
+    """Everyone is right; some without evidence."""
+    names = [f"q{at}" for at, _ in enumerate(sure)]
+    outcomes = {
+        "always": [
+            Outcome("yes", ("d",) if whole else (), candidate="yes", sure={"gate": gate, "review": 1 - gate})
+            for gate, whole in zip(sure, complete)
+        ]
+    }
+    examples = [Example(Question(name, name), Gold(name, frozenset({"d"}), answer="yes")) for name in names]
+    return run_of("made", examples, outcomes)
+
+
+def test_at_equal_coverage_the_better_order_has_less_without_evidence() -> None:
+    run = made([0.9, 0.8, 0.2, 0.1], [True, True, False, False])
+    row = next(row for row in equal_coverage(run).rows if row[1:3] == ("always, by review", 0.5))
+    assert (row[0], row[3], row[4]) == ("always, by gate", 0.0, 1.0)
+    assert row[5].value == -1.0  # type: ignore[union-attr]
+    assert run.ordered("always", "first hit", "complete") is None  # nobody told the hits' scores
+
+
+def test_halves_share_no_question_and_the_draw_is_the_same_again(village: Dataset) -> None:
+    even, odd = (drawn(village, part=part) for part in ("even", "odd"))
+    assert {one.question.text for one in even}.isdisjoint(one.question.text for one in odd)
+    assert len(even) + len(odd) == len(drawn(village))
+    assert drawn(village, limit=1) == drawn(village, limit=1)
+    with pytest.raises(InputError, match="part"):
+        drawn(village, part="third")
+
+
+def test_questions_of_the_same_words_stay_in_one_half() -> None:
+    twice = [Example(Question(f"q{at}", f"Who is {at % 5}?"), Gold(f"q{at}", frozenset(), answer="x")) for at in range(10)]
+    dataset = Dataset("twice", documents=lambda _: iter(()), examples=lambda _: iter(twice))
+    halves = [{one.question.text for one in drawn(dataset, part=part)} for part in ("even", "odd")]
+    assert halves[0].isdisjoint(halves[1])
+
+
+def test_an_unknown_system_is_refused_with_the_nearest(bench: Bench) -> None:
+    with pytest.raises(InputError) as caught:
+        answered_by([], bench, [], systems=["asks"])
+    assert "ask" in caught.value.hint
+    assert "ask, any exemplars" not in named_systems("all", with_model=False)
+    assert named_systems("ask, no gate; naive", with_model=False) == ("ask, no gate", "naive")
+
+
+def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.evaluate.answer_gates.LESSONS", 60)
+    documents, examples = collection()
+    dataset = Dataset(
+        "small",
+        documents=lambda _: iter(documents.values()),
+        examples=lambda _: (replace(one, gold=replace(one.gold, answer="x")) for one in examples),
+    )
+    bench = Bench(shelved(dataset, retriever="bm25"), budget=Budget(documents=4))
+    chosen = drawn(dataset, limit=6, part="odd")
+    with few_trees():
+        gates, seen = gates_for(dataset, chosen, bench, cache=tmp_path)
+    assert (len(gates), seen) == (6, 0)
+    assert seen_by(gates[0], [one.question.text for one in drawn(dataset, part="even")]) > 0
+    (folder,) = tmp_path.iterdir()
+    before = folder.stat().st_mtime_ns
+    again, _ = gates_for(dataset, chosen, bench, cache=tmp_path)
+    assert folder.stat().st_mtime_ns == before
+    question = (chosen[0].question.text, [Hit(one) for one in list(documents)[:3]])
+    assert again[0].check_batch([question], documents=documents) == gates[0].check_batch([question], documents=documents)
+
+
+def test_the_command_prints_what_each_system_came_to(folder: Path) -> None:
+    words = ["evaluate", "answers", "--dataset", "2wikimultihopqa", "--path", str(folder), "--retriever", "bm25", "--json"]
+    result = CliRunner().invoke(app, [*words, "--gate", "default", "--systems", "naive;fixed k;ask"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert list(told["systems"]) == ["naive", "fixed k", "ask"]
+    assert told["systems"]["ask"]["figures"]["seconds"]["value"] > 0
+    assert set(told["systems"]["ask"]["by_kind"]) == {"comparison", "compositional"}

@@ -1,0 +1,102 @@
+"""PAR-RAG's tables are copied right, and a small study of it runs from a folder to a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from docs.studies import page
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.errors import InputError
+from suffice.evaluate.papers.par_rag import FIGURE_2, TABLE_2, TABLE_4
+from suffice.evaluate.reproduce import Study
+from suffice.evaluate.reproduce.par_rag import study
+
+SETS = ("2wikimultihopqa", "hotpotqa", "musique")
+
+
+@pytest.mark.parametrize(
+    ("table", "system", "measure", "average"),
+    [
+        (TABLE_2, "fixed k", "em", 0.34),
+        (TABLE_2, "fixed k", "token_f1", 0.429),
+        (TABLE_2, "RAPTOR", "em", 0.237),
+        (TABLE_2, "RAPTOR", "token_f1", 0.353),
+        (TABLE_2, "interleaved", "em", 0.497),
+        (TABLE_2, "interleaved", "token_f1", 0.612),
+        (TABLE_2, "always", "em", 0.627),
+        (TABLE_2, "always", "token_f1", 0.695),
+        (TABLE_4, "fixed k", "tokens", 820.86),
+        (TABLE_4, "interleaved", "seconds", 5.00),
+        (TABLE_4, "always", "tokens", 10080.57),
+    ],
+)
+def test_the_papers_rows_have_the_averages_that_it_prints(table, system, measure, average) -> None:  # type: ignore[no-untyped-def]
+    values = [table.get(system, f"{measure}@{name}") for name in SETS]
+    assert sum(values) / 3 == pytest.approx(average, rel=2e-3)
+
+
+def test_the_papers_whole_system_is_the_same_in_table_and_ablation() -> None:
+    assert FIGURE_2.figures["always"] == TABLE_2.figures["always"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A village of films in 2WikiMultiHopQA's layout, asked about in several words so that both halves have both kinds."""
+    folder = tmp_path_factory.mktemp("data") / "2wikimultihopqa"
+    folder.mkdir()
+    bridge = ("compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])
+    comparison = ("comparison", "Dog Law", ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"])
+    asked = [(BRIDGE, *bridge), ("When did the mother of Lothair II die?", *bridge), (f"{BRIDGE} ", *bridge)]
+    asked += [(COMPARISON, *comparison), (f"{COMPARISON} ", *comparison)]
+    questions = [
+        {"_id": f"q{at}", "question": text, "type": kind, "answer": answer, "evidences": []}
+        | {"supporting_facts": [[title, 0] for title in titles], "context": [[one.title, [one.text]] for one in FILMS]}
+        for at, (text, kind, answer, titles) in enumerate(asked)
+    ]
+    (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
+    corpus = [{"title": one.title, "text": one.text} for one in FILMS]
+    (folder / "2wikimultihopqa_corpus.json").write_text(json.dumps(corpus), encoding="utf-8")
+    return folder.parent
+
+
+@pytest.fixture(scope="module")
+def done(data: Path) -> Study:
+    return study(data=data, datasets=SETS[:1], gate="default")
+
+
+def test_ours_stand_beside_the_papers(done: Study) -> None:
+    row = next(row for row in done.table("Table 2").rows if row[0] == "PAR RAG")
+    assert row[1] == "always"
+    assert row[2].paper == 0.73  # type: ignore[union-attr]
+    assert done.table("Relative gain").cell("2wikimultihopqa", "the paper's") == 0.1639
+    assert {row[0] for row in done.table("What each part").rows} == {"2wikimultihopqa"}
+
+
+def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) -> None:
+    again = study(data=data, datasets=SETS[:1], gate="default")
+    assert again.to_json(timings=False) == done.to_json(timings=False)
+    assert done.timings  # seconds stand apart
+    text = page(done)
+    assert "suffice reproduce par-rag --data $DATA" in text
+    assert "What is not held out" in text
+
+
+def test_a_model_can_be_asked_and_its_tokens_are_told(data: Path) -> None:
+    model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
+    asked = study(data=data, datasets=SETS[:1], gate="default", model=model, limit=1)
+    assert asked.settings["model"] == "says"
+    assert any(str(row[1]) == "ask, any exemplars" for row in asked.table("What each part").rows)
+    assert asked.table("Table 4").rows
+
+
+def test_a_folder_without_the_data_is_refused_and_so_is_a_model_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="2wikimultihopqa"):
+        study(data=tmp_path)
+    result = CliRunner().invoke(app, ["reproduce", "magaf", "--limit", "3"])
+    assert result.exit_code == 2
+    assert "leave --limit and --model out" in result.output

@@ -1,0 +1,132 @@
+"""Kept journeys: what is no trace is refused with its place, and what is one replays to the same bytes or says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.small_world import BRIDGE, Shelf, Wants, clock_of
+
+from suffice.errors import InputError, SufficeError
+from suffice.reason.budget import Budget
+from suffice.reason.loop import ask
+from suffice.reason.records import record_of
+from suffice.reason.tracing import dumped, read_traces, replay, save_traces, trace_of, tree
+from suffice.types import Citation, Trace
+
+GATE = Wants("lothair", "a charter")
+
+
+class Mumbles:
+    """A model that says the same whatever it is asked: as a plan it does not hold, as an answer it is cited."""
+
+    name = "mumbles"
+
+    def complete(self, prompts: list[str], *, schema: Any = None) -> list[str]:
+        return ['{"answer": "Ermengarde of Tours", "sentences": [1, 2]}' for _ in prompts]
+
+
+def journey() -> Trace:
+    return ask(BRIDGE, Shelf(), GATE, Mumbles(), budget=Budget(seconds=60, rounds=2), clock=clock_of(0, 0.1, 0.25))  # type: ignore[arg-type]
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> None:
+    file = save_traces(tmp_path / "t.jsonl", [journey(), ask(BRIDGE, Shelf(), GATE), journey()])
+    assert "".join(dumped(replay(one, Shelf(), GATE)) + "\n" for one in read_traces(file)) == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{}", "version is 'None', expected 1"),
+        ('{"version": 99, "steps": []}', "version is '99', expected 1"),
+        ('{"version": 1}', "'action' is missing"),
+        ("[1, 2]", "expected a JSON object"),
+        ("once upon a time", "not valid JSON"),
+        ('{"question": "Who?", "hits": [' * 2000, "not valid JSON"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_its_line(line: str, why: str, tmp_path: Path) -> None:
+    good = dumped(journey())
+    with pytest.raises(InputError, match=r"t.jsonl:2: ") as caught:
+        list(read_traces(written(tmp_path / "t.jsonl", good, line, good)))
+    assert why in str(caught.value)
+    assert "suffice ask --trace" in caught.value.hint
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_trace_that_was_cut_off_is_refused(share: float, tmp_path: Path) -> None:
+    good = dumped(journey())
+    with pytest.raises(InputError, match=r"t.jsonl:1: not valid JSON"):
+        list(read_traces(written(tmp_path / "t.jsonl", good[: int(share * len(good))])))
+
+
+def test_a_file_of_bytes_and_a_line_without_end_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(bytes(range(255, 10, -1)) * 40)
+    with pytest.raises(InputError, match="bytes:1: not UTF-8"):
+        list(read_traces(tmp_path / "bytes"))
+    with (tmp_path / "huge").open("wb") as stream:
+        stream.truncate(2**31)  # a hole: no byte of it is on the disk
+    with pytest.raises(InputError, match="longer than"):
+        list(read_traces(tmp_path / "huge"))
+    with pytest.raises(InputError, match="nowhere"):
+        list(read_traces(tmp_path / "nowhere"))
+
+
+def test_what_stands_before_a_bad_line_is_read(tmp_path: Path) -> None:
+    lines = read_traces(written(tmp_path / "t.jsonl", dumped(journey()), "{}"))
+    assert next(lines) == journey()
+    with pytest.raises(InputError, match=r"t.jsonl:2"):
+        next(lines)
+
+
+def damaged(value: Any) -> Iterator[Any]:
+    """The same JSON, with one thing after another replaced by something else, or gone."""
+    others: tuple[Any, ...] = (None, 7, -1.5, "x", [], {}, True)
+    for other in others:
+        if other != value:
+            yield other
+    for key in value if isinstance(value, dict) else range(min(len(value), 2)) if isinstance(value, list) else ():
+        rest = (
+            {one: value[one] for one in value if one != key} if isinstance(value, dict) else [*value[:key], *value[key + 1 :]]
+        )
+        yield rest
+        for other in damaged(value[key]):
+            yield {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]]
+
+
+def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
+    """Never a crash, and never a replay of something else: each of its parts is changed in turn."""
+    trace = ask(BRIDGE, Shelf(), GATE, budget=Budget(rounds=0))
+    told = json.loads(dumped(trace))
+    refused = parted = 0
+    for other in damaged(told):
+        try:
+            found = trace_of(other) if isinstance(other, dict) else None
+        except ValueError:
+            refused += 1
+            continue
+        if found is None:
+            continue
+        assert tree(found)
+        try:
+            assert dumped(replay(found, Shelf(), GATE)) == dumped(found)
+        except SufficeError:
+            parted += 1
+    assert refused > 500
+    assert parted > 150
+
+
+@pytest.mark.parametrize("value", [None, [], {"doc_id": "a"}, {"doc_id": "a", "sentence": True, "text": ""}, {"doc_id": 1}])
+def test_a_record_is_what_its_fields_say(value: Any) -> None:
+    assert record_of(Citation, {"doc_id": "a", "sentence": 0, "text": "b"}) == Citation("a", 0, "b")
+    with pytest.raises(ValueError, match=r"Citation|sentence"):
+        record_of(Citation, value)
