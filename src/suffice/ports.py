@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -30,12 +31,16 @@ __all__ = [
     "STORES",
     "Encoder",
     "Extractor",
+    "Job",
     "LanguageModel",
+    "Mapped",
     "Progress",
     "Registry",
     "Reranker",
     "Retriever",
     "Store",
+    "as_given",
+    "in_process",
 ]
 
 PLUGINS = "suffice.plugins"
@@ -127,6 +132,36 @@ class Store(Protocol):
     def values(self, field: Field) -> dict[str, int]:
         """Every value of the field with the number of documents that carry it: the closed vocabulary of this corpus."""
         ...
+
+
+def as_given(shared: Any) -> Any:
+    """What needs no preparation."""
+    return shared
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work on an input that comes in blocks: `do(block, prepare(shared))`, prepared once a process, the same wherever it runs.
+
+    It may run on another machine: functions are known by their module and name, or are partials of such. A result is made of
+    JSON values, or is one array, so that it can be kept on disk. `key` names all that a result depends on besides the block and
+    the code: where it is empty, nothing is kept.
+    """
+
+    name: str  # in words, like "checking"
+    do: Callable[[Any, Any], Any]
+    shared: Any = None
+    prepare: Callable[[Any], Any] = as_given
+    key: str = ""
+
+
+Mapped = Callable[[Job, Iterable[Any]], Iterator[Any]]  # a place to run a job: the results, in the order of the blocks
+
+
+def in_process(job: Job, blocks: Iterable[Any]) -> Iterator[Any]:
+    """Here and now, one block after the other. `suffice.engines.batch` knows other places."""
+    ready = job.prepare(job.shared)
+    return (job.do(block, ready) for block in blocks)
 
 
 class Registry(Generic[T]):

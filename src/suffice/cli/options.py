@@ -34,3 +34,9 @@ BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Its server, like http://127.0.0.1:8080/v1; else OPENAI_BASE_URL.")
 ]
 ModelTimeout = Annotated[float, typer.Option("--timeout-s", min=0.1, help="How long one request may take, retries included.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", help="Work on the workers of this Dask scheduler, like tcp://127.0.0.1:8786.")
+]
+Blocks = Annotated[
+    Path | None, typer.Option("--blocks", help="Keep finished blocks here until the end: a run that was cut short goes on.")
+]

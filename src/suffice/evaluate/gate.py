@@ -26,6 +26,7 @@ from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, draw_key, labelled
+from suffice.evaluate.gate_at import DEFAULT, FAST, expect_grade, open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.vectors import Remembering, RememberingReranker
@@ -62,8 +63,7 @@ Ints = npt.NDArray[np.intp]
 Folds = list[tuple[Ints, Ints]]
 Fit = Callable[[Sequence[Labelled]], "Gate"]
 
-DEFAULT, FITTED = "default", "fitted"
-FAST, QUALITY = "fast", "quality"
+FITTED = "fitted"
 LENS = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
@@ -113,7 +113,7 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
 
     With a folder they remember what they have read, the vectors in the folder.
     """
-    _expect_grade(grade)
+    expect_grade(grade)
     if grade == FAST:
         if reranker is not None:
             raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")
@@ -122,11 +122,6 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
     if folder is None:
         return Lenses(encoder, reader)
     return Lenses(Remembering(encoder, folder), RememberingReranker(reader) if reader else None)
-
-
-def _expect_grade(grade: str) -> None:
-    if grade not in (FAST, QUALITY):
-        raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -231,18 +226,6 @@ def evaluate_gate(
             "baselines": time.perf_counter() - judged,
         },
     )
-
-
-def open_gate(gate: str, grade: str = FAST) -> Gate:
-    """The shipped gate of that grade for "default", else the one saved at that path."""
-    from suffice.assess.gate import Gate
-
-    _expect_grade(grade)
-    if gate != DEFAULT and not Path(gate).exists():
-        raise InputError(
-            f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
-        )
-    return Gate.load(None if gate == DEFAULT else Path(gate), grade)
 
 
 def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
