@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -23,12 +24,13 @@ from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Progress, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
 from suffice.reason.expand import Budget, Completion, Judge, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.encoding import EncoderAt, encode_in_blocks
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
-from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.relax import Judge as FilterJudge
@@ -66,10 +68,12 @@ class Library:
         encoder: str | None = "wordllama",
         links: bool = True,
         progress: Progress | None = None,
+        mapped: Mapped | None = None,
     ) -> Library:
         """Make a library in a new or empty folder, or add to the one that is there, replacing documents of the same id.
 
         Without an encoder only words are searched. `links` finds who mentions whom at the end; otherwise the first use does.
+        `mapped` is where texts are encoded and links found, like a `suffice.engines.batch.Batch`; here unless told.
         """
         path = Path(path)
         if encoder is not None:
@@ -86,9 +90,9 @@ class Library:
             _claim(path, encoder)
             library = cls.open(path)
         try:
-            library.add(documents, progress=progress)
+            library.add(documents, progress=progress, mapped=mapped)
             if links:
-                library.links(progress=progress)
+                library.links(progress=progress, mapped=mapped)
         except BaseException:
             library.close()
             raise
@@ -118,7 +122,7 @@ class Library:
 
     # ------------------------------------------------------------------------------------------------- documents
 
-    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> int:
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None, mapped: Mapped | None = None) -> int:
         """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many."""
         done = 0
 
@@ -128,7 +132,10 @@ class Library:
             if progress is not None:
                 progress("documents", done, None)
 
-        encode = None if self.encoder is None else self.encoder.encode
+        encode: Callable[[Sequence[str]], Any] | None = None if self.encoder is None else self.encoder.encode
+        if self.encoder is not None and self.encoder_name is not None and mapped is not None:
+            known = EncoderAt.of(self.encoder_name, self.encoder)
+            encode = partial(encode_in_blocks, encoder=known, mapped=mapped)
         return self.store.put(documents, encode=encode, acknowledged=count)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
@@ -293,12 +300,15 @@ class Library:
 
     # ----------------------------------------------------------------------------------------------------- links
 
-    def links(self, *, progress: Progress | None = None) -> Links:
+    def links(self, *, progress: Progress | None = None, mapped: Mapped | None = None) -> Links:
         """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
 
         def find() -> Links:
-            titles = TitleIndex.of(self.store.documents())
-            return mention_links(_counted(self.store.documents(), len(self.store), progress), titles)
+            documents = _counted(self.store.documents(), len(self.store), progress)
+            if mapped is None:
+                return mention_links(documents, TitleIndex.of(self.store.documents()))
+            titles = [(one.doc_id, one.title) for one in self.store.documents()]
+            return mention_links_in_blocks(documents, titles, mapped)
 
         return self._kept("links", Links.load, find)
 

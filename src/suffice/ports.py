@@ -40,10 +40,12 @@ __all__ = [
     "Retriever",
     "Store",
     "as_given",
+    "in_blocks",
     "in_process",
 ]
 
 PLUGINS = "suffice.plugins"
+BLOCK_LETTERS = 4_000_000  # a block of long records ends before its count, so that memory stays bounded
 T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
@@ -162,6 +164,29 @@ def in_process(job: Job, blocks: Iterable[Any]) -> Iterator[Any]:
     """Here and now, one block after the other. `suffice.engines.batch` knows other places."""
     ready = job.prepare(job.shared)
     return (job.do(block, ready) for block in blocks)
+
+
+def in_blocks(items: Iterable[T], most: int, *, letters: Callable[[T], int] | None = None) -> Iterator[list[T]]:
+    """At most so many in a block, and with `letters` at most BLOCK_LETTERS of them (but always one)."""
+    block: list[T] = []
+    size = 0
+    items = iter(items)
+    while True:
+        try:
+            item = next(items)
+        except StopIteration:
+            break
+        except Exception:
+            if block:  # what was read before the trouble comes before it
+                yield block
+            raise
+        block.append(item)
+        size += letters(item) if letters else 0
+        if len(block) >= most or size >= BLOCK_LETTERS:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 class Registry(Generic[T]):

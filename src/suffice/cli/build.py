@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
-from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.cli.options import (
+    Blocks,
+    ChunkOverlap,
+    ChunkTokens,
+    CorpusFile,
+    DatasetPath,
+    EncoderName,
+    Json,
+    QuestionsFile,
+    Scheduler,
+    SkipBad,
+)
+from suffice.cli.places import open_batch
 from suffice.cli.sources import open_data
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.datasets import Summary
+    from suffice.datasets import Dataset, Summary
+    from suffice.ports import Mapped, Progress
 
 
 def build(
@@ -31,6 +44,8 @@ def build(
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -53,8 +68,11 @@ def build(
         summary = describe(data)
         if not skip_bad:
             check_gold(summary)
-        with progress_bar(quiet=json) as progress:
-            built = _library(data, out, encoder, chunk_tokens, chunk_overlap, progress) if out else None
+        built = None
+        if out:
+            kept = blocks or (out / ".blocks" if scheduler else None)
+            with progress_bar(quiet=json) as progress, open_batch(scheduler, kept) as place:
+                built = _library(data, out, encoder, chunk_tokens, chunk_overlap, progress, place)
         written = jsonl.write(data, export) if export else []
         if json:
             print_json({**asdict(summary), "library": built, "written": [str(one) for one in written]})
@@ -92,12 +110,15 @@ def _show(summary: Summary) -> None:
         say(f"left out: {line}")
 
 
-def _library(data: Any, out: Path, encoder: str, tokens: int, overlap: int, progress: Any) -> dict[str, Any]:
+def _library(
+    data: Dataset, out: Path, encoder: str, tokens: int, overlap: int, progress: Progress, mapped: Mapped
+) -> dict[str, Any]:
     from suffice.library import Library
     from suffice.retrieve.chunks import chunked
 
     documents = data.documents()
     if tokens:
         documents = chunked(documents, tokens=tokens, overlap=overlap)
-    with Library.build(out, documents, encoder=None if encoder == "none" else encoder, progress=progress) as library:
+    named = None if encoder == "none" else encoder
+    with Library.build(out, documents, encoder=named, progress=progress, mapped=mapped) as library:
         return {"path": str(out), "documents": len(library), "encoder": encoder}

@@ -49,8 +49,8 @@ def check(
 ) -> None:
     """Say whether the hits are enough for the question: answer, expand or abstain."""
     with friendly_errors(json=json):
-        from suffice.engines.batch import in_blocks
         from suffice.files import BadRecords
+        from suffice.ports import in_blocks
 
         if sum([hits is not None, batch is not None, run is not None]) != 1:
             raise InputError(

@@ -7,6 +7,6 @@
 A `Job` (see `suffice.ports`) does not know where it runs, and its results are the same bytes wherever it does.
 """
 
-from suffice.engines.batch.running import Batch, in_blocks
+from suffice.engines.batch.running import Batch
 
-__all__ = ["Batch", "in_blocks"]
+__all__ = ["Batch"]

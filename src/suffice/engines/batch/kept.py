@@ -32,15 +32,16 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder} cannot be a folder for blocks: {error}", hint="give --blocks another folder") from error
 
     def place(self, job: Job, block: Any) -> Path | None:
         """Where the result of this block stands or will stand; None where the job says that nothing is to be kept."""
         if not job.key:
             return None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            hint = "give --blocks another folder"
+            raise InputError(f"{self.folder} cannot be a folder for blocks: {error}", hint=hint) from error
         told = json.dumps([job.name, job.key, made_with(), block], default=_plain, sort_keys=True)
         return self.folder / f"block-{hashlib.sha256(told.encode()).hexdigest()[:40]}"
 
@@ -66,7 +67,7 @@ class Kept:
         """The command is through: nobody needs them any more."""
         for file in self.folder.glob("block-*"):
             file.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from suffice.engines.batch.kept import Kept
@@ -22,11 +22,9 @@ from suffice.ports import Job
 if TYPE_CHECKING:
     from suffice.engines.batch.cluster import Cluster
 
-__all__ = ["Batch", "in_blocks"]
+__all__ = ["Batch"]
 
 TRIES = 3
-BLOCK_LETTERS = 4_000_000  # a block of long records ends before its count, so that memory stays bounded
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +183,3 @@ def _words(error: BaseException) -> str:
     """The error in one line: a worker's may bring a page."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= 300 else text[:299] + "…"
-
-
-def in_blocks(items: Iterable[T], most: int, *, letters: Callable[[T], int] | None = None) -> Iterator[list[T]]:
-    """At most so many in a block, and with `letters` at most BLOCK_LETTERS of them (but always one)."""
-    block: list[T] = []
-    size = 0
-    items = iter(items)
-    while True:
-        try:
-            item = next(items)
-        except StopIteration:
-            break
-        except Exception:
-            if block:  # what was read before the trouble comes before it
-                yield block
-            raise
-        block.append(item)
-        size += letters(item) if letters else 0
-        if len(block) >= most or size >= BLOCK_LETTERS:
-            yield block
-            block, size = [], 0
-    if block:
-        yield block
