@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -27,7 +26,7 @@ from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
 from suffice.reason.expand import Budget, Completion, Judge, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.encoding import EncoderAt, encode_in_blocks
+from suffice.retrieve.encoding import BlockEncoder
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
@@ -132,11 +131,10 @@ class Library:
             if progress is not None:
                 progress("documents", done, None)
 
-        encode: Callable[[Sequence[str]], Any] | None = None if self.encoder is None else self.encoder.encode
-        if self.encoder is not None and self.encoder_name is not None and mapped is not None:
-            known = EncoderAt.of(self.encoder_name, self.encoder)
-            encode = partial(encode_in_blocks, encoder=known, mapped=mapped)
-        return self.store.put(documents, encode=encode, acknowledged=count)
+        encoder = self.encoder
+        if encoder is not None and mapped is not None:
+            encoder = BlockEncoder(str(self.encoder_name), encoder, mapped)
+        return self.store.put(documents, encode=None if encoder is None else encoder.encode, acknowledged=count)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
         """Remove documents; unknown ids are passed over; returns how many went."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import NotReadyError
-from suffice.ports import ENCODERS, Encoder, Job, Mapped, in_blocks
+from suffice.ports import ENCODERS, Encoder, Job, Mapped, Progress, in_blocks
 from suffice.retrieve import dense  # noqa: F401 - importing it registers wordllama
 
-__all__ = ["EncoderAt", "encode_in_blocks"]
+__all__ = ["BlockEncoder", "EncoderAt"]
 
 AT_ONCE = 256
 PROBE = ("Ada Lovelace was taught by Augustus De Morgan.", "Who taught the teacher of Ada?")
@@ -54,12 +55,26 @@ def _said(encoder: Encoder) -> str:
     return hashlib.sha256(np.asarray(encoder.encode(PROBE), dtype=np.float32).tobytes()).hexdigest()
 
 
-def encode_in_blocks(texts: Sequence[str], encoder: EncoderAt, mapped: Mapped) -> Floats:
-    """(texts, dimension), float32."""
-    job = Job("encoding", _encoded, encoder, EncoderAt.open, key=f"{encoder.name} {encoder.said}")
-    found = list(mapped(job, in_blocks(texts, AT_ONCE, letters=len)))
-    return np.concatenate(found) if found else np.zeros((0, encoder.open().dimension), np.float32)
+class BlockEncoder:
+    """An Encoder that does its work in blocks, wherever `mapped` does; `name` is the one under which it is registered."""
+
+    def __init__(self, name: str, encoder: Encoder, mapped: Mapped, progress: Progress | None = None) -> None:
+        self.name, self.dimension = name, encoder.dimension
+        self._encoder, self._mapped, self._progress = EncoderAt.of(name, encoder), mapped, progress
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        """(texts, dimension), float32."""
+        key = f"{self.name} {self._encoder.said} {query}"
+        job = Job("encoding", partial(_encoded, query=query), self._encoder, EncoderAt.open, key=key)
+        found = [np.zeros((0, self.dimension), np.float32)]
+        done = 0
+        for vectors in self._mapped(job, in_blocks(texts, AT_ONCE, letters=len)):
+            found.append(vectors)
+            done += len(vectors)
+            if self._progress is not None:
+                self._progress("encoding", done, len(texts))
+        return np.concatenate(found)
 
 
-def _encoded(texts: Sequence[str], encoder: Encoder) -> Floats:
-    return np.asarray(encoder.encode(texts), dtype=np.float32)
+def _encoded(texts: Sequence[str], encoder: Encoder, *, query: bool) -> Floats:
+    return np.asarray(encoder.encode(texts, query=query), dtype=np.float32)

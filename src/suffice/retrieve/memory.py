@@ -67,6 +67,9 @@ class MemoryStore:
         if (documents := tuple(documents)) or vectors is not None:
             self.put(documents, vectors)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_view": None}  # what is computed does not travel
+
     @property
     def generation(self) -> int:
         return self._generation

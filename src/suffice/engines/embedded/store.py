@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_er
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
-from suffice.errors import DataError, EngineError, InputError
+from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.ports import STORES
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.stored import encodable, paired, storable, stored_vectors
@@ -96,6 +97,10 @@ class EmbeddedStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def elsewhere(self) -> Callable[[], EmbeddedStore]:
+        """What opens this generation of the store in another process that sees the same folder."""
+        return partial(_opened, self.path.resolve(), self.generation)
 
     # ---------------------------------------------------------------------------------------------------- reading
 
@@ -349,6 +354,16 @@ class EmbeddedStore:
             if not file.name.endswith(".lock") and not (mirror / file.name).exists():
                 (mirror / file.name).symlink_to(file)
         return mirror
+
+
+def _opened(path: Path, generation: int) -> EmbeddedStore:
+    hint = "put the library's folder where every worker sees it under this path"
+    if not (path / TRUTH).exists():
+        raise NotReadyError(f"there is no library at {path}", hint=hint)
+    store = EmbeddedStore(path)
+    if store.generation != generation:
+        raise NotReadyError(f"the library at {path} is at generation {store.generation}, expected {generation}", hint=hint)
+    return store
 
 
 STORES.add("embedded", EmbeddedStore)
