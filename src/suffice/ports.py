@@ -33,11 +33,13 @@ __all__ = [
     "Extractor",
     "Job",
     "LanguageModel",
+    "Look",
     "Mapped",
     "Progress",
     "Registry",
     "Reranker",
     "Retriever",
+    "Seen",
     "Store",
     "as_given",
     "in_blocks",
@@ -90,6 +92,24 @@ class Extractor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look into a store, by words or by a vector, for k hits at most that pass the filter. By neither: it finds nothing."""
+
+    k: int
+    text: str | None = None
+    vector: Floats | None = None
+    filter: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The hits of each look, and the documents of all of them."""
+
+    hits: list[tuple[Hit, ...]]
+    documents: dict[DocId, Document]
+
+
 @runtime_checkable
 class Store(Protocol):
     """Where documents live. A write is seen by readers whole or not at all; `generation` grows with every write."""
@@ -125,6 +145,10 @@ class Store(Protocol):
         self, vectors: Floats, *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         """Exact nearest neighbours by inner product among the documents that have a vector."""
+        ...
+
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        """Several looks at once, with the documents of what they find and of these ids: one exchange, where a store is distant."""
         ...
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:

@@ -28,9 +28,9 @@ from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
-from suffice.ports import STORES
+from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
-from suffice.retrieve.stored import encodable, paired, storable, stored_vectors
+from suffice.retrieve.stored import encodable, looked, paired, storable, stored_vectors
 from suffice.types import DocId, Document, Field, Filter, Hit
 
 __all__ = ["EmbeddedStore"]
@@ -135,6 +135,10 @@ class EmbeddedStore:
     def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
         with self._reading() as snapshot:
             return snapshot.search_vectors(vectors, k=k, filters=filters)
+
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        with self.pinned():
+            return looked(self, looks, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         with self._reading() as snapshot:

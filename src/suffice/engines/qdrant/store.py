@@ -28,7 +28,7 @@ from suffice.engines.qdrant.points import DENSE, document_of
 from suffice.engines.qdrant.reader import Ask, Reader
 from suffice.engines.qdrant.writer import Row, Writer
 from suffice.errors import InputError
-from suffice.ports import STORES
+from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.ranking import checked
 from suffice.retrieve.stored import (
@@ -116,6 +116,21 @@ class QdrantStore:
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
         return self._reader.answer(self._by_vectors(vectors, k, filters))[0]
+
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        asks = [self._ask(one) for one in looks]
+        kept = self._kept()
+        wanted = [one for one in dict.fromkeys(doc_ids) if isinstance(one, str) and one not in kept and encodable(one)]
+        hits, documents = self._reader.answer(asks, doc_ids=wanted, documents=True)
+        known = {**kept, **documents}
+        self._keep(known)
+        seen = [*(hit.doc_id for one in hits for hit in one), *doc_ids]
+        return Seen(hits, {doc_id: known[doc_id] for doc_id in seen if doc_id in known})
+
+    def _ask(self, look: Look) -> Ask | None:
+        if look.text is not None:
+            return self._by_words([look.text], checked([look.text], look.k), [look.filter])[0]
+        return None if look.vector is None else self._by_vectors([look.vector], look.k, [look.filter])[0]
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         return self._reader.lookup(checked_field(field), [one.encode("utf-8", "replace").decode() for one in values])
