@@ -57,7 +57,9 @@ def retrieval(
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
-    library: Annotated[Path | None, typer.Option("--library", help="Search this library, not the data set's corpus.")] = None,
+    library: Annotated[
+        str | None, typer.Option("--library", "--store", help="Search this library or qdrant:// address, not the corpus.")
+    ] = None,
     retriever: Annotated[str, typer.Option("--retriever", help="Names, with commas; given: the hits in the files.")] = "tfidf",
     k: Annotated[str, typer.Option("--k", help="Cut-offs, with commas.")] = "2,4,8",
     encoder: EncoderName = "wordllama",

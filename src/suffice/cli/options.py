@@ -40,3 +40,6 @@ Scheduler = Annotated[
 Blocks = Annotated[
     Path | None, typer.Option("--blocks", help="Keep finished blocks here until the end: a run that was cut short goes on.")
 ]
+StoreAddress = Annotated[
+    str | None, typer.Option("--store", help="On Qdrant: qdrant://host:6333/collection; the key: QDRANT_API_KEY.")
+]

@@ -39,6 +39,7 @@ class Head:
     dimension: int = 0  # of the vectors; 0 as long as there are none
     encoder: str | None = None
     writing: bool = False
+    build: str = ""  # drawn anew whenever the collection is made anew
     format: int = FORMAT
 
     def as_point(self) -> dict[str, Any]:

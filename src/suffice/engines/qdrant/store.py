@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,6 +90,11 @@ class QdrantStore:
     @property
     def generation(self) -> int:
         return self._facts().head.generation
+
+    @property
+    def build(self) -> str:
+        """Which making of the collection this is: generations of two makings have nothing to do with one another."""
+        return self._facts().head.build
 
     @property
     def encoder(self) -> str | None:
@@ -294,7 +300,8 @@ class QdrantStore:
             if writer is None:
                 dimension = dimension or _dimension(rows)
                 places.create(cluster, self.address, pair, dimension)
-                head = Head(generation=self._current().head.generation, dimension=dimension, encoder=encoder)
+                before = self._current().head.generation
+                head = Head(generation=before, dimension=dimension, encoder=encoder, build=uuid.uuid4().hex)
                 writer = Writer(cluster, pair, Facts(head, Frequencies.none()), fresh=True)
             if rows:
                 writer.put(rows)
