@@ -1,7 +1,7 @@
 """`suffice check`: are these hits enough for this question?
 
 One question with its hits, a file of many, or a TREC run with its topics and corpus. Batches are read, judged and printed a
-part at a time: a file of millions needs the memory of a few hundred.
+block at a time: a file of millions needs the memory of a few hundred.
 """
 
 from __future__ import annotations
@@ -50,24 +50,8 @@ def check(
     """Say whether the hits are enough for the question: answer, expand or abstain."""
     with friendly_errors(json=json):
         from suffice.files import BadRecords
-        from suffice.ports import in_blocks
 
-        if sum([hits is not None, batch is not None, run is not None]) != 1:
-            raise InputError(
-                "give either --hits (with a question), --batch or --run",
-                hint='for example: suffice check "Who ...?" --hits hits.json',
-            )
-        if hits is not None and not question:
-            raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
-        if hits is None and question:
-            raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
-        if beside and run is None:
-            raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
-        if run is not None and (queries is None or corpus is None):
-            raise InputError(
-                "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
-            )
-        bad = BadRecords(skip=skip_bad)
+        _expect(question, hits, batch, run, beside, queries, corpus)
         if question and hits is not None:
             from suffice.evaluate.gate_at import open_gate  # late: a misspelt option should not wait for the models
 
@@ -76,7 +60,9 @@ def check(
             return
         from suffice.evaluate import logs
         from suffice.evaluate.gate_at import GateAt
+        from suffice.ports import in_blocks
 
+        bad = BadRecords(skip=skip_bad)
         job = logs.checking(GateAt.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad)
         if run is not None and queries is not None and corpus is not None:
             lines = logs.run_lines([run, *(beside or [])], queries, corpus, bad)
@@ -88,6 +74,33 @@ def check(
             _show_many(map(logs.Checked.of, found), bad, progress, json=json)
         if bad.count:
             say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+
+
+def _expect(
+    question: str | None,
+    hits: Path | None,
+    batch: Path | None,
+    run: Path | None,
+    beside: list[Path] | None,
+    queries: Path | None,
+    corpus: Path | None,
+) -> None:
+    """The options that go together."""
+    if sum([hits is not None, batch is not None, run is not None]) != 1:
+        raise InputError(
+            "give either --hits (with a question), --batch or --run",
+            hint='for example: suffice check "Who ...?" --hits hits.json',
+        )
+    if hits is not None and not question:
+        raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
+    if hits is None and question:
+        raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
+    if beside and run is None:
+        raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
+    if run is not None and (queries is None or corpus is None):
+        raise InputError(
+            "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ reading

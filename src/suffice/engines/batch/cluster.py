@@ -35,8 +35,8 @@ SPARE = 2  # blocks that wait for each thread of a worker while it does another
 class Cluster:
     """A connection to a scheduler that has at least one worker."""
 
-    def __init__(self, address: str, tell: Callable[[str], None], *, patience_s: float = PATIENCE_S) -> None:
-        self.address, self.patience_s = _checked(address), patience_s
+    def __init__(self, address: str, tell: Callable[[str], None]) -> None:
+        self.address = _checked(address)
         try:
             import distributed
         except ImportError as error:
@@ -57,9 +57,9 @@ class Cluster:
     def _await_workers(self, tell: Callable[[str], None]) -> None:
         if self.threads:
             return
-        tell(f"the scheduler at {self.address} has no worker yet; waiting {self.patience_s:.0f} s for one")
+        tell(f"the scheduler at {self.address} has no worker yet; waiting {PATIENCE_S:.0f} s for one")
         try:
-            self.client.wait_for_workers(1, timeout=self.patience_s)
+            self.client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError as error:
             raise self.deserted() from error
 
@@ -70,7 +70,7 @@ class Cluster:
 
     def deserted(self) -> EngineError:
         hint = f"start one: dask worker {self.address} --nthreads 1"
-        return EngineError(f"the scheduler at {self.address} has no worker", hint=hint, retryable=True)
+        return EngineError(f"the scheduler at {self.address} has no worker", hint=hint)
 
     def place(self, job: Job) -> Place:
         return _There(self, job)
@@ -166,12 +166,12 @@ class _Task:
         except (OSError, RuntimeError) as error:
             raise self._lost() from error
         now = time.monotonic()
-        if since is not None and now - since > self._cluster.patience_s:
+        if since is not None and now - since > PATIENCE_S:
             raise self._cluster.deserted()
         return since or now
 
     def _lost(self) -> EngineError:
-        return EngineError(f"the scheduler at {self._cluster.address} went away", hint="see that it runs", retryable=False)
+        return EngineError(f"the scheduler at {self._cluster.address} went away", hint="see that it runs")
 
     def drop(self) -> None:
         self._future.release()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -118,10 +119,14 @@ class Batch:
         for tries in range(1, TRIES + 1):
             try:
                 return pending.result()
+            except EngineError as error:
+                if not error.retryable:
+                    raise EngineError(f"{one.span}: {error}", hint=f"{error.hint}; {self._hint}") from error
+                cause: Exception = error
             except SufficeError as error:
                 if not getattr(error, "retryable", False):
                     raise
-                cause: Exception = error
+                cause = error
             except Exception as error:  # noqa: BLE001 - whatever a block fails of, its place in the input has to be told
                 cause = error
             finally:
@@ -130,21 +135,21 @@ class Batch:
                 self._tell(f"{one.span}: failed ({_words(cause)}); trying again")
                 pending = place.begin(one.content)
         raise EngineError(
-            f"{one.span}: could not be done in {TRIES} tries: {_words(cause)}", hint=self._hint, retryable=True
+            f"{one.span}: could not be done in {TRIES} tries: {_words(cause)}",
+            hint=f"see to the cause; {self._hint}",
+            retryable=True,
         ) from cause
 
     @property
     def _hint(self) -> str:
         kept = "finished blocks are taken up" if self._kept else "with --blocks DIR, finished blocks would be taken up"
-        return f"when that is mended, run again: {self._again} ({kept})"
+        return f"then run again: {self._again} ({kept})"
 
     def _leave(self, one: _Block) -> None:
         """The run ends before this block's turn: what is finished of it is not lost."""
-        try:
+        with suppress(Exception):  # another error is under way, and must be the one that is told
             if self._kept is not None and one.file is not None and one.pending.done:
                 self._kept.write(one.file, one.pending.result())
-        except Exception as error:  # noqa: BLE001 - another error is under way, and must be the one that is told
-            self._tell(f"{one.span}: not kept ({_words(error)})")
         one.pending.drop()
 
 
