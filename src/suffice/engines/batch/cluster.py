@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from suffice.engines.batch.made_with import differences, made_with
 from suffice.engines.batch.place import Pending, Place
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
+from suffice.files import package_versions
 from suffice.ports import Job
 
 __all__ = ["Cluster"]
@@ -50,6 +51,7 @@ class Cluster:
             ) from error
         try:
             self._await_workers(tell)
+            self._expect_the_same()
         except BaseException:
             self.client.close()
             raise
@@ -62,6 +64,16 @@ class Cluster:
             self.client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError as error:
             raise self.deserted() from error
+
+    def _expect_the_same(self) -> None:
+        """A worker without suffice dies of its first task, and may take others' tries with it: better asked before."""
+        wanted = package_versions()
+        found = self.client.get_versions(packages=list(wanted))
+        there = {f"the worker at {address}": told for address, told in found["workers"].items()}
+        for where, told in there.items():
+            _expect_no(differences(wanted, {name: told["packages"].get(name) for name in wanted}), where)
+        unpacks = {"suffice": wanted.get("suffice")}  # the scheduler only has to know what it passes on
+        _expect_no(differences(unpacks, {"suffice": found["scheduler"]["packages"].get("suffice")}), "the scheduler")
 
     @property
     def threads(self) -> int:
@@ -88,6 +100,14 @@ def _checked(address: str) -> str:
     if not whole:
         raise InputError(f"--scheduler is {address!r}, which is no address", hint="like tcp://127.0.0.1:8786, or tls://…")
     return address
+
+
+def _expect_no(other: str, where: str) -> None:
+    if other:
+        raise NotReadyError(
+            f"{where} would not give the same results: {other}",
+            hint="install the same versions there and here, and start it again",
+        )
 
 
 class _There:
@@ -149,11 +169,13 @@ class _Task:
             found = self._future.result()
         except distributed.CancelledError as error:
             raise self._lost() from error
-        except ModuleNotFoundError as error:
-            raise NotReadyError(
-                f"a worker of {self._cluster.address} cannot do this: {error}",
-                hint="install suffice, and what your plug-ins need, where the workers run",
-            ) from error
+        except Exception as error:
+            if _cannot_read(error):
+                raise NotReadyError(
+                    f"the scheduler at {self._cluster.address}, or a worker of it, does not know this work: {error}",
+                    hint="install the same suffice, and what your plug-ins need, where scheduler and workers run",
+                ) from error
+            raise
         if isinstance(found, _Refused):
             raise found.error
         return found
@@ -175,6 +197,13 @@ class _Task:
 
     def drop(self) -> None:
         self._future.release()
+
+
+def _cannot_read(error: BaseException | None) -> bool:
+    """Whether a task could not even be unpacked; the scheduler unpacks it first."""
+    return error is not None and (
+        isinstance(error, ImportError | AttributeError) or "deserializ" in str(error) or _cannot_read(error.__cause__)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ on the worker
@@ -227,14 +256,11 @@ def _ready(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
 
 
 def _able(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
+    from distributed import get_worker
+
+    where = f"the worker at {get_worker().address}"
+    _expect_no(differences(wanted, made_with()), where)
     try:
-        if other := differences(wanted, made_with()):
-            raise NotReadyError(
-                f"its results would not be the same: {other}",
-                hint="install the same versions there and here, and start the worker again",
-            )
         return job.prepare(shared)
     except SufficeError as error:
-        from distributed import get_worker
-
-        raise NotReadyError(f"the worker at {get_worker().address}: {error}", hint=error.hint) from error
+        raise NotReadyError(f"{where}: {error}", hint=error.hint) from error

@@ -22,7 +22,9 @@ def made_with() -> dict[str, str]:
     return {**files.package_versions(), "source of suffice": digest.hexdigest()[:12]}
 
 
-def differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
+def differences(wanted: Mapping[str, str | None], found: Mapping[str, str | None]) -> str:
     """What is different, in words; nothing where all is the same."""
     names = [name for name in {**wanted, **found} if wanted.get(name) != found.get(name)]
-    return ", ".join(f"{name} is {found.get(name, 'not there')} instead of {wanted.get(name, 'not there')}" for name in names)
+    return ", ".join(
+        f"{name} is {found.get(name) or 'not there'} instead of {wanted.get(name) or 'not there'}" for name in names
+    )
