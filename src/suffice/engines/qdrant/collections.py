@@ -6,6 +6,8 @@ aliases in one step, so that readers see all of the old or all of the new.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +76,9 @@ def create(cluster: Cluster, address: Address, pair: Pair, dimension: int) -> No
     _make(cluster, pair.facts, vectors_config={}, shard_number=1, **copies)
     keyword = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
     number = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
-    for field, schema in (*((one, keyword) for one in KEYWORDS), *((one, number) for one in NUMBERS)):
-        _index(cluster, pair.documents, field, schema)
+    schemas = {**dict.fromkeys(KEYWORDS, keyword), **dict.fromkeys(NUMBERS, number)}
+    with ThreadPoolExecutor(len(schemas)) as together:  # each waits for the nodes to agree: better all at once
+        list(together.map(lambda one: _index(cluster, pair.documents, *one), schemas.items()))
 
 
 def _make(cluster: Cluster, name: str, **settings: Any) -> None:
@@ -111,7 +114,6 @@ def switch(cluster: Cluster, collection: str, number: int) -> None:
 
 def drop(cluster: Cluster, pair: Pair) -> None:
     for name in (pair.documents, pair.facts):
-        try:
-            cluster.ask(lambda client, name=name: client.delete_collection(name))  # type: ignore[misc]
-        except MissingCollectionError:
-            continue
+        if cluster.ask(lambda client, name=name: client.collection_exists(name)):  # type: ignore[misc]
+            with suppress(MissingCollectionError):  # it may have gone between
+                cluster.ask(lambda client, name=name: client.delete_collection(name))  # type: ignore[misc]

@@ -279,7 +279,7 @@ class QdrantStore:
 
     def _copies(self) -> Iterator[list[Row]]:
         rows: list[Row] = []
-        for record in self._reader.records(vectors=True):
+        for record in self._reader.records(vectors=bool(self._known.head.dimension)):
             vector = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
             rows.append(Row(document_of(record.payload), None if vector is None else np.array(vector, np.float32)))
             if len(rows) >= self._batch:

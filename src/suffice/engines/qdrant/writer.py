@@ -99,9 +99,10 @@ class Writer:
     def publish(self) -> Facts:
         """Make the changes the next generation."""
         facts, pages = self._change.apply(self.facts, self._head)
-        mean = facts.head.words / facts.head.documents if facts.head.documents else self._head.mean
-        if abs(mean / max(self._head.mean, 1.0) - 1) > DRIFT:
-            self._weigh_anew(mean)
+        if facts.head.documents:
+            mean = max(facts.head.words / facts.head.documents, 1.0)
+            if abs(mean / self._head.mean - 1) > DRIFT:
+                self._weigh_anew(mean)
         head = replace(facts.head, mean=self._head.mean, generation=self.facts.head.generation + 1, writing=False)
         return self._write(Facts(head, facts.frequencies), range(1, PAGES + 1) if self._fresh else pages)
 
