@@ -21,7 +21,16 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import bench_bridge, bench_gate, bench_graph, bench_lexical, bench_library, bench_links, bench_reading
+from benchmarks import (
+    bench_batch,
+    bench_bridge,
+    bench_gate,
+    bench_graph,
+    bench_lexical,
+    bench_library,
+    bench_links,
+    bench_reading,
+)
 from benchmarks.measured import Measured, show
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
@@ -29,6 +38,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},
     "name-links": {"Name links": bench_bridge.growth},
+    "batch": {"Jobs on Dask": bench_batch.tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -40,6 +50,7 @@ PAGES = {
     "gate": RESULTS / "performance-gate.md",
     "bridge": RESULTS / "performance-bridge.md",
     "name-links": RESULTS / "performance-name-links.md",
+    "batch": RESULTS / "performance-batch.md",
     "search": RESULTS / "performance.md",
 }
 

@@ -50,6 +50,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.longrepr = f"live test skipped in CI: {report.longrepr}"
 
 
+@pytest.fixture(scope="session")
+def qdrant_hosts() -> Iterator[str]:
+    """The host and port of a real Qdrant server, QDRANT_URL's or one that is started here."""
+    from tests.qdrant_server import Servers, UnavailableError, command
+
+    if given := os.environ.get("QDRANT_URL"):
+        yield given.rpartition("//")[2].strip("/")
+        return
+    try:
+        command()
+    except UnavailableError as why:
+        pytest.skip(f"no Qdrant server: {why}")
+    with Servers() as servers:
+        yield servers.hosts
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A closed embedded store that holds the village."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "DataError",
@@ -37,6 +38,15 @@ class SufficeError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), str(self), self.__dict__)  # an error may come from another process
+
+
+def _again(kind: type[SufficeError], message: str, told: dict[str, Any]) -> SufficeError:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(told)
+    return error
 
 
 class InputError(SufficeError, ValueError):

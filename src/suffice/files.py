@@ -27,6 +27,7 @@ __all__ = [
     "Line",
     "Manifest",
     "Record",
+    "is_json_array",
     "new_artefact",
     "open_artefact",
     "package_versions",
@@ -283,10 +284,14 @@ def read_jsonl(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
 
 def read_json_records(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
     """The objects of a file that is a JSON array or JSON Lines: its first character tells which."""
-    with readable_file(path).open("rb") as stream:
-        start = stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip()
-    read = read_json_array if start.startswith(b"[") else read_jsonl
+    read = read_json_array if is_json_array(path) else read_jsonl
     return read(path, bad, max_bytes=max_bytes)
+
+
+def is_json_array(path: Path) -> bool:
+    """Whether the file begins like a JSON array."""
+    with readable_file(path).open("rb") as stream:
+        return stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 def _objects(value: Any, where: str, bad: BadRecords) -> Iterator[Record]:

@@ -1,7 +1,10 @@
-"""A corpus on disk with everything that searches it: the embedded store, the encoder that made its vectors, mention links.
+"""A corpus with everything that searches it: the store, the encoder that made its vectors, mention links.
 
     with Library.build("library", documents) as lib:
         hits = lib.search("Who taught the teacher of Ada?")
+
+It is a folder on disk, or an address like qdrant://host:6333/collection. Links of the latter are kept in a folder of this
+machine's cache (SUFFICE_CACHE names another), where each machine makes them once a generation.
 
 A library is alive: documents come and go while others read, so its manifest names format and encoder but hashes no file.
 No algorithm lives here: only which parts belong together.
@@ -10,25 +13,25 @@ No algorithm lives here: only which parts belong together.
 from __future__ import annotations
 
 import inspect
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from suffice.engines.embedded import EmbeddedStore
+from suffice.engines.homes import Home, claim, opened
+from suffice.engines.qdrant import QdrantStore, is_address
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Progress, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
 from suffice.reason.expand import Completion, Judge, Limits, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieve.encoding import BlockEncoder
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.filters import parse_filter
-from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.relax import Judge as FilterJudge
@@ -42,17 +45,13 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 L = TypeVar("L", Links, NameLinks)
-KIND, VERSION = "library", 1
-REBUILD = "make it with: suffice build FILE --out DIR"
 
 
 class Library:
     """Made by `Library.build` or `Library.open`; use it in a `with` block, or close it."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self.encoder_name: str | None = manifest.settings.get("encoder")
-        self.store = EmbeddedStore(path)
+    def __init__(self, home: Home) -> None:
+        self.path, self.store, self.encoder_name = home.path, home.store, home.encoder
         self._encoder: Encoder | None = None
         self._made: dict[str, Any] = {}
         self._made_at = -1
@@ -65,30 +64,33 @@ class Library:
         *,
         encoder: str | None = "wordllama",
         links: bool = True,
+        rebuild: bool = False,
         progress: Progress | None = None,
+        mapped: Mapped | None = None,
     ) -> Library:
         """Make a library in a new or empty folder, or add to the one that is there, replacing documents of the same id.
 
         Without an encoder only words are searched. `links` finds who mentions whom at the end; otherwise the first use does.
+        On Qdrant, `rebuild` makes it anew beside the old one, which serves until the new one takes its place in one step.
+        `mapped` is where texts are encoded and links found, like a `suffice.engines.batch.Batch`; here unless told.
         """
-        path = Path(path)
         if encoder is not None:
             ENCODERS.get(encoder)  # a wrong name is said before the work, not after it
-        if (path / MANIFEST).exists():
-            library = cls.open(path)
-            if library.encoder_name != encoder:
-                library.close()
-                raise InputError(
-                    f"{path} was built with encoder {library.encoder_name!r}, not {encoder!r}",
-                    hint=f"pass encoder={library.encoder_name!r}, or build in another folder",
-                )
-        else:
-            _claim(path, encoder)
-            library = cls.open(path)
+        if rebuild and not is_address(path):
+            raise InputError(f"{path} is a folder, which is not rebuilt in place", hint="build in another folder")
+        claim(path, encoder)
+        library = cls.open(path)
+        if library.encoder_name != encoder and not rebuild:
+            library.close()
+            raise InputError(
+                f"{path} was built with encoder {library.encoder_name!r}, not {encoder!r}",
+                hint=f"pass encoder={library.encoder_name!r}, or build in another place",
+            )
         try:
-            library.add(documents, progress=progress)
+            library.encoder_name = encoder
+            library.add(documents, anew=rebuild, progress=progress, mapped=mapped)
             if links:
-                library.links(progress=progress)
+                library.links(progress=progress, mapped=mapped)
         except BaseException:
             library.close()
             raise
@@ -96,10 +98,8 @@ class Library:
 
     @classmethod
     def open(cls, path: Path | str) -> Library:
-        path = Path(path)
-        if path.is_file():
-            raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
-        return cls(path, open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD, check_hashes=False))
+        """The library in this folder, or at this address."""
+        return cls(opened(path))
 
     def close(self) -> None:
         self.store.close()
@@ -118,8 +118,18 @@ class Library:
 
     # ------------------------------------------------------------------------------------------------- documents
 
-    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> int:
-        """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many."""
+    def add(
+        self,
+        documents: Iterable[Document],
+        *,
+        anew: bool = False,
+        progress: Progress | None = None,
+        mapped: Mapped | None = None,
+    ) -> int:
+        """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many.
+
+        `anew` puts them in the place of all that are there, as `rebuild` in `Library.build` says.
+        """
         done = 0
 
         def count(batch: Sequence[DocId]) -> None:
@@ -128,7 +138,12 @@ class Library:
             if progress is not None:
                 progress("documents", done, None)
 
-        encode = None if self.encoder is None else self.encoder.encode
+        encoder = self.encoder
+        if encoder is not None and mapped is not None:
+            encoder = BlockEncoder(str(self.encoder_name), encoder, mapped)
+        encode = None if encoder is None else encoder.encode
+        if anew and isinstance(self.store, QdrantStore):
+            return self.store.rebuild(documents, encode=encode, encoder=self.encoder_name, acknowledged=count)
         return self.store.put(documents, encode=encode, acknowledged=count)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
@@ -270,7 +285,7 @@ class Library:
         if "encoder" in taken and "encoder" not in options:
             if self.encoder is None:
                 raise NotReadyError(
-                    f"retriever {name!r} needs vectors, and {self.path} was built without an encoder",
+                    f"retriever {name!r} needs vectors, and this library was built without an encoder",
                     hint="search with retriever='bm25', or build again with encoder='wordllama'",
                 )
             options = {**options, "encoder": self.encoder}
@@ -293,12 +308,15 @@ class Library:
 
     # ----------------------------------------------------------------------------------------------------- links
 
-    def links(self, *, progress: Progress | None = None) -> Links:
+    def links(self, *, progress: Progress | None = None, mapped: Mapped | None = None) -> Links:
         """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
 
         def find() -> Links:
-            titles = TitleIndex.of(self.store.documents())
-            return mention_links(_counted(self.store.documents(), len(self.store), progress), titles)
+            documents = _counted(self.store.documents(), len(self.store), progress)
+            if mapped is None:
+                return mention_links(documents, TitleIndex.of(self.store.documents()))
+            titles = [(one.doc_id, one.title) for one in self.store.documents()]
+            return mention_links_in_blocks(documents, titles, mapped)
 
         return self._kept("links", Links.load, find)
 
@@ -332,19 +350,6 @@ def _filters(filter: Any, vocabulary: Vocabulary, questions: int) -> list[Filter
             raise InputError(f"filter is {filter!r}", hint='give a mapping, or "auto" for what the question names')
         return None
     return [filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)] * questions
-
-
-def _claim(path: Path, encoder: str | None) -> None:
-    """Make the folder a library's: the manifest comes first, so that a folder with our files in it always says what it is."""
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{path} is a file, expected a folder for the library", hint="choose another path")
-    if path.exists() and any(not one.name.startswith(".") for one in path.iterdir()):
-        raise InputError(f"{path} holds other things than a library", hint="choose a new or empty folder")
-    manifest = Manifest(KIND, VERSION, settings={"encoder": encoder}, packages=package_versions())
-    try:
-        write_atomically(path / MANIFEST, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error}", hint="choose a folder that you may write") from error
 
 
 def _counted(documents: Iterable[Document], total: int, progress: Progress | None) -> Iterator[Document]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -30,15 +31,23 @@ __all__ = [
     "STORES",
     "Encoder",
     "Extractor",
+    "Job",
     "LanguageModel",
+    "Look",
+    "Mapped",
     "Progress",
     "Registry",
     "Reranker",
     "Retriever",
+    "Seen",
     "Store",
+    "as_given",
+    "in_blocks",
+    "in_process",
 ]
 
 PLUGINS = "suffice.plugins"
+BLOCK_LETTERS = 4_000_000  # a block of long records ends before its count, so that memory stays bounded
 T = TypeVar("T")
 Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
@@ -83,6 +92,24 @@ class Extractor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look into a store, by words or by a vector, for k hits at most that pass the filter. By neither: it finds nothing."""
+
+    k: int
+    text: str | None = None
+    vector: Floats | None = None
+    filter: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The hits of each look, and the documents of all of them."""
+
+    hits: list[tuple[Hit, ...]]
+    documents: dict[DocId, Document]
+
+
 @runtime_checkable
 class Store(Protocol):
     """Where documents live. A write is seen by readers whole or not at all; `generation` grows with every write."""
@@ -120,6 +147,10 @@ class Store(Protocol):
         """Exact nearest neighbours by inner product among the documents that have a vector."""
         ...
 
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        """Several looks at once, with the documents of what they find and of these ids: one exchange, where a store is distant."""
+        ...
+
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         """For each value the documents that carry it, in insertion order."""
         ...
@@ -127,6 +158,59 @@ class Store(Protocol):
     def values(self, field: Field) -> dict[str, int]:
         """Every value of the field with the number of documents that carry it: the closed vocabulary of this corpus."""
         ...
+
+
+def as_given(shared: Any) -> Any:
+    """What needs no preparation."""
+    return shared
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work on an input that comes in blocks: `do(block, prepare(shared))`, prepared once a process, the same wherever it runs.
+
+    It may run on another machine: functions are known by their module and name, or are partials of such. A result is made of
+    JSON values, or is one array, so that it can be kept on disk. `key` names all that a result depends on besides the block and
+    the code: where it is empty, nothing is kept.
+    """
+
+    name: str  # in words, like "checking"
+    do: Callable[[Any, Any], Any]
+    shared: Any = None
+    prepare: Callable[[Any], Any] = as_given
+    key: str = ""
+
+
+Mapped = Callable[[Job, Iterable[Any]], Iterator[Any]]  # a place to run a job: the results, in the order of the blocks
+
+
+def in_process(job: Job, blocks: Iterable[Any]) -> Iterator[Any]:
+    """Here and now, one block after the other. `suffice.engines.batch` knows other places."""
+    ready = job.prepare(job.shared)
+    return (job.do(block, ready) for block in blocks)
+
+
+def in_blocks(items: Iterable[T], most: int, *, letters: Callable[[T], int] | None = None) -> Iterator[list[T]]:
+    """At most so many in a block, and with `letters` at most BLOCK_LETTERS of them (but always one)."""
+    block: list[T] = []
+    size = 0
+    items = iter(items)
+    while True:
+        try:
+            item = next(items)
+        except StopIteration:
+            break
+        except Exception:
+            if block:  # what was read before the trouble comes before it
+                yield block
+            raise
+        block.append(item)
+        size += letters(item) if letters else 0
+        if len(block) >= most or size >= BLOCK_LETTERS:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 class Registry(Generic[T]):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
-from suffice.ports import Encoder, Retriever, Store
+from suffice.ports import Encoder, Look, Retriever, Store
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
 __all__ = ["STORE_CHECKS", "VILLAGE", "VILLAGE_VECTORS", "check_encoder", "check_retriever", "check_store", "village_vectors"]
@@ -253,6 +253,18 @@ def _values_and_lookup_agree_with_the_documents(make: MakeStore) -> None:
     )
 
 
+def _several_looks_at_once_find_what_each_finds_alone(make: MakeStore) -> None:
+    store, some = _village(make), _filter("source", "$in", "BBC")
+    looks = [Look(3, text="engine"), Look(2, vector=VILLAGE_VECTORS[2]), Look(3, text="engine", filter=some), Look(1)]
+    seen = store.look(looks, ["river", "nobody"])
+    words, filtered = store.search_text(["engine"] * 2, k=3, filters=[None, some])
+    _expect("hits", seen.hits, [words, store.search_vectors(VILLAGE_VECTORS[2:3], k=2)[0], filtered, ()])
+    found = sorted({hit.doc_id for hits in seen.hits for hit in hits} | {"river"})
+    _expect("documents", [seen.documents.get(one) for one in found], store.get(found))
+    _expect("nobody", "nobody" in seen.documents, False)
+    _refused("k of zero", lambda: store.look([Look(0, text="engine")]))
+
+
 def _strange_texts_are_stored(make: MakeStore) -> None:
     store = make()
     strange = [
@@ -325,6 +337,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     _vector_search_is_exact,
     _filters_hold_in_both_searches,
     _values_and_lookup_agree_with_the_documents,
+    _several_looks_at_once_find_what_each_finds_alone,
     _strange_texts_are_stored,
     _bad_input_is_refused_and_changes_nothing,
     _generations_grow_with_every_write,

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from suffice.engines.embedded import EmbeddedStore
+from suffice.engines.qdrant import QdrantStore
 from suffice.ports import Store
 from suffice.retrieve.memory import MemoryStore
 from suffice.testing import STORE_CHECKS, Check
 
-KINDS: dict[str, Callable[[Path], Store]] = {
-    "memory": lambda folder: MemoryStore(),
-    "embedded": EmbeddedStore,
-}
+Make = Callable[[], Store]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))
-def test_a_store(kind: str, check: Check, tmp_path: Path) -> None:
+@pytest.fixture
+def memory() -> Make:
+    return MemoryStore
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Make]:
     number = count()
-    made: list[Store] = []
+    made: list[EmbeddedStore] = []
 
-    def make() -> Store:
-        made.append(KINDS[kind](tmp_path / str(next(number))))
+    def make() -> EmbeddedStore:
+        made.append(EmbeddedStore(tmp_path / str(next(number))))
         return made[-1]
 
-    check(make)
+    yield make
     for store in made:
-        if isinstance(store, EmbeddedStore):
-            store.close()
+        store.close()
+
+
+@pytest.fixture
+def qdrant(qdrant_hosts: str) -> Iterator[Make]:
+    made: list[QdrantStore] = []
+
+    def make() -> QdrantStore:
+        made.append(QdrantStore(f"qdrant://{qdrant_hosts}/contract-{uuid.uuid4().hex}"))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.drop()
+        store.close()
+
+
+LIVE = (pytest.mark.live, pytest.mark.xdist_group("qdrant"))
+
+
+@pytest.mark.parametrize("kind", ["memory", "embedded", pytest.param("qdrant", marks=LIVE)])
+@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))
+def test_a_store(kind: str, check: Check, request: pytest.FixtureRequest) -> None:
+    check(request.getfixturevalue(kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
-from suffice.cli.options import ChunkOverlap, ChunkTokens, CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
+from suffice.cli.options import (
+    Blocks,
+    ChunkOverlap,
+    ChunkTokens,
+    CorpusFile,
+    DatasetPath,
+    EncoderName,
+    Json,
+    QuestionsFile,
+    Scheduler,
+    SkipBad,
+    StoreAddress,
+)
+from suffice.cli.places import open_batch
 from suffice.cli.sources import open_data
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.datasets import Summary
+    from collections.abc import Iterable
+
+    from suffice.datasets import Dataset, Summary
+    from suffice.ports import Mapped, Progress
+    from suffice.types import Document
 
 
 def build(
@@ -27,19 +45,24 @@ def build(
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="The library folder; without it nothing is written.")] = None,
+    store: StoreAddress = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="--store: make it anew beside the old one, then switch.")] = False,
     export: Annotated[Path | None, typer.Option("--export", help="Write it as our JSONL into this folder.")] = None,
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
-    """Read a data set, say what is in it, and with --out make a library from its documents."""
+    """Read a data set, say what is in it, and with --out or --store make a library from its documents."""
     with friendly_errors(json=json):
         from suffice.datasets import check_gold, describe, jsonl
 
         if path and same_path:
             raise InputError("the path is given twice", hint="give it as the argument or as --path")
+        where = _where(out, store, rebuild)
         data = open_data(
             collection=collection,
             dataset=dataset or (None if collection else "jsonl"),
@@ -53,8 +76,12 @@ def build(
         summary = describe(data)
         if not skip_bad:
             check_gold(summary)
-        with progress_bar(quiet=json) as progress:
-            built = _library(data, out, encoder, chunk_tokens, chunk_overlap, progress) if out else None
+        built = None
+        if where:
+            kept = blocks or (out / ".blocks" if scheduler and out else None)
+            with progress_bar(quiet=json) as progress, open_batch(scheduler, kept) as place:
+                cut = _cut(data, chunk_tokens, chunk_overlap)
+                built = _library(cut, where, encoder, rebuild, progress, place)
         written = jsonl.write(data, export) if export else []
         if json:
             print_json({**asdict(summary), "library": built, "written": [str(one) for one in written]})
@@ -63,8 +90,8 @@ def build(
             for one in written:
                 say(f"wrote {one}")
             if built:
-                say(f"\nlibrary of {built['documents']:,} documents at {out}")
-                say(f'next: suffice search {out} "your question"')
+                say(f"\nlibrary of {built['documents']:,} documents at {where}")
+                say(f'next: suffice search {shlex.quote(str(where))} "your question"')
             elif not written:
                 say("\nnothing written; next: the same command with --out DIR makes a library")
 
@@ -92,12 +119,28 @@ def _show(summary: Summary) -> None:
         say(f"left out: {line}")
 
 
-def _library(data: Any, out: Path, encoder: str, tokens: int, overlap: int, progress: Any) -> dict[str, Any]:
-    from suffice.library import Library
+def _where(out: Path | None, store: str | None, rebuild: bool) -> str | None:
+    """The folder or the address of the library that is to be made; None for none."""
+    from suffice.engines.qdrant import Address
+
+    if out and store:
+        raise InputError("--out and --store are two places", hint="give one of them")
+    if rebuild and not store:
+        raise InputError("--rebuild goes with --store", hint="a folder is built anew by naming another one")
+    return str(Address.parse(store)) if store else str(out) if out else None
+
+
+def _cut(data: Dataset, tokens: int, overlap: int) -> Iterable[Document]:
     from suffice.retrieve.chunks import chunked
 
-    documents = data.documents()
-    if tokens:
-        documents = chunked(documents, tokens=tokens, overlap=overlap)
-    with Library.build(out, documents, encoder=None if encoder == "none" else encoder, progress=progress) as library:
-        return {"path": str(out), "documents": len(library), "encoder": encoder}
+    return chunked(data.documents(), tokens=tokens, overlap=overlap) if tokens else data.documents()
+
+
+def _library(
+    documents: Iterable[Document], where: str, encoder: str, rebuild: bool, progress: Progress, place: Mapped
+) -> dict[str, Any]:
+    from suffice.library import Library
+
+    chosen = None if encoder == "none" else encoder
+    with Library.build(where, documents, encoder=chosen, rebuild=rebuild, progress=progress, mapped=place) as library:
+        return {"path": where, "documents": len(library), "encoder": encoder}

@@ -1,43 +1,31 @@
 """`suffice check`: are these hits enough for this question?
 
 One question with its hits, a file of many, or a TREC run with its topics and corpus. Batches are read, judged and printed a
-part at a time: a file of millions needs the memory of a few hundred.
+block at a time: a file of millions needs the memory of a few hundred.
 """
 
 from __future__ import annotations
 
 import json as json_module
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, say
-from suffice.cli.options import GateName, Grade, Json, SkipBad
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad
+from suffice.cli.places import open_batch
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
-    from suffice.files import BadRecords, Record
+    from suffice.evaluate.logs import Checked
+    from suffice.files import BadRecords, Line
+    from suffice.ports import Progress
     from suffice.types import Verdict
-
-EXAMPLE = '{"question": "Who taught Ada?", "hits": [{"doc_id": "a1", "title": "Ada", "text": "...", "score": 7.5}]}'
-_AT_ONCE = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One question of many: where it stands, and what the gate is to see."""
-
-    where: str
-    question_id: str | None
-    question: str
-    hits: list[Any]
-    others: list[Any]  # what other retrievers found, a list each
 
 
 def check(
@@ -54,6 +42,8 @@ def check(
     gate: GateName = "default",
     grade: Grade = "fast",
     rounds_left: Annotated[int, typer.Option("--rounds-left", min=0, help="Expansions that may still follow.")] = 1,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -61,36 +51,56 @@ def check(
     with friendly_errors(json=json):
         from suffice.files import BadRecords
 
-        if sum([hits is not None, batch is not None, run is not None]) != 1:
-            raise InputError(
-                "give either --hits (with a question), --batch or --run",
-                hint='for example: suffice check "Who ...?" --hits hits.json',
-            )
-        if hits is not None and not question:
-            raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
-        if hits is None and question:
-            raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
-        if beside and run is None:
-            raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
-        if run is not None and (queries is None or corpus is None):
-            raise InputError(
-                "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
-            )
-        bad = BadRecords(skip=skip_bad)
-        from suffice.evaluate.gate import open_gate  # late: a misspelt option should not wait for the models
-
-        judge = open_gate(gate, grade)
+        _expect(question, hits, batch, run, beside, queries, corpus)
         if question and hits is not None:
-            asked = _Asked(str(hits), None, question, _listed(hits)[:k], [])
-            _show_one(question, _judged(judge, asked, rounds_left), json=json)
+            from suffice.evaluate.gate_at import open_gate  # late: a misspelt option should not wait for the models
+
+            judge = open_gate(gate, grade)
+            _show_one(question, _judged(judge, question, _listed(hits)[:k], str(hits), rounds_left), json=json)
             return
+        from suffice.evaluate import logs
+        from suffice.evaluate.gate_at import GateAt
+        from suffice.ports import in_blocks
+
+        bad = BadRecords(skip=skip_bad)
+        job = logs.checking(GateAt.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad)
         if run is not None and queries is not None and corpus is not None:
-            found = _trec([run, *(beside or [])], queries, corpus, bad)
+            lines = logs.run_lines([run, *(beside or [])], queries, corpus, bad)
         else:
-            found = _batch(batch or Path("-"), bad)
-        _show_many(_verdicts(judge, found, k, rounds_left, bad), json=json)
+            lines = _piped() if batch is None or str(batch) == "-" else logs.log_lines(batch, bad)
+        watched = sys.stderr.isatty() and not sys.stdout.isatty()  # a bar among the verdicts would only disturb
+        with open_batch(scheduler, blocks) as place, progress_bar(quiet=not watched) as progress:
+            found = place(job, in_blocks(lines, logs.AT_ONCE, letters=lambda line: len(line.text)))
+            _show_many(map(logs.Checked.of, found), bad, progress, json=json)
         if bad.count:
             say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+
+
+def _expect(
+    question: str | None,
+    hits: Path | None,
+    batch: Path | None,
+    run: Path | None,
+    beside: list[Path] | None,
+    queries: Path | None,
+    corpus: Path | None,
+) -> None:
+    """The options that go together."""
+    if sum([hits is not None, batch is not None, run is not None]) != 1:
+        raise InputError(
+            "give either --hits (with a question), --batch or --run",
+            hint='for example: suffice check "Who ...?" --hits hits.json',
+        )
+    if hits is not None and not question:
+        raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
+    if hits is None and question:
+        raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
+    if beside and run is None:
+        raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
+    if run is not None and (queries is None or corpus is None):
+        raise InputError(
+            "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ reading
@@ -120,130 +130,28 @@ def _text_of(path: Path) -> str:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
 
 
-def _batch(path: Path, bad: BadRecords) -> Iterator[_Asked]:
-    from suffice.files import read_json_records
+def _piped() -> Iterator[Line]:
+    """Lines from stdin, each as it comes."""
+    from suffice.files import Line
 
-    for record in _piped(bad) if str(path) == "-" else read_json_records(path, bad):
-        asked, found = record.value.get("question"), record.value.get("hits")
-        if not isinstance(asked, str) or not isinstance(found, list):
-            bad.report(InputError(f"{record.where}: expected a 'question' text and a list of 'hits'", hint=f"like {EXAMPLE}"))
-            continue
-        named, others = record.value.get("question_id"), record.value.get("others", [])
-        if not isinstance(others, list) or not all(isinstance(one, list) for one in others):
-            bad.report(InputError(f"{record.where}: 'others' is to be a list of lists of hits", hint="one list a retriever"))
-            continue
-        yield _Asked(record.where, None if named is None else str(named), asked, found, others)
-
-
-def _piped(bad: BadRecords) -> Iterator[Record]:
-    """JSON Lines from stdin, each as it comes."""
-    from suffice.files import Record
-
-    for number, line in enumerate(sys.stdin, start=1):
-        if line.strip():
-            where = f"stdin:{number}"
-            try:
-                value = json_module.loads(line)
-            except (ValueError, RecursionError) as error:
-                bad.report(InputError(f"{where}: not valid JSON: {error}", hint=f"one object a line, like {EXAMPLE}"))
-                continue
-            if isinstance(value, dict):
-                yield Record(value, where)
-            else:
-                bad.report(InputError(f"{where}: expected a JSON object", hint=f"like {EXAMPLE}"))
-
-
-def _trec(runs: list[Path], queries: Path, corpus: Path, bad: BadRecords) -> Iterator[_Asked]:
-    """The first run's questions in its order; the others are looked up."""
-    from suffice.datasets.jsonl import read_documents
-    from suffice.datasets.trec import ranked_hits, topics_of
-    from suffice.files import BadRecords, readable_file
-
-    run, *others = [readable_file(one) for one in runs]
-    texts = topics_of(readable_file(queries), bad)
-    # The runs are read twice, so that only documents that were found are held: a corpus may be larger than memory.
-    found = {hit.doc_id for one in (run, *others) for _, hits in ranked_hits(one, BadRecords(skip=True)) for hit in hits}
-    documents = {one.doc_id: one for one in read_documents(readable_file(corpus), bad) if one.doc_id in found}
-    known = [dict(ranked_hits(other, bad)) for other in others]
-    for question_id, hits in ranked_hits(run, bad):
-        if question_id not in texts:
-            bad.report(
-                InputError(f"{run}: question {question_id!r} is not in {queries}", hint="pass --skip-bad to leave it out")
-            )
-            continue
-        if lost := next((hit.doc_id for hit in hits if hit.doc_id not in documents), None):
-            bad.report(
-                InputError(f"{run}: document {lost!r} is not in {corpus}", hint="pass --skip-bad to judge it without text")
-            )
-        ranked = [[_as_hit(hit, documents) for hit in one] for one in (hits, *(other.get(question_id, ()) for other in known))]
-        yield _Asked(f"{run}: question {question_id!r}", question_id, texts[question_id], ranked[0], ranked[1:])
-
-
-def _as_hit(hit: Any, documents: dict[str, Any]) -> dict[str, Any]:
-    document = documents.get(hit.doc_id)
-    if document is None:
-        return {"doc_id": hit.doc_id, "score": hit.score}
-    return {
-        "doc_id": document.doc_id,
-        "title": document.title,
-        "text": document.text,
-        "score": hit.score,
-        "source": document.source,
-        "category": document.category,
-        "published_at": document.published_at,
-        "entities": document.entities,
-    }
-
-
-# ------------------------------------------------------------------------------------------------------ judging
-
-
-def _verdicts(
-    gate: Gate, found: Iterable[_Asked], k: int | None, rounds_left: int, bad: BadRecords
-) -> Iterator[tuple[_Asked, Verdict]]:
-    """Judged a part at a time; where one question cannot be, the others of its part are judged one by one."""
-    found = iter(found)
-    while part := list(islice(found, _AT_ONCE)):
-        part = [replace(one, hits=one.hits[:k]) for one in part]
-        try:
-            pairs = [(one.question, one.hits, one.others) for one in part]
-            yield from zip(part, gate.check_batch(pairs, rounds_left=rounds_left), strict=True)
-        except InputError:
-            for one in part:
-                try:
-                    yield one, _judged(gate, one, rounds_left)
-                except InputError as error:
-                    bad.report(error)
-
-
-def _judged(gate: Gate, asked: _Asked, rounds_left: int) -> Verdict:
-    """The verdict on one; the error says where it stands."""
-    try:
-        return gate.check(asked.question, asked.hits, others=asked.others, rounds_left=rounds_left)
-    except InputError as error:
-        raise InputError(f"{asked.where}: {error}", hint=error.hint or f"like {EXAMPLE}") from error
+    return (Line(line, f"stdin:{number}") for number, line in enumerate(sys.stdin, start=1) if line.strip())
 
 
 # ------------------------------------------------------------------------------------------------------ showing
 
 
-def verdict_record(question: str, verdict: Verdict, question_id: str | None = None) -> dict[str, Any]:
-    """A verdict as JSON values."""
-    return {
-        **({"question_id": question_id} if question_id is not None else {}),
-        "question": question,
-        "action": str(verdict.action),
-        "p_complete": verdict.p_complete,
-        "low": verdict.estimate.low,
-        "high": verdict.estimate.high,
-        "missing": list(verdict.missing),
-        "next_queries": list(verdict.next_queries),
-        "reasons": [{"feature": one.feature, "effect": one.effect, "words": one.words} for one in verdict.reasons],
-    }
+def _judged(gate: Gate, question: str, hits: list[Any], where: str, rounds_left: int) -> Verdict:
+    """The verdict on one; the error says where it stands."""
+    try:
+        return gate.check(question, hits, rounds_left=rounds_left)
+    except InputError as error:
+        raise InputError(f"{where}: {error}", hint=error.hint or 'like ["text", {"title": "...", "text": "..."}]') from error
 
 
 def _show_one(question: str, verdict: Verdict, *, json: bool) -> None:
     if json:
+        from suffice.evaluate.logs import verdict_record
+
         print_json(verdict_record(question, verdict))
         return
     print(verdict)
@@ -257,20 +165,29 @@ _NEXT = {
 }
 
 
-def _show_many(judged: Iterable[tuple[_Asked, Verdict]], *, json: bool) -> None:
-    counts: dict[str, int] = {}
-    for asked, verdict in judged:
-        counts[str(verdict.action)] = counts.get(str(verdict.action), 0) + 1
-        if json:
-            record = verdict_record(asked.question, verdict, asked.question_id)
-            print(json_module.dumps(record, ensure_ascii=False, allow_nan=False), flush=True)
-        else:
-            missing = f"  missing: {'; '.join(verdict.missing[:3])}" if verdict.missing else ""
-            print(f"{verdict.action!s:<8} {verdict.p_complete:.3f}  {_plain(asked.question)[:90]}{_plain(missing)}")
-    total = sum(counts.values())
-    if not total:
+def _show_many(blocks: Iterable[Checked], bad: BadRecords, progress: Progress, *, json: bool) -> None:
+    from suffice.evaluate.logs import EXAMPLE
+
+    counts = Counter[str]()
+    for block in blocks:
+        counts.update(one["action"] for one in block.verdicts)
+        sys.stdout.writelines(f"{_json_line(one) if json else _short_line(one)}\n" for one in block.verdicts)
+        sys.stdout.flush()
+        progress("checking", counts.total(), None)
+        block.report(bad)
+    if not counts:
         raise InputError("there is no question in the input", hint=f"one a line, like {EXAMPLE}")
-    say(f"{total:,} questions: " + ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items())))
+    told = ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items()))
+    say(f"{counts.total():,} questions: {told}")
+
+
+def _json_line(record: dict[str, Any]) -> str:
+    return json_module.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def _short_line(record: dict[str, Any]) -> str:
+    missing = f"  missing: {'; '.join(record['missing'][:3])}" if record["missing"] else ""
+    return f"{record['action']:<8} {record['p_complete']:.3f}  {_plain(record['question'])[:90]}{_plain(missing)}"
 
 
 def _plain(text: str) -> str:

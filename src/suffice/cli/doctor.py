@@ -31,6 +31,7 @@ EXTRAS = {
     "onnx": ("tokenizers",),
     "hub": ("huggingface-hub",),
     "llm": ("openai",),
+    "dask": ("distributed",),
 }
 
 

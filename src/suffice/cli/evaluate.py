@@ -16,6 +16,7 @@ from suffice.cli.manners import friendly_errors, numbers, print_json, progress_b
 from suffice.cli.options import (
     Alpha,
     Beside,
+    Blocks,
     ChunkOverlap,
     ChunkTokens,
     CorpusFile,
@@ -28,8 +29,10 @@ from suffice.cli.options import (
     PolicyName,
     QuestionsFile,
     RerankerName,
+    Scheduler,
     SkipBad,
 )
+from suffice.cli.places import open_batch
 from suffice.cli.sources import hashes, open_data
 
 app = typer.Typer(
@@ -54,13 +57,17 @@ def retrieval(
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
-    library: Annotated[Path | None, typer.Option("--library", help="Search this library, not the data set's corpus.")] = None,
+    library: Annotated[
+        str | None, typer.Option("--library", "--store", help="Search this library or qdrant:// address, not the corpus.")
+    ] = None,
     retriever: Annotated[str, typer.Option("--retriever", help="Names, with commas; given: the hits in the files.")] = "tfidf",
     k: Annotated[str, typer.Option("--k", help="Cut-offs, with commas.")] = "2,4,8",
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
@@ -89,10 +96,14 @@ def retrieval(
             skip_bad=skip_bad,
             seed=seed,
         )
-        with progress_bar(quiet=json) as progress, Library.open(library) if library else nullcontext() as opened:
-            run = experiment.compare_retrievers(
-                data, settings, store=opened and opened.store, data=hashes(path, questions, corpus), progress=progress
-            )
+        known = hashes(path, questions, corpus)
+        with (
+            progress_bar(quiet=json) as progress,
+            open_batch(scheduler, blocks) as place,
+            Library.open(library) if library else nullcontext() as opened,
+        ):
+            store = opened and opened.store
+            run = experiment.compare_retrievers(data, settings, store=store, data=known, progress=progress, mapped=place)
         if out:
             run.save(out)
         if report:
@@ -130,6 +141,8 @@ def gate(
     cross_encoder: Annotated[bool, typer.Option("--cross-encoder", help="Those that need a cross-encoder, too; slow.")] = False,
     encoder: EncoderName = "wordllama",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For folds, the bootstrap, and --collection.")] = 42,
@@ -151,7 +164,7 @@ def gate(
             skip_bad=skip_bad,
             seed=seed,
         )
-        with progress_bar(quiet=json) as progress:
+        with progress_bar(quiet=json) as progress, open_batch(scheduler, blocks) as place:
             run = experiment.evaluate_gate(
                 data,
                 retriever,
@@ -169,6 +182,7 @@ def gate(
                 limit=limit,
                 data=hashes(path, questions, corpus),
                 progress=progress,
+                mapped=place,
             )
         if out:
             run.save(out)

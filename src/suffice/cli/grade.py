@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, read_prices, say, words
-from suffice.cli.options import BaseUrl, CorpusFile, EncoderName, Json, ModelName, ModelPrices, ModelTimeout, SkipBad
+from suffice.cli.options import (
+    BaseUrl,
+    Blocks,
+    CorpusFile,
+    EncoderName,
+    Json,
+    ModelName,
+    ModelPrices,
+    ModelTimeout,
+    Scheduler,
+    SkipBad,
+)
+from suffice.cli.places import open_batch
 
 if TYPE_CHECKING:
     from suffice.grade.pipeline import Benchmark, Stages
@@ -45,6 +57,8 @@ def grade(
     prices: ModelPrices = "0,0",
     fallback: Annotated[bool, typer.Option("--fallback", help="model: where it fails, rules go on.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page of the benchmark here.")] = None,
+    scheduler: Scheduler = None,
+    blocks: Blocks = None,
     skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="Same corpus, settings and seed: same bytes.")] = 42,
     json: Json = False,
@@ -63,14 +77,15 @@ def grade(
         settings = Settings(seed, per_hop, per_form, longest, tuple(words(forms)), twins, encoder)
         data = read(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
         budget = Budget(calls=max_requests, tokens=None, money=max_cost, prices=read_prices(prices))
-        with progress_bar(quiet=json) as progress:
+        kept = blocks or (out / ".blocks" if scheduler else None)
+        with progress_bar(quiet=json) as progress, open_batch(scheduler, kept) as place:
             asked = None
             if model is not None:
                 client = OpenAIModel(model, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, repairs=0)
                 asked = _Asked(client, budget, out, fallback=fallback, progress=progress)
             stages = asked.stages(words(by_model)) if asked else Stages()
             try:
-                made = grade(data.documents(), out, settings=settings, stages=stages, progress=progress)
+                made = grade(data.documents(), out, settings=settings, stages=stages, progress=progress, mapped=place)
             finally:
                 if asked:
                     asked.tell()

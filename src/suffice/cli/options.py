@@ -36,3 +36,12 @@ BaseUrl = Annotated[
 ModelTimeout = Annotated[float, typer.Option("--timeout-s", min=0.1, help="How long one request may take, retries included.")]
 ModelLetters = Annotated[int, typer.Option("--letters", min=1, help="model: characters of passages it is shown at once.")]
 ModelPrices = Annotated[str, typer.Option("--prices", help="model: what a million tokens cost, in and out, like 0.15,0.60.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", help="Work on the workers of this Dask scheduler, like tcp://127.0.0.1:8786.")
+]
+Blocks = Annotated[
+    Path | None, typer.Option("--blocks", help="Keep finished blocks here until the end: a run that was cut short goes on.")
+]
+StoreAddress = Annotated[
+    str | None, typer.Option("--store", help="On Qdrant: qdrant://host:6333/collection; the key: QDRANT_API_KEY.")
+]

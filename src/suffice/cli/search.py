@@ -10,14 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
-from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout
+from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout, StoreAddress
 
 EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 
 
 def search(
-    library: Annotated[Path, typer.Argument(help="A folder made by `suffice build`.")],
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    library: Annotated[str, typer.Argument(help="A folder made by `suffice build`, or an address; none with --store.")],
+    question: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
+    store: StoreAddress = None,
     k: Annotated[int, typer.Option("--k", help="How many hits.")] = 10,
     retriever: Annotated[
         str | None, typer.Option("--retriever", help="Default: hybrid; bm25 in a library without vectors.")
@@ -45,6 +46,7 @@ def search(
         from suffice.errors import InputError
         from suffice.library import Library
 
+        library, question = _asked(library, question, store)
         if complete and (filter is not None or strict or model is not None):
             raise InputError("--complete goes without a filter", hint="leave out --filter, --strict and --model")
         if not complete:
@@ -67,6 +69,17 @@ def search(
             print("no document matches\n\nnext: other words, or `--retriever dense`, which also finds near meanings")
         else:
             _show(hits, documents)
+
+
+def _asked(library: str, question: str | None, store: str | None) -> tuple[str, str]:
+    """Which library and what question: with --store the only argument is the question."""
+    from suffice.errors import InputError
+
+    if store and question is not None:
+        raise InputError("--store and a library are two places", hint="give one of them, and the question")
+    if not store and question is None:
+        raise InputError("there is a library or a question, and both are needed", hint='suffice search DIR "Who ...?"')
+    return (store, library) if store else (library, question or "")
 
 
 def _gate(name: str | None) -> Any:

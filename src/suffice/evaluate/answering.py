@@ -11,7 +11,8 @@ from suffice.errors import InputError
 from suffice.evaluate.answer_gates import gates_for
 from suffice.evaluate.answer_systems import MODEL_ONLY, SYSTEMS, USUAL, Bench, answered_by, drawn, shelved
 from suffice.evaluate.answers import AnswerRun, run_of
-from suffice.evaluate.gate import FAST, FITTED
+from suffice.evaluate.gate import FITTED
+from suffice.evaluate.gate_at import FAST
 from suffice.ports import LanguageModel, Progress
 from suffice.reason.budget import Budget
 

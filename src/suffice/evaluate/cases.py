@@ -6,9 +6,10 @@ The only place where gold meets evidence; `labelled` turns a case into what a ga
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
@@ -17,11 +18,11 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluate.runs import GIVEN
-from suffice.evaluate.searching import encoder_for, factories, indexed, opened
-from suffice.ports import Progress, Store
+from suffice.evaluate.searching import Searchers, encoder_for, factories, indexed, searched
+from suffice.ports import Mapped, Progress, Store, in_process
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
-__all__ = ["GIVEN", "Case", "Collected", "collect", "draw_key", "labelled"]
+__all__ = ["GIVEN", "Case", "Collected", "collect", "digest_of", "draw_key", "labelled"]
 
 _DEEP = 100
 
@@ -89,11 +90,12 @@ def collect(
     sample: int | None = None,
     seed: int = 42,
     progress: Progress | None = None,
+    mapped: Mapped | None = None,
 ) -> Collected:
     """Search every question of the data set with every retriever, once and deep.
 
     `limit` keeps to the first so many questions, `sample` to so many drawn by their words and the seed. What the retrievers
-    named in `beside` find is held beside each case.
+    named in `beside` find is held beside each case. `mapped` is where the work is done, here unless told.
     """
     if not retrievers or not ks or min(ks) < 1:
         raise InputError(f"retrievers are {list(retrievers)} and k is {list(ks)}: expected at least one of each, k from 1 on")
@@ -108,32 +110,45 @@ def collect(
     if GIVEN in every and (lacking := next((one for one in examples if one.hits is None), None)):
         raise InputError(f"question {lacking.question.question_id!r} came without hits", hint="name a retriever")
     chosen = encoder_for(wanted, encoder)
-    store = indexed(dataset.documents() if dataset.has_documents else (), chosen, progress)
+    store = indexed(dataset.documents() if dataset.has_documents else (), chosen, progress, encoder_name=encoder, mapped=mapped)
     titles = {document.doc_id: document.title for document in store.documents() if document.title}
     questions = [example.question.text for example in examples]
     ranked: dict[str, list[tuple[Hit, ...]]] = {}
     if GIVEN in every:
         ranked[GIVEN] = [example.hits or () for example in examples]
-    for name, retriever in opened(wanted, store, chosen).items():
+    searchers = Searchers.over(wanted, store, chosen, encoder)
+    for name in searchers:
         ranked[name] = []
-        for start in range(0, len(questions), 256):
-            ranked[name] += retriever.search(questions[start : start + 256], k=max(_DEEP, *ks))
+        for found in searched(searchers, name, questions, max(_DEEP, *ks), mapped or in_process):
+            ranked[name] += found
             if progress is not None:
                 progress(f"searching with {name}", len(ranked[name]), len(questions))
-    found: dict[tuple[str, int], tuple[Case, ...]] = {}
+    by: dict[tuple[str, int], tuple[Case, ...]] = {}
     for name, k in product(retrievers, ks):
         cases = [_case(one.question, one.gold, hits, k, store, titles) for one, hits in zip(examples, ranked[name])]
         others = [ranked[other] for other in beside if other != name]
-        found[name, k] = tuple(
+        by[name, k] = tuple(
             replace(case, others=tuple(_evidence(case.question, run[at][:k], store) for run in others))
             for at, case in enumerate(cases)
         )
-    return Collected(dataset.name, found, store)
+    return Collected(dataset.name, by, store)
 
 
 def draw_key(seed: int, text: str) -> bytes:
     """Where a text comes in a draw: the same on every machine, whatever else is drawn."""
     return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def digest_of(cases: Sequence[Case]) -> str:
+    """A hash of all that cases hold."""
+    digest = hashlib.sha256()
+    for case in cases:
+        sets = [case.evidence, *case.others]
+        found = [[[asdict(hit) for hit in one.hits], [asdict(held) for held in one.documents.values()]] for one in sets]
+        told = [asdict(case.question), {**asdict(case.gold), "doc_ids": sorted(case.gold.doc_ids)}, found]
+        deeper = [asdict(hit) for hit in case.deeper]
+        digest.update(json.dumps([told, deeper, dict(case.gold_titles), case.background], default=str).encode())
+    return digest.hexdigest()
 
 
 def _case(question: Question, gold: Gold, deep: Sequence[Hit], k: int, store: Store, titles: Mapping[DocId, str]) -> Case:

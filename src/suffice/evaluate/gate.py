@@ -8,12 +8,14 @@ Folds never split a question: some data sets repeat one word for word, and a gat
 
 from __future__ import annotations
 
+import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import util
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,21 +27,22 @@ from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
-from suffice.evaluate.cases import Case, collect, draw_key, labelled
+from suffice.evaluate.cases import Case, collect, digest_of, draw_key, labelled
+from suffice.evaluate.gate_at import DEFAULT, FAST, GateAt, expect_grade, open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.vectors import Remembering, RememberingReranker
 from suffice.files import package_versions
-from suffice.ports import ENCODERS, RERANKERS, Progress, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Job, Mapped, Progress, Reranker, in_blocks, in_process
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
-    from suffice.types import Verdict
 
 __all__ = [
     "DEFAULT",
     "FITTED",
     "Choice",
+    "FitAt",
     "Judged",
     "Kept",
     "check_extra",
@@ -62,8 +65,7 @@ Ints = npt.NDArray[np.intp]
 Folds = list[tuple[Ints, Ints]]
 Fit = Callable[[Sequence[Labelled]], "Gate"]
 
-DEFAULT, FITTED = "default", "fitted"
-FAST, QUALITY = "fast", "quality"
+FITTED = "fitted"
 LENS = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
@@ -113,7 +115,7 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
 
     With a folder they remember what they have read, the vectors in the folder.
     """
-    _expect_grade(grade)
+    expect_grade(grade)
     if grade == FAST:
         if reranker is not None:
             raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")
@@ -122,11 +124,6 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
     if folder is None:
         return Lenses(encoder, reader)
     return Lenses(Remembering(encoder, folder), RememberingReranker(reader) if reader else None)
-
-
-def _expect_grade(grade: str) -> None:
-    if grade not in (FAST, QUALITY):
-        raise InputError(f"no grade is named {grade!r}", hint=nearest(grade, (FAST, QUALITY)))
 
 
 # ------------------------------------------------------------------------------------------------------ folds
@@ -173,29 +170,31 @@ def evaluate_gate(
     limit: int | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    mapped: Mapped | None = None,
 ) -> GateRun:
     """Judge a gate on a data set: "default" is the shipped one, a path a saved one, "fitted" one fitted on the other folds.
 
     A fitted gate of the quality grade may read hits with a `reranker`. With a `cross_encoder` the baselines that need one are
-    measured, too. Both are slow.
+    measured, too. Both are slow. `mapped` is where questions are searched and judged and folds fitted, here unless told.
     """
     if gate == FITTED:  # what is missing is said before the search
         check_extra()
     opened = None if gate == FITTED else open_gate(gate, grade)
     started = time.perf_counter()
-    options: dict[str, Any] = {"beside": beside, "encoder": encoder, "limit": limit, "progress": progress}
+    options: dict[str, Any] = {"beside": beside, "encoder": encoder, "limit": limit, "progress": progress, "mapped": mapped}
     cases = collect(dataset, [retriever], [k], **options).cases(retriever, k)
     searched = time.perf_counter()
     complete = np.array([case.complete for case in cases], dtype=bool)
     texts = [case.question.text for case in cases]
     enough = len(set(texts)) >= 2 * folds
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
+    place = mapped or in_process
     if opened is None:
-        with TemporaryDirectory() as kept:  # a text stands in several folds, and an encoder is slow
-            fit = fitting(choice or Choice(), lenses(grade, reranker, folder=Path(kept)), seed)
-            said = judge_on_folds(cases, parts, fit, progress=progress)
+        fit = FitAt(choice or Choice(), grade, reranker, seed)
+        said = judge_on_folds(cases, parts, fit, progress=progress, mapped=place)
     else:
-        said = judge_cases(opened, cases, progress=progress)
+        at = None if mapped is None else GateAt.named(gate, grade)
+        said = judge_cases(opened, cases, progress=progress, mapped=place, at=at)
     judged = time.perf_counter()
     others = baseline_predictions(cases, parts, reranker=cross_encoder, seed=seed) if baselines and parts else {}
     return GateRun(
@@ -233,18 +232,6 @@ def evaluate_gate(
     )
 
 
-def open_gate(gate: str, grade: str = FAST) -> Gate:
-    """The shipped gate of that grade for "default", else the one saved at that path."""
-    from suffice.assess.gate import Gate
-
-    _expect_grade(grade)
-    if gate != DEFAULT and not Path(gate).exists():
-        raise InputError(
-            f"{gate} is not a gate: there is no such folder", hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}"
-        )
-    return Gate.load(None if gate == DEFAULT else Path(gate), grade)
-
-
 def remembering(gate: Gate, texts: Iterable[str]) -> Gate:
     """The gate with a note of which questions it was fitted on, so that nobody judges it by them unawares."""
     return replace(gate, card={**gate.card, SEEN: sorted({_short(text) for text in texts})})
@@ -269,15 +256,26 @@ class Judged:
     policy: str
 
 
-def judge_cases(gate: Gate, cases: Sequence[Case], *, progress: Progress | None = None) -> Judged:
-    """Check every case; nobody reads the explanations, so none are made."""
-    verdicts: list[Verdict] = []
-    for start in range(0, len(cases), _AT_ONCE):
-        verdicts += gate.check_batch(pairs(cases[start : start + _AT_ONCE]), explain=False)
+def judge_cases(
+    gate: Gate,
+    cases: Sequence[Case],
+    *,
+    progress: Progress | None = None,
+    mapped: Mapped = in_process,
+    at: GateAt | None = None,
+) -> Judged:
+    """Check every case; nobody reads the explanations, so none are made. `at` is where other processes find the gate."""
+    job = Job("checking", _judge, gate) if at is None else Job("checking", _judge, at, GateAt.open, key=at.digest)
+    rows: list[tuple[float, str]] = []
+    for found in mapped(job, in_blocks(cases, _AT_ONCE)):
+        rows += found
         if progress is not None:
-            progress("checking", len(verdicts), len(cases))
-    p = np.array([one.p_complete for one in verdicts], dtype=np.float64)
-    return Judged(p, tuple(str(one.action) for one in verdicts), gate.policy.words)
+            progress("checking", len(rows), len(cases))
+    return Judged(np.array([p for p, _ in rows], np.float64), tuple(action for _, action in rows), gate.policy.words)
+
+
+def _judge(cases: Sequence[Case], gate: Gate) -> list[tuple[float, str]]:
+    return [(one.p_complete, str(one.action)) for one in gate.check_batch(pairs(cases), explain=False)]
 
 
 def pairs(cases: Sequence[Case]) -> list[tuple[str, Any, Any]]:
@@ -293,22 +291,53 @@ def fitting(choice: Choice, looking: Lenses, seed: int, k: int | None = None) ->
     return lambda examples: Gate.fit(examples, seed=seed, k=k, **options)
 
 
+@dataclass(frozen=True, slots=True)
+class FitAt:
+    """How to fit, in words that every process understands."""
+
+    choice: Choice
+    grade: str
+    reranker: str | None
+    seed: int
+
+    def open(self) -> Fit:
+        """A text stands in several folds, and an encoder is slow: what it has read is remembered."""
+        folder = Path(mkdtemp())
+        fit = fitting(self.choice, lenses(self.grade, self.reranker, folder=folder), self.seed)
+        weakref.finalize(fit, shutil.rmtree, folder, ignore_errors=True)
+        return fit
+
+
 def judge_on_folds(
     cases: Sequence[Case],
     parts: Folds,
-    fit: Fit,
+    fit: Fit | FitAt,
     *,
     progress: Progress | None = None,
+    mapped: Mapped = in_process,
 ) -> Judged:
     """Each fold judged by a gate fitted, calibrated and given its policy on the others: what a user of `Gate.fit` gets."""
+    key = f"{digest_of(cases)} {fit}" if isinstance(fit, FitAt) and mapped is not in_process else ""
+    job = Job("fitting on the other folds", _judge_fold, (cases, fit), _with_fit, key=key)
     p, actions = np.zeros(len(cases)), np.empty(len(cases), dtype=object)
     words = ""
-    for at, (rest, held) in enumerate(parts, start=1):
-        judged = judge_cases(fit([labelled(cases[i]) for i in rest]), [cases[i] for i in held])
-        p[held], actions[held], words = judged.p, judged.actions, judged.policy
+    blocks = ([{"rest": rest.tolist(), "held": held.tolist()}] for rest, held in parts)
+    for at, (judged, (_, held)) in enumerate(zip(mapped(job, blocks), parts, strict=True), start=1):
+        p[held], actions[held], words = judged["p"], judged["actions"], judged["policy"]
         if progress is not None:
             progress("fitting on the other folds", at, len(parts))
     return Judged(p, tuple(actions), f"Chosen anew for each fold; for the last one: {words}")
+
+
+def _with_fit(shared: tuple[Sequence[Case], Fit | FitAt]) -> tuple[Sequence[Case], Fit]:
+    cases, fit = shared
+    return cases, fit.open() if isinstance(fit, FitAt) else fit
+
+
+def _judge_fold(block: Sequence[Mapping[str, list[int]]], ready: tuple[Sequence[Case], Fit]) -> dict[str, Any]:
+    (fold,), (cases, fit) = block, ready
+    judged = judge_cases(fit([labelled(cases[i]) for i in fold["rest"]]), [cases[i] for i in fold["held"]])
+    return {"p": judged.p.tolist(), "actions": list(judged.actions), "policy": judged.policy}
 
 
 # ------------------------------------------------------------------------------------------------------ the promise

@@ -14,9 +14,9 @@ from suffice.evaluate.compare import interval
 from suffice.evaluate.papers import Published, frames, magaf
 from suffice.evaluate.report import write_report
 from suffice.evaluate.runs import GIVEN, Run, evaluate_retrieval
-from suffice.evaluate.searching import encoder_for, factories, indexed, opened
+from suffice.evaluate.searching import Searchers, encoder_for, factories, indexed
 from suffice.evaluate.tables import Table, comparison_table, kind_table, retrieval_table
-from suffice.ports import Progress, Store
+from suffice.ports import Mapped, Progress, Store, in_process
 from suffice.retrieve.chunks import chunked
 from suffice.types import DocId, Document
 
@@ -46,11 +46,13 @@ def compare_retrievers(
     store: Store | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    mapped: Mapped | None = None,
 ) -> Run:
     """Search every question with every retriever. Without a `store` the data set's documents are indexed in memory.
 
     Hits that came with the questions are judged too, as "given"; naming only that searches nothing. `data` names the files that
     were read, with their hashes; the run keeps it. Gold that the corpus does not hold cannot be found and counts as missed.
+    `mapped` is where the work is done, here unless told.
     """
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
@@ -60,18 +62,20 @@ def compare_retrievers(
         raise InputError(f"not every question of {dataset.name!r} comes with hits", hint="name a retriever, like bm25")
     encoder = encoder_for(chosen, settings.encoder)
     if store is None:
-        store = indexed(cut(dataset, settings) if chosen else (), encoder, progress)
+        documents = cut(dataset, settings) if chosen else ()
+        store = indexed(documents, encoder, progress, encoder_name=settings.encoder, mapped=mapped)
     told = {name: value for name, value in asdict(settings).items() if name != "seed"}
     return evaluate_retrieval(
         dataset.name,
         examples,
-        opened(chosen, store, encoder),
+        Searchers.over(chosen, store, encoder, settings.encoder),
         settings.ks,
         parents=_parents(store),
         progress=progress,
         seed=settings.seed,
         settings={**told, "documents": len(store)},
         data=data,
+        mapped=mapped or in_process,
     )
 
 

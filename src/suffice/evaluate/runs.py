@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ from suffice.errors import InputError, nearest
 from suffice.evaluate.documents import load_document
 from suffice.evaluate.metrics import Judged, judge
 from suffice.files import package_versions, write_atomically
-from suffice.ports import Progress
-from suffice.types import DocId, Hit, Question
+from suffice.ports import Job, Mapped, Progress, in_process
+from suffice.types import DocId, Hit
 
 if TYPE_CHECKING:
     from suffice.ports import Retriever
@@ -181,6 +182,7 @@ def evaluate_retrieval(
     settings: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
     commit: str | None = None,
+    mapped: Mapped = in_process,
 ) -> Run:
     """Search every question with every retriever and keep where the gold came out.
 
@@ -216,18 +218,14 @@ def evaluate_retrieval(
         packages=package_versions(),
         commit=commit if commit is not None else source_commit(),
     )
-    systems: list[System] = []
-    timings: dict[str, float] = {}
     fold = _folding(parents)
+    systems: list[System] = []
     if given:
-        found = [_fold(example.hits or (), fold) for example in examples]
-        systems.append(_system(GIVEN, examples, found, {}, run.depth))
-    for name, retriever in retrievers.items():
-        search = _Search(retriever, run.depth, fold, deepen=parents is not None)
-        started = time.perf_counter()
-        results = list(search.all(name, examples, batch, progress))
-        timings[name] = time.perf_counter() - started
-        systems.append(_system(name, examples, results, search.errors, run.depth))
+        ranked = [_fold(example.hits or (), fold) for example in examples]
+        systems.append(_system(GIVEN, examples, [_Found.of(hits) for hits in ranked], run.depth))
+    found = _found(retrievers, examples, parents, run.depth, batch, mapped, progress)
+    systems += [_system(name, examples, found[name], run.depth) for name in retrievers]
+    timings = {name: sum(one.seconds for one in found[name]) for name in retrievers}
     return replace(run, systems=tuple(systems), timings=timings)
 
 
@@ -253,69 +251,116 @@ def _fold(hits: Sequence[Hit], fold: Callable[[DocId], DocId]) -> tuple[Hit, ...
     return tuple(first.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question on its way to a retriever."""
+
+    name: str
+    question_id: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.name}, question {self.question_id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What came of it: the documents in order and the best score, or the error; and how long it took."""
+
+    doc_ids: list[DocId]
+    top_score: float | None
+    error: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit]) -> _Found:
+        return cls([hit.doc_id for hit in hits], _top_score(hits))
+
+
+def _found(
+    retrievers: Mapping[str, Retriever],
+    examples: Sequence[Example],
+    parents: Parents | None,
+    depth: int,
+    batch: int,
+    mapped: Mapped,
+    progress: Progress | None,
+) -> dict[str, list[_Found]]:
+    """For each retriever what it found for each question, in blocks of `batch` questions."""
+    asked = [(one.question.question_id, one.question.text) for one in examples]
+    blocks = (
+        [_Asked(name, *one) for one in asked[start : start + batch]]
+        for name in retrievers
+        for start in range(0, len(asked), batch)
+    )
+    key = "" if mapped is in_process else f"{getattr(retrievers, 'key', '')} {depth}"
+    job = Job("searching", partial(_search, depth=depth), (retrievers, parents), key=key)
+    found: dict[str, list[_Found]] = {name: [] for name in retrievers}
+    results = mapped(job, blocks)
+    for name in retrievers:
+        while len(found[name]) < len(examples):
+            found[name] += [_Found(*row) for row in next(results)]
+            if progress is not None:
+                progress(name, len(found[name]), len(examples))
+    return found
+
+
+def _search(block: Sequence[_Asked], shared: tuple[Mapping[str, Retriever], Parents | None], *, depth: int) -> list[list[Any]]:
+    """As rows of `_Found`: together, and alone where the block fails."""
+    retrievers, parents = shared
+    search = _Search(retrievers[block[0].name], depth, _folding(parents), deepen=parents is not None)
+    started = time.perf_counter()
+    try:
+        found = [_Found.of(hits) for hits in search.folded([one.text for one in block])]
+    except Exception:  # noqa: BLE001 - a retriever may raise anything; alone, each question shows whose fault it is
+        found = [search.alone(one.text) for one in block]
+    seconds = (time.perf_counter() - started) / len(block)
+    return [[one.doc_ids, one.top_score, one.error, seconds] for one in found]
+
+
 class _Search:
-    """One retriever's way through the questions: in batches, alone where a batch fails, deeper where chunks fold together."""
+    """One retriever's way through a block: deeper where chunks fold together."""
 
     def __init__(self, retriever: Retriever, depth: int, fold: Callable[[DocId], DocId], *, deepen: bool) -> None:
         self.retriever, self.depth, self.fold, self.deepen = retriever, depth, fold, deepen
-        self.errors: dict[str, str] = {}
 
-    def all(
-        self, name: str, examples: Sequence[Example], batch: int, progress: Progress | None
-    ) -> Iterator[tuple[Hit, ...] | None]:
-        for start in range(0, len(examples), batch):
-            questions = [example.question for example in examples[start : start + batch]]
-            try:
-                yield from self._folded([question.text for question in questions])
-            except Exception:  # noqa: BLE001 - a retriever may raise anything; alone, each question shows whose fault it is
-                yield from map(self._alone, questions)
-            if progress is not None:
-                progress(name, min(start + batch, len(examples)), len(examples))
-
-    def _alone(self, question: Question) -> tuple[Hit, ...] | None:
+    def alone(self, text: str) -> _Found:
         try:
-            return self._folded([question.text])[0]
+            return _Found.of(self.folded([text])[0])
         except Exception as error:  # noqa: BLE001 - recorded, not fatal
-            self.errors[question.question_id] = f"{type(error).__name__}: {error}"
-            return None
+            return _Found([], None, f"{type(error).__name__}: {error}")
 
-    def _folded(self, texts: Sequence[str]) -> list[tuple[Hit, ...]]:
+    def folded(self, texts: Sequence[str]) -> list[tuple[Hit, ...]]:
         asked = self.depth * (_FIRST_LOOK if self.deepen else 1)
-        found = self._search(texts, asked)
+        found = self._hits(texts, asked)
         folded = [_fold(hits, self.fold) for hits in found]
         short = [at for at, hits in enumerate(found) if len(hits) >= asked and len(folded[at]) < self.depth]
         while self.deepen and short and asked < self.depth * _DEEPEST_LOOK:
             asked *= 2
-            deeper = self._search([texts[at] for at in short], asked)
+            deeper = self._hits([texts[at] for at in short], asked)
             folded = [*folded]
             for at, hits in zip(short, deeper):
                 folded[at] = _fold(hits, self.fold)
             short = [at for at, hits in zip(short, deeper) if len(hits) >= asked and len(folded[at]) < self.depth]
         return folded
 
-    def _search(self, texts: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
+    def _hits(self, texts: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         found = self.retriever.search(texts, k=k)
         if len(found) != len(texts):
             raise InputError(f"the retriever gave {len(found)} results for {len(texts)} questions")
         return found
 
 
-def _system(
-    name: str,
-    examples: Sequence[Example],
-    results: Sequence[tuple[Hit, ...] | None],
-    errors: Mapping[str, str],
-    depth: int,
-) -> System:
-    ranked = [[hit.doc_id for hit in hits or ()] for hits in results]
+def _system(name: str, examples: Sequence[Example], found: Sequence[_Found], depth: int) -> System:
+    ranked = [one.doc_ids for one in found]
     judged = judge(ranked, [example.gold.doc_ids for example in examples], depth=depth)
     ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in judged.relevance)
-    return System(name, ranks, tuple(map(_top_score, results)), dict(errors))
+    errors = {example.question.question_id: one.error for example, one in zip(examples, found) if one.error is not None}
+    return System(name, ranks, tuple(one.top_score for one in found), errors)
 
 
-def _top_score(hits: tuple[Hit, ...] | None) -> float | None:
-    if hits is None:
-        return None
+def _top_score(hits: Sequence[Hit]) -> float | None:
     if not hits:
         return -math.inf
     score = hits[0].score

@@ -1,23 +1,38 @@
-"""Named retrievers over a data set's own corpus, in memory: what every experiment begins with."""
+"""Named retrievers over a data set's own corpus, in memory: what every experiment begins with; and searching in blocks."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Progress, Retriever, Store
+from suffice.ports import (
+    ENCODERS,
+    RETRIEVERS,
+    Encoder,
+    Job,
+    Mapped,
+    Progress,
+    Retriever,
+    Store,
+    as_given,
+    in_blocks,
+    in_process,
+)
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.corpus import searchable
+from suffice.retrieve.encoding import BlockEncoder, EncoderAt
 from suffice.retrieve.memory import MemoryStore
-from suffice.types import Document, Filter, Hit
+from suffice.types import Document, Filter, Hit, Part
 
-__all__ = ["Factories", "Remembered", "encoder_for", "factories", "indexed", "opened"]
+__all__ = ["Factories", "Remembered", "Searchers", "encoder_for", "factories", "indexed", "opened", "searched"]
 
 Factories = Mapping[str, Callable[..., Retriever]]
-_AT_ONCE, _ASKED = 1024, 64  # documents that are encoded, and questions that are searched, in one go
+_QUESTIONS = 256
 
 
 def factories(names: Iterable[str]) -> Factories:
@@ -30,17 +45,23 @@ def encoder_for(chosen: Factories, name: str) -> Encoder | None:
     return ENCODERS.get(name)() if any(map(_takes_encoder, chosen.values())) else None
 
 
-def indexed(documents: Iterable[Document], encoder: Encoder | None, progress: Progress | None) -> MemoryStore:
-    """A store of the documents, with vectors where there is an encoder."""
+def indexed(
+    documents: Iterable[Document],
+    encoder: Encoder | None,
+    progress: Progress | None,
+    *,
+    encoder_name: str = "",
+    mapped: Mapped | None = None,
+) -> MemoryStore:
+    """A store of the documents, with vectors where there is an encoder, which is registered as `encoder_name`.
+
+    `mapped` is where they are encoded, here unless told.
+    """
     held = list(documents)
     if encoder is None:
         return MemoryStore(held)
-    blocks = [np.zeros((0, encoder.dimension), np.float32)]
-    for start in range(0, len(held), _AT_ONCE):
-        blocks.append(encoder.encode([searchable(document) for document in held[start : start + _AT_ONCE]]))
-        if progress is not None:
-            progress("encoding", min(start + _AT_ONCE, len(held)), len(held))
-    return MemoryStore(held, np.concatenate(blocks))
+    spread = BlockEncoder(encoder_name or encoder.name, encoder, mapped or in_process, progress)
+    return MemoryStore(held, spread.encode([searchable(document) for document in held]))
 
 
 def opened(chosen: Factories, store: Store, encoder: Encoder | None) -> dict[str, Retriever]:
@@ -65,7 +86,72 @@ class Remembered:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         fresh = [one for one in dict.fromkeys(questions) if self._known.get(one, (0, ()))[0] < k]
-        for start in range(0, len(fresh), _ASKED):
-            some = fresh[start : start + _ASKED]
+        for start in range(0, len(fresh), _QUESTIONS):
+            some = fresh[start : start + _QUESTIONS]
             self._known |= {one: (k, hits) for one, hits in zip(some, self._inner.search(some, k=k))}
         return [self._known[one][1][:k] for one in questions]
+
+
+class Searchers(Mapping[str, Retriever]):
+    """Named retrievers over a store, made when the first is asked for. What travels are the names and the store.
+
+    A store that cannot travel has a method `elsewhere`, which gives what opens it in another process.
+    """
+
+    def __init__(self, names: Iterable[str], store: Callable[[], Store], encoder: EncoderAt | None) -> None:
+        self._names, self._store, self._encoder = tuple(names), store, encoder
+
+    @classmethod
+    def over(cls, names: Iterable[str], store: Store, encoder: Encoder | None, encoder_name: str) -> Searchers:
+        """`encoder_name` is the one under which it is registered."""
+        return cls(names, partial(as_given, store), None if encoder is None else EncoderAt.of(encoder_name, encoder))
+
+    @cached_property
+    def _opened(self) -> dict[str, Retriever]:
+        return opened(factories(self._names), self._store(), self._encoder.open() if self._encoder else None)
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of the documents, the names and what the encoder says."""
+        digest = hashlib.sha256(repr((self._names, self._encoder and self._encoder.said)).encode())
+        for document in self._store().documents():
+            digest.update(json.dumps(asdict(document), default=str).encode())
+        return digest.hexdigest()
+
+    def __getitem__(self, name: str) -> Retriever:
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        store = self._store()
+        elsewhere = getattr(store, "elsewhere", None)
+        return Searchers, (self._names, self._store if elsewhere is None else elsewhere(), self._encoder)
+
+
+def searched(
+    retrievers: Mapping[str, Retriever], name: str, questions: Sequence[str], k: int, mapped: Mapped = in_process
+) -> Iterator[list[tuple[Hit, ...]]]:
+    """The hits of each question, a block of questions at a time."""
+    key = "" if mapped is in_process else f"{getattr(retrievers, 'key', '')} {name} {k}"
+    job = Job(f"searching with {name}", partial(_search, name=name, k=k), retrievers, key=key)
+    for rows in mapped(job, in_blocks(questions, _QUESTIONS)):
+        yield [tuple(_hit(one) for one in row) for row in rows]
+
+
+def _search(questions: Sequence[str], retrievers: Mapping[str, Retriever], *, name: str, k: int) -> list[list[list[Any]]]:
+    return [[_row(hit) for hit in hits] for hits in retrievers[name].search(questions, k=k)]
+
+
+def _row(hit: Hit) -> list[Any]:
+    score = None if hit.score is None else float(hit.score)
+    return [hit.doc_id, score, [[part.name, part.score] for part in hit.parts], list(hit.matched), hit.relaxed]
+
+
+def _hit(row: Sequence[Any]) -> Hit:
+    doc_id, score, parts, matched, relaxed = row
+    return Hit(doc_id, score, tuple(Part(*part) for part in parts), tuple(matched), relaxed)

@@ -25,7 +25,8 @@ from suffice.datasets.controlled import controlled
 from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, SufficeError
 from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
-from suffice.evaluate.gate import FAST, QUALITY, Choice, check_extra, fitting, lenses, remembering
+from suffice.evaluate.gate import Choice, check_extra, fitting, lenses, remembering
+from suffice.evaluate.gate_at import FAST, QUALITY
 from suffice.evaluate.gate_study import Material, study
 from suffice.evaluate.moving import DRAWS
 from suffice.files import sha256_of

@@ -22,6 +22,7 @@ from typing import Any
 from suffice.datasets.jsonl import document_record, read_documents
 from suffice.errors import InputError, SufficeError
 from suffice.files import BadRecords, new_artefact, open_artefact, sha256_of, write_atomically
+from suffice.grade.blocks import claim_records, question_records, triple_records
 from suffice.grade.bridges import bridges, intersections
 from suffice.grade.claims import RuleClaims, pages_of
 from suffice.grade.clusters import soft_clusters
@@ -46,14 +47,15 @@ from suffice.grade.ports import (
 from suffice.grade.questions import RuleQuestions, Wording
 from suffice.grade.triples import RuleTriples, Titles
 from suffice.grade.validation import RuleJudge
-from suffice.ports import ENCODERS, Encoder, Progress
+from suffice.ports import ENCODERS, Encoder, Job, Mapped, Progress, in_blocks, in_process
+from suffice.retrieve.encoding import BlockEncoder
 from suffice.types import Document
 
 __all__ = ["FORMS", "Benchmark", "Grading", "Settings", "Stages", "grade"]
 
 _KIND, _VERSION = "grade-stage", 1
 _REBUILD = "run `suffice grade` again with the same --out; it makes what is missing"
-_AT_ONCE = 256
+_AT_ONCE, _RULES = 256, "rules"
 FORMS = ("chain", "comparison", "bridge", "intersection")
 FEWEST_DOCUMENTS = 2
 _WRITTEN = ("documents.jsonl", "questions.jsonl", "twins.jsonl")
@@ -116,9 +118,10 @@ def grade(
     settings: Settings | None = None,
     stages: Stages | None = None,
     progress: Progress | None = None,
+    mapped: Mapped = in_process,
 ) -> Benchmark:
-    """Make the benchmark of a corpus in the folder `out`, or what of it is missing there."""
-    return Grading(FilePath(out), settings or Settings(), stages or Stages(), progress).run(documents)
+    """Make the benchmark of a corpus in the folder `out`, or what of it is missing there; `mapped` is where rules work."""
+    return Grading(FilePath(out), settings or Settings(), stages or Stages(), progress, mapped).run(documents)
 
 
 @dataclass
@@ -129,6 +132,7 @@ class Grading:
     settings: Settings
     stages: Stages
     progress: Progress | None = None
+    mapped: Mapped = in_process
     done: list[str] = field(default_factory=list)
 
     def run(self, documents: Iterable[Document]) -> Benchmark:
@@ -183,12 +187,8 @@ class Grading:
 
     def _claims(self, documents: Sequence[Document], titles: Titles, corpus: str) -> tuple[list[Claim], str]:
         maker = self.stages.claims(titles)
-
-        def make() -> Iterator[dict[str, Any]]:
-            for some in self._blocks("making claims", documents):
-                yield from (asdict(claim) for claims in maker.claims(some) for claim in claims)
-
-        key = self._records("claims", {"by": _by(maker), "corpus": corpus}, make)
+        own = {"by": _by(maker), "corpus": corpus}
+        key = self._records("claims", own, lambda: self._in_blocks("making claims", claim_records, maker, documents, own))
         claims = [Claim(**record) for record in self._read("claims")]
         if not claims:
             raise InputError(
@@ -199,12 +199,8 @@ class Grading:
 
     def _triples(self, claims: Sequence[Claim], titles: Titles, claimed: str) -> tuple[list[Triple], str]:
         reader = self.stages.triples(titles)
-
-        def make() -> Iterator[dict[str, Any]]:
-            for some in self._blocks("reading triples", claims):
-                yield from (asdict(triple) for triples in reader.triples(some) for triple in triples)
-
-        key = self._records("triples", {"by": _by(reader), "claims": claimed}, make)
+        own = {"by": _by(reader), "claims": claimed}
+        key = self._records("triples", own, lambda: self._in_blocks("reading triples", triple_records, reader, claims, own))
         triples = [Triple(**record) for record in self._read("triples")]
         if not triples:
             raise InputError(
@@ -265,12 +261,13 @@ class Grading:
         wording = Wording(titles, seed=settings.seed)
         writer = self.stages.questions(titles, wording)
         claim_of = {claim.claim_id: claim for claim in claims}
+        chosen_by = {name: getattr(settings, name) for name in ("per_hop", "per_form", "forms", "seed")}
+        own = {"by": _by(writer), "paths": walked, **chosen_by}
 
         def make() -> Iterator[dict[str, Any]]:
             chosen = sampled(paths, settings.per_hop, seed=settings.seed) if "chain" in settings.forms else []
-            for some in self._blocks("writing questions", chosen):
-                told = [[claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of] for path in some]
-                yield from (made_record(made) for made in writer.write(some, told) if made is not None)
+            told = [[claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of] for path in chosen]
+            yield from self._in_blocks("writing questions", question_records, writer, list(zip(chosen, told)), own)
             most, seed = settings.per_form, settings.seed
             forms: dict[str, Callable[[], Iterable[Made]]] = {
                 "comparison": lambda: comparisons(graph, paths, titles, wording, per_form=most, seed=seed),
@@ -281,8 +278,7 @@ class Grading:
                 yield from map(made_record, made() if form in settings.forms else ())
                 self._tell("writing other forms", at, len(forms))
 
-        own = {"per_hop": settings.per_hop, "per_form": settings.per_form, "forms": settings.forms, "seed": settings.seed}
-        key = self._records("questions", {"by": _by(writer), "paths": walked, **own}, make)
+        key = self._records("questions", own, make)
         return [made_from(record) for record in self._read("questions")], key
 
     def _valid(
@@ -333,9 +329,8 @@ class Grading:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        import suffice.retrieve.dense  # noqa: F401 - registers wordllama
-
-        return ENCODERS.get(self.settings.encoder)()
+        encoder = ENCODERS.get(self.settings.encoder)()
+        return encoder if self.mapped is in_process else BlockEncoder(self.settings.encoder, encoder, self.mapped)
 
     # -------------------------------------------------------------------------------------------- keeping
 
@@ -369,10 +364,15 @@ class Grading:
         with (self._folder(name) / "records.jsonl").open(encoding="utf-8") as stream:
             yield from map(json.loads, stream)
 
-    def _blocks(self, what: str, items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-        for start in range(0, len(items), _AT_ONCE):
-            yield items[start : start + _AT_ONCE]
-            self._tell(what, min(start + _AT_ONCE, len(items)), len(items))
+    def _in_blocks(
+        self, what: str, do: Callable[[Any, Any], Any], who: object, items: Sequence[Any], own: Mapping[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """The records of all blocks. A model is asked from here, where it is counted what that costs."""
+        mapped = self.mapped if _by(who) == _RULES else in_process
+        blocks = mapped(Job(what, do, who, key=json.dumps(own, sort_keys=True)), in_blocks(items, _AT_ONCE))
+        for done, records in enumerate(blocks, 1):
+            yield from records
+            self._tell(what, min(done * _AT_ONCE, len(items)), len(items))
 
     def _tell(self, what: str, done: int, total: int | None) -> None:
         if self.progress is not None:
@@ -387,7 +387,7 @@ def _code() -> str:
 
 
 def _by(stage: object) -> str:
-    return str(getattr(stage, "signature", "rules"))
+    return str(getattr(stage, "signature", _RULES))
 
 
 def _line(record: Mapping[str, Any]) -> str:

@@ -7,25 +7,24 @@ second document is chosen for what the first does not say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from suffice.ports import Encoder, Store
+from suffice.ports import Encoder, Look, Seen, Store
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import VectorSearch
 from suffice.retrieve.filters import filter_for
-from suffice.retrieve.lexical import TextSearch
 from suffice.retrieve.links import NAMESAKES
 from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.retrieve.name_links import NameLinks
 from suffice.retrieve.pool import Pool, read_question
 from suffice.retrieve.ranker import Ranker
-from suffice.retrieve.ranking import checked, falling
-from suffice.types import DocId, Filter, Hit
+from suffice.retrieve.ranking import checked, falling, found_by
+from suffice.types import DocId, Document, Filter, Hit
 
 __all__ = ["Bridge"]
 
@@ -54,7 +53,7 @@ class Bridge:
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
         self.depth, self.near, self.hops = depth, near or depth, hops
-        self._text, self._near = TextSearch(store), VectorSearch(store, encoder)
+        self._near = VectorSearch(store, encoder)
 
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
@@ -87,41 +86,52 @@ class Bridge:
     # -------------------------------------------------------------------------------------------------- the pool
 
     def pools(self, questions: Sequence[str], *, filters: Sequence[Filter | None] | None = None) -> list[Pool]:
-        """The candidates of each question before anything is held."""
-        text = self._text.search(questions, k=self.depth, filters=filters)
-        near = self._near.search(questions, k=max(2 * self.depth, self.near), filters=filters)
+        """The candidates of each question before anything is held: one look at the store, and one for what is linked."""
         named, metadata = self.links.asked(questions), self._metadata(questions)
-        agreeing = self._agreeing(questions, metadata, filters)
+        bearers = [dict(self._named(one)) for one in named]
+        seen = self._look(questions, metadata, filters, [self.links.ids[row] for one in bearers for row in one])
         pools, wanted = [], []
         for at, question in enumerate(questions):
+            text, near, agreeing = (seen.hits[at + part * len(questions)] for part in range(3))
+            near = self._judged_near(near)
             asked = read_question(question, named[at], self.links, metadata[at])
-            pools.append(Pool(asked, self.links, text[at], near[at]))
+            pools.append(Pool(asked, self.links, text, near))
             why: dict[DocId, dict[str, float]] = {}
-            for part, hits in (("bm25", text[at]), ("dense", near[at][: self.near]), ("metadata", agreeing.get(at, ()))):
+            for name, hits in (("bm25", text), ("dense", near[: self.near]), ("metadata", agreeing)):
                 for hit in hits:
-                    why.setdefault(hit.doc_id, {})[part] = hit.score or 0.0
-            for row, worth in self._named(named[at]):
+                    why.setdefault(hit.doc_id, {})[name] = hit.score or 0.0
+            for row, worth in bearers[at].items():
                 why.setdefault(self.links.ids[row], {})["named"] = worth
             wanted.append(why)
-        self._join(pools, wanted, filters)
+        self._join(pools, wanted, filters, seen.documents)
         self.grow(pools, filters, [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() for pool in pools])
         for pool in pools:
             pool.mark()
         return pools
 
+    def _look(
+        self,
+        questions: Sequence[str],
+        metadata: Sequence[Mentions | None],
+        filters: Sequence[Filter | None] | None,
+        named: Sequence[DocId],
+    ) -> Seen:
+        """For all questions by words, then by vectors, then by words among the documents of the sources and dates they name."""
+        given = filters or [None] * len(questions)
+        own = [filter_for(one) if one and not filter else None for one, filter in zip(metadata, given)]
+        looks = [Look(self.depth, text=question, filter=filter) for question, filter in zip(questions, given)]
+        looks += self._near.looks(questions, k=max(2 * self.depth, self.near), filters=given)
+        looks += [Look(self.depth, text=question if one else None, filter=one) for question, one in zip(questions, own)]
+        seen = self.store.look(looks, named)
+        text, near, agreeing = (seen.hits[part * len(questions) : (part + 1) * len(questions)] for part in range(3))
+        return Seen([*found_by("bm25", text), *found_by("dense", near), *found_by("bm25", agreeing)], seen.documents)
+
+    def _judged_near(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """What the vectors found, on the scale that the ranker was fitted with."""
+        return hits
+
     def _metadata(self, questions: Sequence[str]) -> Sequence[Mentions | None]:
         return [None] * len(questions) if self.vocabulary is None else self.vocabulary.mentions(questions)
-
-    def _agreeing(
-        self, questions: Sequence[str], metadata: Sequence[Mentions | None], filters: Sequence[Filter | None] | None
-    ) -> dict[int, tuple[Hit, ...]]:
-        """What text search finds among the documents of the sources and dates that a question names, by question."""
-        own = {at: filter_for(one) for at, one in enumerate(metadata) if one and not (filters and filters[at])}
-        asked = [at for at, one in own.items() if one]
-        if not asked:
-            return {}
-        found = self._text.search([questions[at] for at in asked], k=self.depth, filters=[own[at] for at in asked])
-        return dict(zip(asked, found))
 
     def _named(self, names: Ints) -> Iterator[tuple[int, float]]:
         for name in names.tolist():
@@ -173,12 +183,17 @@ class Bridge:
         return list(found.items())
 
     def _join(
-        self, pools: Sequence[Pool], wanted: Sequence[dict[DocId, dict[str, float]]], filters: Sequence[Filter | None] | None
+        self,
+        pools: Sequence[Pool],
+        wanted: Sequence[dict[DocId, dict[str, float]]],
+        filters: Sequence[Filter | None] | None,
+        seen: Mapping[DocId, Document] | None = None,
     ) -> None:
+        """Candidates come into their pools, if they pass the filter: the documents `seen`, or else got for the purpose."""
         ids = list(dict.fromkeys(doc_id for why in wanted for doc_id in why))
         if not ids:
             return
-        held = {document.doc_id: document for document in self.store.get(ids) if document is not None}
+        held = seen or {document.doc_id: document for document in self.store.get(ids) if document is not None}
         for at, (pool, why) in enumerate(zip(pools, wanted)):
             documents = [held[doc_id] for doc_id in why if doc_id in held]
             if documents and filters is not None and filters[at]:

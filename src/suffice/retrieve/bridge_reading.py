@@ -66,7 +66,6 @@ class ReadingBridge(Bridge):
         if first < 1 or again < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
         self.reads, self.reader, self.first, self.again = scorer, reader, first, again
-        self._near: Any = _Spread(self._near)
         self._alone: WeakKeyDictionary[Pool, Floats] = WeakKeyDictionary()
 
     def judged(self, pools: Sequence[Pool]) -> list[Floats]:
@@ -92,6 +91,9 @@ class ReadingBridge(Bridge):
             found.append(row)
         return found
 
+    def _judged_near(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        return _stretched(hits)
+
     def _remembered(self, pool: Pool) -> Floats:
         """What was read with nothing held; candidates that joined since then are unread."""
         known = self._alone.get(pool, np.zeros(0))
@@ -110,17 +112,8 @@ class ReadingBridge(Bridge):
         return parts
 
 
-class _Spread:
-    """The vector search with its scores stretched from 1 (best) to 0 (last): a good encoder's lie close together."""
-
-    def __init__(self, search: Any) -> None:
-        self._search = search
-
-    def search(self, questions: Sequence[str], **options: Any) -> list[tuple[Hit, ...]]:
-        return [_stretched(hits) for hits in self._search.search(questions, **options)]
-
-
 def _stretched(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Scores from 1 (best) to 0 (last): a good encoder's lie close together."""
     scores = np.array([hit.score or 0.0 for hit in hits])
     if not len(scores) or scores[0] <= scores[-1]:
         return hits

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from suffice.errors import InputError
-from suffice.ports import ENCODERS, Encoder, Store
+from suffice.ports import ENCODERS, Encoder, Look, Store
 from suffice.retrieve.corpus import Mask
 from suffice.retrieve.ranking import Ranked, Scores, Signal, checked, found_by, top_k
 from suffice.retrieve.stored import similarity
@@ -141,16 +141,24 @@ class VectorSearch:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
-        vectors = self.encoder.encode(questions, query=True)
-        asked = [bool(question.strip()) and bool(vector.any()) for question, vector in zip(questions, vectors)]
-        kept = [at for at, one in enumerate(asked) if one]
+        looks = self.looks(questions, k=k, filters=filters or [None] * len(questions))
+        kept = [at for at, one in enumerate(looks) if one.vector is not None]
         found: list[tuple[Hit, ...]] = [()] * len(questions)
         if kept:
             passing = None if filters is None else [filters[at] for at in kept]
-            hits = found_by(self.name, self.store.search_vectors(vectors[kept], k=k, filters=passing))
+            vectors = np.stack([np.asarray(looks[at].vector) for at in kept])
+            hits = found_by(self.name, self.store.search_vectors(vectors, k=k, filters=passing))
             for at, one in zip(kept, hits):
                 found[at] = one
         return found
+
+    def looks(self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None]) -> list[Look]:
+        """The same as looks into the store, for who looks for other things at the same time."""
+        vectors = self.encoder.encode(questions, query=True)
+        return [
+            Look(k, vector=vector if question.strip() and vector.any() else None, filter=filter)
+            for question, vector, filter in zip(questions, vectors, filters)
+        ]
 
 
 class DenseProxy:

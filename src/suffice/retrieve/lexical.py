@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +23,9 @@ from suffice.retrieve.ranking import Scores, checked, found_by
 from suffice.text import STOP_WORDS, tokens
 from suffice.types import Filter, Hit
 
-__all__ = ["Bm25", "TextSearch", "Tfidf"]
+__all__ = ["Analyzer", "Background", "Bm25", "TextSearch", "Tfidf"]
+
+Analyzer = Literal["word", "char"]
 
 CHARACTERS = 200_000  # character n-grams take a hundred times the memory of the text; what follows in a longer one is not read
 
@@ -79,22 +83,48 @@ def _bm25_weights(rows: list[list[int]], term: dict[str, int], k1: float, b: flo
     return sparse.csr_matrix(arrays, shape=(len(term), len(rows)))
 
 
+@dataclass(frozen=True)
+class Background:
+    """In how many of so many documents each term stands: how rare terms are in a corpus of which only a part is at hand."""
+
+    documents: int
+    holders: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2)) -> Background:
+        terms = _vectorizer(analyzer, ngrams, sublinear=True).build_analyzer()
+        counts: Counter[str] = Counter()
+        documents = 0
+        for text in texts:
+            documents += 1
+            counts.update(set(terms(_read(text, analyzer))))
+        return cls(documents, counts)
+
+    def rarity(self, terms: Sequence[str], max_df: float) -> Any:
+        """scikit-learn's IDF of each term; 0 for one in more than `max_df` of the documents."""
+        held = np.array([self.holders.get(term, 0) for term in terms], dtype=np.float64)
+        idf = np.log((1 + self.documents) / (1 + held)) + 1
+        return np.where(held > max_df * self.documents, 0.0, idf) if (held <= max_df * self.documents).any() else idf
+
+
 class Tfidf:
     """Cosine similarity of TF-IDF vectors over title and text.
 
     `analyzer` "word" cuts at punctuation and spaces; "char" takes character n-grams inside words, padded with a space at their
     ends, so that an n-gram knows where a word begins, of the first 200,000 characters of a document. Case and accents do not
     matter. Terms in more than `max_df` of the documents are left out, unless that would leave none (a corpus of one document).
+    How rare a term is says the corpus itself, or a `background` where it is only a part of one.
     """
 
     def __init__(
         self,
         corpus: Corpus,
         *,
-        analyzer: Literal["word", "char"] = "word",
+        analyzer: Analyzer = "word",
         ngrams: tuple[int, int] = (1, 2),
         sublinear: bool = True,
         max_df: float = 0.92,
+        background: Background | None = None,
         name: str = "tfidf",
     ) -> None:
         if analyzer not in ("word", "char"):
@@ -106,10 +136,8 @@ class Tfidf:
         if not 0 < max_df <= 1:
             raise InputError(f"max_df is {max_df!r}, expected a share above 0 and up to 1")
         self.name = name
-        texts = [searchable(document) for document in corpus.documents]
-        if analyzer == "char":
-            texts = [text[:CHARACTERS] for text in texts]
-        self._transform, weights = _fitted(texts, max_df, analyzer, ngrams, sublinear)
+        texts = [_read(searchable(document), analyzer) for document in corpus.documents]
+        self._transform, weights = _fitted(texts, max_df, _vectorizer(analyzer, ngrams, sublinear=sublinear), background)
         self._weights = _Weights(sparse.csr_matrix(weights.T))
 
     def scores(self, questions: Sequence[str]) -> Scores:
@@ -122,24 +150,34 @@ class Tfidf:
 _Transform = Callable[[Sequence[str]], sparse.csr_matrix]
 
 
-def _fitted(
-    texts: list[str], max_df: float, analyzer: str, ngrams: tuple[int, int], sublinear: bool
-) -> tuple[_Transform | None, sparse.csr_matrix]:
-    """The vectorizer and the documents' vectors, (documents, terms); no vectorizer where the texts hold no term at all."""
+def _read(text: str, analyzer: Analyzer) -> str:
+    return text[:CHARACTERS] if analyzer == "char" else text
+
+
+def _vectorizer(analyzer: Analyzer, ngrams: tuple[int, int], *, sublinear: bool) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # late: slow to import
 
-    settings: dict[str, Any] = {
-        "analyzer": "char_wb" if analyzer == "char" else "word",
-        "ngram_range": ngrams,
-        "sublinear_tf": sublinear,
-        "strip_accents": "unicode",
-        "dtype": np.float32,
-    }
-    for share in (max_df, 1.0):
-        vectorizer = TfidfVectorizer(max_df=share, **settings)
+    return TfidfVectorizer(
+        analyzer="char_wb" if analyzer == "char" else "word",
+        ngram_range=ngrams,
+        sublinear_tf=sublinear,
+        strip_accents="unicode",
+        dtype=np.float32,
+    )
+
+
+def _fitted(
+    texts: list[str], max_df: float, vectorizer: Any, background: Background | None
+) -> tuple[_Transform | None, sparse.csr_matrix]:
+    """The vectorizer and the documents' vectors, (documents, terms); no vectorizer where the texts hold no term at all."""
+    for share in (max_df, 1.0) if background is None else (1.0,):
+        vectorizer.set_params(max_df=share)
         try:
-            weights = vectorizer.fit_transform(texts)
-            return vectorizer.transform, weights
+            if background is None:
+                return vectorizer.transform, vectorizer.fit_transform(texts)
+            vectorizer.fit(texts)
+            vectorizer.idf_ = background.rarity(vectorizer.get_feature_names_out(), max_df).astype(np.float32)
+            return vectorizer.transform, vectorizer.transform(texts)
         except ValueError:  # scikit-learn's only word for "no terms remain"
             continue
     return None, sparse.csr_matrix((len(texts), 0), dtype=np.float32)

@@ -10,12 +10,15 @@ own title names itself, not its namesakes: no document links to itself or to ano
 
 from __future__ import annotations
 
+import hashlib
+import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, tee
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +26,15 @@ from scipy import sparse
 
 from suffice.errors import DataError, InputError
 from suffice.files import new_artefact, open_artefact
+from suffice.ports import Job, Mapped, in_blocks
 from suffice.retrieve.phrases import Match, Phrases
 from suffice.text import title_key
 from suffice.types import DocId, Document
 
-__all__ = ["NAMESAKES", "Links", "TitleIndex", "mention_links", "named_titles"]
+__all__ = ["NAMESAKES", "Links", "TitleIndex", "mention_links", "mention_links_in_blocks", "named_titles"]
 
 NAMESAKES = 16
+AT_ONCE = 256
 _KIND, _VERSION = "links", 1
 _REBUILD = "build the library again: suffice build"
 
@@ -94,22 +99,43 @@ def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[Doc
 
 def mention_links(documents: Iterable[Document], titles: TitleIndex) -> Links:
     """The links of these documents, read one at a time; a document that is not among them has no out-links."""
+    return _joined(titles.ids, _targets(documents, titles))
+
+
+def mention_links_in_blocks(documents: Iterable[Document], titles: Sequence[tuple[DocId, str]], mapped: Mapped) -> Links:
+    """The same, found block by block wherever `mapped` does its work; `titles` are those of the index."""
+    digest = hashlib.sha256(json.dumps(titles).encode())
+    job = Job("finding links", _block_targets, titles, TitleIndex, key=digest.hexdigest())
+    blocks = mapped(job, in_blocks(documents, AT_ONCE, letters=lambda document: len(document.text)))
+    return _joined(tuple(doc_id for doc_id, _ in titles), chain.from_iterable(blocks))
+
+
+def _block_targets(documents: Sequence[Document], titles: TitleIndex) -> list[list[Any]]:
+    return [[here, targets] for here, targets in _targets(documents, titles)]
+
+
+def _targets(documents: Iterable[Document], titles: TitleIndex) -> Iterator[tuple[int, list[int]]]:
+    """The position of each document, and those of the documents that it names, in the order of its text."""
     seen, texts = tee(documents)
-    row, column, done = array("i"), array("i"), bytearray(len(titles))
     for document, matches in zip(seen, titles.mentions(document.text for document in texts)):
         here = titles.position.get(document.doc_id)
         if here is None:
             raise InputError(f"document {document.doc_id!r} is not in the title index", hint="build it from the same documents")
-        if done[here]:
-            raise InputError(f"document {document.doc_id!r} occurs twice", hint="give each document its own id")
-        done[here] = True
         own = titles.key_of(here)
         named = dict.fromkeys(match.phrase for match in matches if match.phrase != own)
-        targets = list(chain.from_iterable(map(titles.bearers, named)))
+        yield here, list(chain.from_iterable(map(titles.bearers, named)))
+
+
+def _joined(ids: tuple[DocId, ...], found: Iterable[Sequence[Any]]) -> Links:
+    row, column, done = array("i"), array("i"), bytearray(len(ids))
+    for here, targets in found:
+        if done[here]:
+            raise InputError(f"document {ids[here]!r} occurs twice", hint="give each document its own id")
+        done[here] = True
         column.extend(targets)
         row.extend([here] * len(targets))
-    starts, order = _grouped(np.asarray(row, dtype=np.int32), len(titles))
-    return Links(titles.ids, starts, np.asarray(column, dtype=np.int32)[order])
+    starts, order = _grouped(np.asarray(row, dtype=np.int32), len(ids))
+    return Links(ids, starts, np.asarray(column, dtype=np.int32)[order])
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.ports import STORES
+from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import nearest_vectors
 from suffice.retrieve.lexical import Bm25
 from suffice.retrieve.ranking import Ranked, blocks, checked, found_by, hits_of, masks_of, top_k
-from suffice.retrieve.stored import Floats, Halves, checked_field, checked_filters, paired, query_vectors, storable
+from suffice.retrieve.stored import Floats, Halves, checked_field, checked_filters, looked, paired, query_vectors, storable
 from suffice.types import DocId, Document, Field, Filter, Hit
 
 __all__ = ["MemoryStore"]
@@ -66,6 +66,9 @@ class MemoryStore:
         self._view: _View | None = None
         if (documents := tuple(documents)) or vectors is not None:
             self.put(documents, vectors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_view": None}  # what is computed does not travel
 
     @property
     def generation(self) -> int:
@@ -122,6 +125,9 @@ class MemoryStore:
         ranked = nearest_vectors(view.matrix, questions, k=k, mask=None if masks is None else masks[:, view.with_vector])
         positions = np.where(ranked.positions >= 0, view.with_vector[ranked.positions], -1)
         return found_by("dense", hits_of(Ranked(positions, ranked.scores), view.corpus.ids, {}))
+
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        return looked(self, looks, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         corpus = self._snapshot().corpus

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, nearest
-from suffice.types import FIELDS, Condition, Document, Field, Filter
+from suffice.ports import Look, Seen, Store
+from suffice.types import FIELDS, Condition, DocId, Document, Field, Filter, Hit
 
 __all__ = [
     "Floats",
@@ -23,6 +24,7 @@ __all__ = [
     "checked_field",
     "checked_filters",
     "encodable",
+    "looked",
     "paired",
     "query_vectors",
     "similarity",
@@ -127,6 +129,25 @@ def paired(documents: Iterable[Document], vectors: Any, *, dimension: int | None
         return documents, None
     listed = list(documents)
     return listed, stored_vectors(vectors, documents=len(listed), dimension=dimension)
+
+
+def looked(store: Store, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+    """`Store.look` by a store's other methods: for one that is at hand, where several calls cost no more than one."""
+    hits: list[tuple[Hit, ...]] = [()] * len(looks)
+    for k in {one.k for one in looks}:
+        by_words = [at for at, one in enumerate(looks) if one.k == k and one.text is not None]
+        by_vector = [at for at, one in enumerate(looks) if one.k == k and one.text is None and one.vector is not None]
+        words = [looks[at].text or "" for at in by_words]
+        found = [(by_words, store.search_text(words, k=k, filters=[looks[at].filter for at in by_words]))]
+        if by_vector:
+            vectors = np.stack([np.asarray(looks[at].vector) for at in by_vector])
+            found.append((by_vector, store.search_vectors(vectors, k=k, filters=[looks[at].filter for at in by_vector])))
+        for where, answers in found:
+            for at, one in zip(where, answers):
+                hits[at] = one
+    wanted = list(dict.fromkeys([*(hit.doc_id for one in hits for hit in one), *doc_ids]))
+    held = store.get(wanted) if wanted else []
+    return Seen(hits, {document.doc_id: document for document in held if document is not None})
 
 
 def checked_field(field: str) -> Field:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_er
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
-from suffice.errors import DataError, EngineError, InputError
-from suffice.ports import STORES
+from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
-from suffice.retrieve.stored import encodable, paired, storable, stored_vectors
+from suffice.retrieve.stored import encodable, looked, paired, storable, stored_vectors
 from suffice.types import DocId, Document, Field, Filter, Hit
 
 __all__ = ["EmbeddedStore"]
@@ -97,6 +98,10 @@ class EmbeddedStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def elsewhere(self) -> Callable[[], EmbeddedStore]:
+        """What opens this generation of the store in another process that sees the same folder."""
+        return partial(_opened, self.path.resolve(), self.generation)
+
     # ---------------------------------------------------------------------------------------------------- reading
 
     @property
@@ -130,6 +135,10 @@ class EmbeddedStore:
     def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
         with self._reading() as snapshot:
             return snapshot.search_vectors(vectors, k=k, filters=filters)
+
+    def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
+        with self.pinned():
+            return looked(self, looks, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         with self._reading() as snapshot:
@@ -349,6 +358,16 @@ class EmbeddedStore:
             if not file.name.endswith(".lock") and not (mirror / file.name).exists():
                 (mirror / file.name).symlink_to(file)
         return mirror
+
+
+def _opened(path: Path, generation: int) -> EmbeddedStore:
+    hint = "put the library's folder where every worker sees it under this path"
+    if not (path / TRUTH).exists():
+        raise NotReadyError(f"there is no library at {path}", hint=hint)
+    store = EmbeddedStore(path)
+    if store.generation != generation:
+        raise NotReadyError(f"the library at {path} is at generation {store.generation}, expected {generation}", hint=hint)
+    return store
 
 
 STORES.add("embedded", EmbeddedStore)

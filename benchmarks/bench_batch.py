@@ -1,0 +1,174 @@
+"""Checks by the million: what the process that reads and writes holds in memory, and what Dask costs and wins.
+
+The command `suffice check --batch - --json` itself, fed line by line and its output hashed, in a process of its own. Each
+question has two hits of thirty words: a log as small as it gets, so that carrying blocks about weighs as much as it can. Times
+on the wall, because what is measured is how two workers share the work; the hash says that they gave the same bytes.
+`python -m benchmarks.bench_batch`, with `--checks 100000` where a million take too long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+from tests.dask_cluster import DaskCluster
+
+from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
+from suffice.datasets.controlled import controlled
+from suffice.engines.batch import Batch
+from suffice.ports import Job, in_blocks
+
+HITS, WORDS = 2, 30
+MOST_GROWTH = 1.25  # of the peak, from 10,000 checks to the most
+
+
+def questions(count: int) -> Iterator[str]:
+    """Lines of a log, made as they are asked for."""
+    texts = [" ".join(document.text.split()[:WORDS]) for document in controlled().documents()]
+    for at in range(count):
+        hits = [{"doc_id": f"d{at}-{n}", "text": texts[(at * 7 + n * 13) % len(texts)], "score": 2.0 - n} for n in range(HITS)]
+        yield (
+            json.dumps({"question_id": f"q{at}", "question": f"What did {texts[at % len(texts)][:40]} say?", "hits": hits})
+            + "\n"
+        )
+
+
+class Sink:
+    """A standard output that remembers the hash of what was written."""
+
+    def __init__(self) -> None:
+        self.digest, self.lines = hashlib.sha256(), 0
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.digest.update(line.encode())
+            self.lines += 1
+
+    def isatty(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def checked(count: int, scheduler: str | None) -> dict[str, Any]:
+    """One run of the command in this process."""
+    from suffice.cli.app import app
+
+    sink, started, spent = Sink(), time.perf_counter(), time.process_time()
+    words = ["check", "--batch", "-", "--json", *(("--scheduler", scheduler) if scheduler else ())]
+    with patch.object(sys, "stdin", questions(count)), patch.object(sys, "stdout", sink):
+        app(words, standalone_mode=False)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - spent
+    return {"lines": sink.lines, "sha256": sink.digest.hexdigest(), "seconds": seconds, "cpu": cpu, "peak": peak_bytes()}
+
+
+def run(count: int, scheduler: str | None) -> dict[str, Any]:
+    progress(f"{count:,} checks {'on two workers' if scheduler else 'in one process'}")
+    found = apart("benchmarks.bench_batch", "--one", str(count), *(("--scheduler", scheduler) if scheduler else ()))
+    if found["lines"] != count:
+        raise RuntimeError(f"{found['lines']} verdicts of {count} checks")
+    progress(json.dumps(found))
+    return found
+
+
+def memory(address: str, counts: Sequence[int], here: Sequence[int]) -> Measured:
+    rows, peaks, same = [], [], True
+    for count in counts:
+        there = run(count, address)
+        alone = run(count, None) if count in here else None
+        same &= alone is None or alone["sha256"] == there["sha256"]
+        peaks.append(there["peak"])
+        rows.append(_row(count, "two workers", there))
+        if alone:
+            rows.append(_row(count, "one process", alone))
+    growth = peaks[-1] / peaks[0]
+    return Measured(
+        "A log that does not end",
+        f"The reading process at {counts[-1]:,} checks holds {growth:.2f} times what it holds at {counts[0]:,}; at most "
+        f"{MOST_GROWTH} is required. In one process the gate is in that memory, too. The output has the same hash on workers "
+        f"and in one process at {', '.join(f'{one:,}' for one in here)} checks.",
+        ("checks", "where", "seconds", "checks a second", "of the reader's processor, s", "peak MiB of the reader"),
+        tuple(rows),
+        kept=growth <= MOST_GROWTH and same,
+    )
+
+
+def _row(count: int, where: str, found: dict[str, Any]) -> tuple[str, ...]:
+    rate = f"{count / found['seconds']:,.0f}"
+    return f"{count:,}", where, f"{found['seconds']:.1f}", rate, f"{found['cpu']:.1f}", f"{found['peak'] / 2**20:.0f}"
+
+
+# ------------------------------------------------------------------------------------------------------ what a block costs
+
+
+def nothing(block: Sequence[str], ready: object) -> list[str]:
+    return list(block)
+
+
+def overhead(address: str, blocks: int) -> Measured:
+    """Blocks of 256 lines of this log that nobody looks at."""
+    held = list(in_blocks(questions(256 * blocks), 256))
+    Batch(address).close()  # the workers have come
+    size = sum(map(len, held[0])) / 2**10
+    started = time.perf_counter()
+    with Batch(address) as batch:
+        connected = time.perf_counter()
+        list(batch(Job("nothing", nothing), held[:1]))
+        first = time.perf_counter()
+        list(batch(Job("nothing", nothing), held))
+        done = time.perf_counter()
+    with TemporaryDirectory() as folder, Batch(keep=Path(folder)) as batch:
+        begun = time.perf_counter()
+        list(batch(Job("nothing", nothing, key="nothing"), held))
+        keeping = time.perf_counter() - begun
+    rows = (
+        ("connect to a scheduler", f"{1000 * (connected - started):.0f}"),
+        ("the first block there and back", f"{1000 * (first - connected):.0f}"),
+        ("each further one", f"{1000 * (done - first) / blocks:.1f}"),
+        ("keep a finished block on disk", f"{1000 * keeping / blocks:.1f}"),
+    )
+    return Measured(
+        "What a block costs besides the work",
+        f"{blocks} blocks of 256 lines, {size:.0f} KiB each, two workers.",
+        ("", "ms"),
+        rows,
+    )
+
+
+def tables(quick: bool, checks: int = 1_000_000) -> Iterator[Measured]:
+    counts = [1_000, 3_000] if quick else [count for count in (10_000, 100_000) if count < checks] + [checks]
+    with TemporaryDirectory() as folder:
+        cluster = DaskCluster(Path(folder))
+        try:
+            cluster.add_worker()
+            cluster.add_worker()
+            yield overhead(cluster.address, 20 if quick else 100)
+            yield memory(cluster.address, counts, counts[:2])
+        finally:
+            cluster.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--checks", type=int, default=1_000_000, help="the longest log")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--scheduler", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        print(json.dumps(checked(asked.one, asked.scheduler)))
+        return 0
+    return shown(tables(asked.quick, asked.checks))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

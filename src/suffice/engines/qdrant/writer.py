@@ -1,0 +1,201 @@
+"""How documents come into a collection and leave it: in batches that may be sent twice, with the facts kept in step.
+
+Places, lengths and word frequencies change with the documents. A writer says in the head that it writes, before its first
+batch, and publishes the next generation after its last; one that dies between leaves the mark, and the next counts anew.
+One writer at a time: the cluster has no lock to hold another off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.engines.qdrant.cluster import Cluster
+from suffice.engines.qdrant.collections import Pair
+from suffice.engines.qdrant.facts import PAGES, Change, Facts, Frequencies, page_points
+from suffice.engines.qdrant.points import DENSE, WORDS, payload_of, point_id
+from suffice.engines.qdrant.words import Numbers, counts_of, weights, words_of
+from suffice.types import DocId, Document
+
+__all__ = ["Row", "Writer"]
+
+DRIFT = 0.05  # how far the mean length may move before the weights are made anew
+PAGE_BYTES = 8_000_000  # of facts in one request
+SCROLL = 1_000
+
+Vector = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A document on its way in, with its vector where it has one."""
+
+    document: Document
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a stored point says of the facts."""
+
+    id: Any
+    place: int
+    length: int
+    numbers: Numbers
+    weights: Vector
+
+
+class Writer:
+    """One write: any number of `put` and `delete`, then `publish`. A `fresh` collection is one that nobody else sees yet."""
+
+    def __init__(self, cluster: Cluster, pair: Pair, facts: Facts, *, fresh: bool = False) -> None:
+        self._cluster, self._pair, self._fresh = cluster, pair, fresh
+        self.facts, self._head, self._change = facts, facts.head, Change()
+        self._begun = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was changed."""
+        return self._begun
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Add or replace documents, each id once; they are durable when this returns."""
+        self._begin()
+        words = [words_of(row.document) for row in rows]
+        if not self._head.mean:
+            self._head = replace(self._head, mean=max(float(np.mean([one.length for one in words])), 1.0))
+        ids = [point_id(row.document.doc_id) for row in rows]
+        held = {one.id: one for one in self._held(ids)} if self._head.places else {}
+        points = []
+        for row, one, id in zip(rows, words, ids):
+            old = held.get(id)
+            if old is None:
+                place = self._head.places
+                self._head = replace(self._head, places=place + 1)
+            else:
+                place = old.place
+                self._change.count(old.numbers, old.length, -1)
+            self._change.count(one.numbers, one.length, 1)
+            vector: dict[str, Any] = {} if row.vector is None else {DENSE: row.vector.tolist()}
+            if len(one.numbers):
+                vector[WORDS] = _sparse(one.numbers, weights(one.counts, one.length, self._head.mean))
+            points.append({"id": id, "payload": payload_of(row.document, place, one.length), "vector": vector})
+        self._upsert(self._pair.documents, points)
+
+    def delete(self, doc_ids: Sequence[DocId]) -> int:
+        held = list(self._held([point_id(one) for one in doc_ids]))
+        if held:
+            self._begin()
+            ids = [one.id for one in held]
+            self._cluster.ask(lambda client: client.delete(self._pair.documents, ids, wait=True))
+            for one in held:
+                self._change.count(one.numbers, one.length, -1)
+        return len(held)
+
+    def publish(self) -> Facts:
+        """Make the changes the next generation."""
+        facts, pages = self._change.apply(self.facts, self._head)
+        if facts.head.documents:
+            mean = max(facts.head.words / facts.head.documents, 1.0)
+            if abs(mean / self._head.mean - 1) > DRIFT:
+                self._weigh_anew(mean)
+        head = replace(facts.head, mean=self._head.mean, generation=self.facts.head.generation + 1, writing=False)
+        return self._write(Facts(head, facts.frequencies), range(1, PAGES + 1) if self._fresh else pages)
+
+    def count_anew(self) -> None:
+        """The facts from the documents themselves: after a writer that did not come to its end."""
+        self._change, places = Change(), 0
+        for one in self._all():
+            self._change.count(one.numbers, one.length, 1)
+            places = max(places, one.place + 1)
+        head = replace(self._head, documents=0, words=0, places=places)
+        facts, _ = self._change.apply(Facts(head, Frequencies.none()), head)
+        self._head, self._change = facts.head, Change()
+        self.facts = self._write(facts, range(1, PAGES + 1))
+
+    # ---------------------------------------------------------------------------------------------------- requests
+
+    def _begin(self) -> None:
+        if not self._begun and not self._fresh:
+            self._upsert(self._pair.facts, [replace(self._head, writing=True).as_point()])
+        self._begun = True
+
+    def _write(self, facts: Facts, pages: Any) -> Facts:
+        """Pages first and the head with the last of them: a head never promises what is not there."""
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for point in page_points(facts, pages):
+            batch.append(point)
+            size += len(point["payload"]["numbers"]) + len(point["payload"]["counts"])
+            if size > PAGE_BYTES:
+                self._upsert(self._pair.facts, batch)
+                batch, size = [], 0
+        self._upsert(self._pair.facts, [*batch, facts.head.as_point()])
+        return facts
+
+    def _upsert(self, collection: str, points: list[dict[str, Any]]) -> None:
+        from qdrant_client import models
+
+        made = [models.PointStruct(**one) for one in points]
+        self._cluster.ask(lambda client: client.upsert(collection, made, wait=True))
+
+    def _held(self, ids: Sequence[str]) -> Iterator[_Held]:
+        if ids:
+            records = self._cluster.ask(
+                lambda client: client.retrieve(
+                    self._pair.documents, ids, with_payload=["place", "length"], with_vectors=[WORDS]
+                )
+            )
+            yield from map(_held_of, records)
+
+    def _all(self) -> Iterator[_Held]:
+        offset: Any = None
+        while True:
+            records, offset = self._cluster.ask(
+                lambda client, offset=offset: client.scroll(  # type: ignore[misc]
+                    self._pair.documents,
+                    limit=SCROLL,
+                    offset=offset,
+                    with_payload=["place", "length"],
+                    with_vectors=[WORDS],
+                )
+            )
+            yield from map(_held_of, records)
+            if offset is None:
+                return
+
+    def _weigh_anew(self, mean: float) -> None:
+        """Every document's weights for another mean length, from the weights themselves: the text is not needed."""
+        from qdrant_client import models
+
+        batch: list[Any] = []
+        for one in self._all():
+            if len(one.numbers):
+                counts = counts_of(one.weights, one.length, self._head.mean)
+                vector: Any = {WORDS: _sparse(one.numbers, weights(counts, one.length, mean))}
+                batch.append(models.PointVectors(id=one.id, vector=vector))
+            if len(batch) >= SCROLL:
+                self._update(batch)
+                batch = []
+        self._update(batch)
+        self._head = replace(self._head, mean=mean)
+
+    def _update(self, batch: list[Any]) -> None:
+        if batch:
+            self._cluster.ask(lambda client: client.update_vectors(self._pair.documents, batch, wait=True))
+
+
+def _sparse(numbers: Numbers, values: Vector) -> dict[str, Any]:
+    return {"indices": numbers.tolist(), "values": values.tolist()}
+
+
+def _held_of(record: Any) -> _Held:
+    words = (record.vector or {}).get(WORDS) if isinstance(record.vector, dict) else None
+    numbers = np.array(words.indices if words else [], dtype=np.uint32)
+    values = np.array(words.values if words else [], dtype=np.float64)
+    order = np.argsort(numbers)
+    return _Held(str(record.id), record.payload["place"], record.payload["length"], numbers[order], values[order])

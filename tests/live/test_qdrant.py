@@ -1,0 +1,198 @@
+"""The store on a real Qdrant server: what the contract does not say. One server for the whole file."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.qdrant_server import Servers
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.datasets import jsonl
+from suffice.datasets.controlled import controlled
+from suffice.engines.qdrant import QdrantStore
+from suffice.engines.qdrant.writer import Writer
+from suffice.errors import EngineError, InputError
+from suffice.library import Library
+from suffice.ports import RETRIEVERS
+from suffice.retrieve.bridge import Bridge
+from suffice.retrieve.corpus import searchable
+from suffice.retrieve.dense import WordLlamaEncoder
+from suffice.retrieve.memory import MemoryStore
+from suffice.retrieve.name_links import name_links
+from suffice.retrieve.ranker import TreeRanker
+from suffice.testing import VILLAGE, VILLAGE_VECTORS
+from suffice.types import Document, Hit
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("qdrant")]
+
+ENCODER = WordLlamaEncoder()
+
+
+@pytest.fixture
+def address(qdrant_hosts: str) -> Iterator[str]:
+    made = f"qdrant://{qdrant_hosts}/t-{uuid.uuid4().hex}"
+    yield made
+    with QdrantStore(made) as store:
+        store.drop()
+
+
+def ids(hits: tuple[Hit, ...]) -> list[str]:
+    return [hit.doc_id for hit in hits]
+
+
+@pytest.fixture(scope="module")
+def news(qdrant_hosts: str) -> Iterator[tuple[MemoryStore, QdrantStore]]:
+    """The controlled collection in memory and on three shards."""
+    documents = list(controlled(documents=300).documents())
+    vectors = ENCODER.encode([searchable(one) for one in documents])
+    with QdrantStore(f"qdrant://{qdrant_hosts}/news-{uuid.uuid4().hex}?shards=3", refresh_s=600) as store:
+        store.put(documents, vectors)
+        yield MemoryStore(documents, vectors), store
+        store.drop()
+
+
+QUESTIONS = [one.question.text for one in controlled(documents=300).examples()][:40]
+
+
+def test_bm25_on_three_shards_is_bm25_over_the_whole(news: tuple[MemoryStore, QdrantStore]) -> None:
+    exact, sharded = (store.search_text(QUESTIONS, k=10) for store in news)
+    for ours, theirs in zip(exact, sharded):
+        assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], abs=2e-5)
+        # Scores that differ in the sixth digit alone may change places.
+        assert {hit.doc_id for hit in ours if hit.score > ours[-1].score + 1e-4} <= set(ids(theirs))
+
+
+def test_vector_search_finds_the_same_on_three_shards(news: tuple[MemoryStore, QdrantStore]) -> None:
+    vectors = ENCODER.encode(QUESTIONS)
+    exact, sharded = (store.search_vectors(vectors, k=10) for store in news)
+    assert [set(ids(one)) for one in sharded] == [set(ids(one)) for one in exact]
+
+
+@pytest.mark.parametrize("name", ["hybrid-metagraph", "hybrid-title", "filtered", "bridge"])
+def test_a_retriever_finds_there_what_it_finds_in_memory(name: str, news: tuple[MemoryStore, QdrantStore]) -> None:
+    make: Any = RETRIEVERS.get(name)
+    here, there = (make(store).search(QUESTIONS[:5], k=8) for store in news)
+    shared = [len(set(ids(one)) & set(ids(other))) / max(len(one), 1) for one, other in zip(here, there)]
+    assert np.mean(shared) > 0.97, shared
+
+
+def test_a_bridge_question_costs_hops_and_two_round_trips(news: tuple[MemoryStore, QdrantStore]) -> None:
+    _, store = news
+    bridge = Bridge(store, ENCODER, name_links(store.documents), TreeRanker.load(), hops=3)
+    bridge.search(QUESTIONS[:1], k=10)
+    spent = []
+    for question in QUESTIONS[:5]:
+        before = store.round_trips
+        bridge.search([question], k=10)
+        spent.append(store.round_trips - before)
+    assert max(spent) <= 3 + 2, spent
+
+
+def test_a_second_store_sees_what_the_first_wrote(address: str) -> None:
+    with QdrantStore(address) as writer, QdrantStore(address, refresh_s=0) as reader:
+        assert len(reader) == 0
+        writer.put(VILLAGE, VILLAGE_VECTORS)
+        assert (len(reader), reader.generation) == (len(writer), writer.generation)
+        assert reader.search_text(["engine"], k=3) == writer.search_text(["engine"], k=3)
+
+
+def test_a_rebuild_takes_the_place_of_the_old_in_one_step(address: str) -> None:
+    with QdrantStore(address) as store, QdrantStore(address, refresh_s=0) as reader:
+        store.put(VILLAGE, VILLAGE_VECTORS)
+        before = store.generation
+        seen_meanwhile: list[int] = []
+        count = store.rebuild(VILLAGE[:2], acknowledged=lambda _: seen_meanwhile.append(len(reader)))
+        assert count == 2
+        assert seen_meanwhile == [len(VILLAGE)]
+        assert reader.generation > before
+        assert [one.doc_id for one in reader.documents()] == ["ada", "babbage"]
+        assert ids(reader.search_text(["poet"], k=3)[0]) == []
+
+
+def test_vectors_may_come_later_than_documents(address: str) -> None:
+    with QdrantStore(address) as store:
+        store.put(VILLAGE)
+        store.put([VILLAGE[0]], VILLAGE_VECTORS[:1])
+        assert [one.doc_id for one in store.documents()] == [one.doc_id for one in VILLAGE]
+        assert ids(store.search_vectors(VILLAGE_VECTORS[:1], k=3)[0]) == ["ada"]
+        assert ids(store.search_text(["poet"], k=3)[0]) == ["byron"]
+
+
+def test_lengths_that_change_are_weighed_anew(address: str) -> None:
+    short = [Document(f"s{n}", f"red fox {n}") for n in range(5)]
+    long = [Document(f"l{n}", "red " + "filler " * 60 + f"x{n}") for n in range(20)]
+    with QdrantStore(address) as store:
+        store.put(short)
+        store.put(long)
+        whole = MemoryStore([*short, *long]).search_text(["red fox"], k=9)[0]
+        found = store.search_text(["red fox"], k=9)[0]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in whole], rel=1e-3)
+
+
+def test_a_writer_that_died_is_made_up_for_by_the_next(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with QdrantStore(address) as store:
+        store.put(VILLAGE[:2])
+        with monkeypatch.context() as dying:
+            dying.setattr(Writer, "publish", lambda self: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                store.put(VILLAGE[2:4])
+    with QdrantStore(address) as store:
+        assert len(store) == 2  # stored, but not counted
+        store.put(VILLAGE[4:])
+        assert len(store) == len(VILLAGE)
+        assert [hit.score for hit in store.search_text(["London"], k=9)[0]] == pytest.approx(
+            [hit.score for hit in MemoryStore(VILLAGE).search_text(["London"], k=9)[0]], rel=0.05
+        )
+
+
+def test_a_collection_of_others_is_left_alone(qdrant_hosts: str) -> None:
+    from qdrant_client import QdrantClient, models
+
+    name = f"theirs-{uuid.uuid4().hex}"
+    client = QdrantClient(url=f"http://{qdrant_hosts}", check_compatibility=False)
+    client.create_collection(name, vectors_config=models.VectorParams(size=2, distance=models.Distance.DOT))
+    try:
+        with QdrantStore(f"qdrant://{qdrant_hosts}/{name}") as store, pytest.raises(InputError, match="did not make"):
+            store.put(VILLAGE)
+    finally:
+        client.delete_collection(name)
+        client.close()
+
+
+def test_build_and_search_by_the_command_line(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUFFICE_CACHE", str(tmp_path / "cache"))
+    jsonl.write(controlled(documents=60), tmp_path / "data")
+    built = CliRunner().invoke(app, ["build", str(tmp_path / "data"), "--store", address])
+    assert built.exit_code == 0, built.output
+    with Library.open(address) as library:
+        title = next(library.documents()).title
+        assert (len(library), library.encoder_name) == (60, "wordllama")
+    for words in (["search", address, title], ["search", "--store", address, title, "--retriever", "bridge", "--json"]):
+        found = CliRunner().invoke(app, words)
+        assert found.exit_code == 0, found.output
+        assert title.split()[0] in found.output
+    again = CliRunner().invoke(app, ["build", str(tmp_path / "data"), "--store", address, "--rebuild", "--encoder", "none"])
+    assert again.exit_code == 0, again.output
+    with Library.open(address) as library:
+        assert (len(library), library.encoder_name) == (60, None)
+
+
+def test_a_key_is_needed_and_never_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Servers(key="the right key") as servers:
+        address = f"qdrant://{servers.hosts}/locked?patience_s=5"
+        with QdrantStore(address, api_key="a wrong key") as store, pytest.raises(EngineError, match="refuses the key"):
+            store.put(VILLAGE)
+        monkeypatch.setenv("QDRANT_API_KEY", "the right key")
+        with QdrantStore(address) as store:
+            store.put(VILLAGE)
+            assert len(store) == len(VILLAGE)
+    assert "right key" not in caplog.text
+    assert "wrong key" not in caplog.text
