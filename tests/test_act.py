@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -16,7 +17,7 @@ from suffice.reason.budget import Budget, Meter
 from suffice.reason.extractive import MOST_SENTENCES, ExtractiveReader, Passage, Reading, passage_of
 from suffice.reason.prompting import json_object, prompt, visible
 from suffice.reason.review import alpha, review, support_of
-from suffice.reason.spans import Expects
+from suffice.reason.spans import Expects, expected
 from suffice.types import Citation, Document, Hit, Support
 
 PASSAGES = [passage_of(document) for document in FILMS]
@@ -132,6 +133,15 @@ def test_strange_documents_are_read_without_harm(text: str) -> None:
     assert len(passage.sentences) <= MOST_SENTENCES
     assert read("Who is the director of Dog Law?", Expects.PERSON, [passage, DOG]).answer == "Jerome Storm"
     assert read(text[:2000], Expects.THING, [passage]).citations == read(text[:2000], Expects.THING, [passage]).citations
+
+
+@pytest.mark.parametrize("shape", ["A ", "A, ", '"Aa b ', "is a ", "(1900 – ", "183127 October 1888 ", "A, 1st Duke of ", "A-"])
+def test_a_page_of_nonsense_is_read_in_no_time(shape: str) -> None:
+    page = passage_of(Document("x", ". \n".join([(shape * 800)[:790]] * 12), "Al Lee"))
+    begun = time.process_time()
+    for question in ("Who is the mother of Al Lee?", "Where was Al Lee born?", "What profession is Al Lee?"):
+        read(question, expected(question), [page])
+    assert time.process_time() - begun < 2
 
 
 def test_nothing_to_read_is_no_answer() -> None:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Shelf, Wants, clock_of
 
-from suffice.errors import DataError, InputError, ModelError
+from suffice.errors import DataError, InputError, ModelError, NotReadyError
 from suffice.ports import LanguageModel
 from suffice.reason.budget import Budget, Meter, Prices
 from suffice.reason.loop import AskPolicy, ask
@@ -135,6 +137,42 @@ def test_an_empty_library_is_an_abstention() -> None:
     trace = ask(BRIDGE, Shelf(()), Wants("lothair"), model())
     assert trace.action is Action.ABSTAIN
     assert trace.citations == ()
+
+
+# ------------------------------------------------------------------------------------------------------- looking
+
+
+class Names(Shelf):
+    """A shelf that remembers by whom it was searched, and that may lack vectors."""
+
+    def __init__(self, *, vectors: bool = True) -> None:
+        super().__init__()
+        self.vectors, self.by = vectors, list[str | None]()
+
+    def retriever(self, name: str | None = None) -> Shelf:
+        if name in ("bridge", "dense") and not self.vectors:
+            raise NotReadyError(f"{name} needs vectors")
+        self.by.append(name)
+        return self
+
+
+def test_the_whole_is_looked_for_along_links_and_each_step_by_what_suits_the_library() -> None:
+    shelf = Names()
+    ask(BRIDGE, shelf, CONTENT)
+    assert shelf.by == ["bridge", "bridge", None, None]  # asked whether it can, then the whole, then the two steps
+
+
+def test_a_library_without_vectors_is_searched_as_usual() -> None:
+    shelf = Names(vectors=False)
+    assert ask(BRIDGE, shelf, CONTENT).answer == "20 March 851"
+    assert shelf.by == [None, None, None]
+
+
+def test_the_papers_way_is_dense_first_and_words_for_a_weak_step() -> None:
+    shelf = Names()
+    policy = AskPolicy(look="dense", survey=None)
+    ask("When did Maclean Rogers die?", shelf, Wants(), policy=policy)
+    assert shelf.by == ["dense", "dense", "bm25"]
 
 
 # ------------------------------------------------------------------------------------------------------- repair
@@ -290,6 +328,24 @@ def test_a_replay_in_another_library_says_where_the_ways_part() -> None:
     with pytest.raises(DataError) as caught:
         replay(by_rules, changed, CONTENT)
     assert "step 2" in caught.value.hint
+
+
+class Doubts:
+    """A cross-encoder to whom nothing speaks."""
+
+    name = "doubts"
+
+    def score(self, question: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.full(len(texts), -5.0, np.float32)
+
+
+def test_what_a_cross_encoder_doubts_is_not_answered_and_replays_with_it_only() -> None:
+    trace = ask(BRIDGE, Shelf(), CONTENT, reranker=Doubts())
+    assert (trace.action, trace.settings["reranker"]) == (Action.ABSTAIN, "doubts")
+    assert {step.review.by for step in trace.steps if step.review is not None} == {"cross-encoder"}
+    assert replay(trace, Shelf(), CONTENT, reranker=Doubts()) == trace
+    with pytest.raises(DataError, match="does not replay"):
+        replay(trace, Shelf(), CONTENT)
 
 
 def test_the_tree_tells_the_journey() -> None:

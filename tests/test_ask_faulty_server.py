@@ -37,10 +37,17 @@ def cut_off(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
     handler.connection.close()
 
 
+def busy_for_a_minute(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+    handler.send_response(429)
+    handler.send_header("Retry-After", "60")
+    handler.end_headers()
+
+
 FAULTS: dict[str, Reply] = {
     "slow": sleeps,
     "dripping": drips,
     "rate limited": fails(429, '{"error": {"message": "slow down"}}'),
+    "busy for a minute": busy_for_a_minute,
     "broken": fails(500),
     "refusing the key": fails(401, f'{{"error": {{"message": "bad key {KEY}"}}}}'),
     "cut off": cut_off,
@@ -76,6 +83,13 @@ def test_ask_ends_within_its_budget_with_an_honest_outcome(fault: str) -> None:
     else:
         assert trace.missing
     assert dumped(replay(trace, Shelf(), CONTENT)) == dumped(trace)
+
+
+def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
+    with serving(FAULTS["busy for a minute"]) as (url, seen):
+        trace, _ = asked(url)
+    assert len(seen) == trace.cost.calls == 2  # no retry could have come in time
+    assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")  # so that there was time to read by rules
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -16,7 +16,7 @@ from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, 
 from suffice.errors import DataError, InputError, ModelError
 from suffice.integrations.openai import CachedModel, OpenAIModel, Pace
 from suffice.ports import LanguageModel
-from suffice.reason.budget import Prices
+from suffice.reason.budget import Budget, Meter, Prices
 from suffice.types import Cost
 
 SCHEMA = {"type": "object"}
@@ -50,6 +50,20 @@ def test_a_server_that_knows_no_schemas_is_asked_without_one() -> None:
         asked = model(url, concurrency=1)
         assert asked.complete(["Who?", "Who?"], schema=SCHEMA) == ["{}", "{}"]
     assert len(seen) == 3  # it is told once
+
+
+def test_a_request_that_is_refused_without_a_schema_too_says_nothing_about_schemas() -> None:
+    """Too long, say: the next one may still have its schema."""
+
+    def narrow(handler: Any, request: dict[str, Any]) -> None:
+        (fails(400) if len(request["messages"][0]["content"]) > 10 else says("{}"))(handler, request)
+
+    with serving(narrow) as (url, seen):
+        asked = model(url)
+        with pytest.raises(ModelError, match="400"):
+            asked.complete(["Who is it, after all?"], schema=SCHEMA)
+        asked.complete(["Who?"], schema=SCHEMA)
+    assert ["response_format" in one for one in seen] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -223,6 +237,13 @@ def test_tokens_and_money_are_counted() -> None:
         assert asked.last_tokens == (140, 10)
         asked.within(3).complete(["And who?"])
     assert asked.spent == Cost(calls=3, tokens=225, money=0.0024)  # 210 tokens in for 10, 15 out for 20 a million
+
+
+def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
+    with serving(counted) as (url, _):
+        meter = Meter(CachedModel(model(url, prices=Prices(10.0, 20.0)), tmp_path / "answers.db"), Budget())
+        meter.complete("Who?", purpose="test", schema={})
+    assert meter.spent.money == 0.0016  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
 
 
 def test_tokens_that_nobody_counted_are_not_made_up() -> None:

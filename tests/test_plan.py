@@ -116,8 +116,8 @@ def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
     [
         (
             "Which university - the University of Rochester or the University of Colorado - is further east?",
-            "University of Rochester university is further east",
-            "University of Colorado university is further east",
+            "University of Rochester is further east",
+            "University of Colorado is further east",
         ),
         (
             "Who lived longer, American author Owen Wister or Canadian author Lucy Maud Montgomery?",

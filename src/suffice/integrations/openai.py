@@ -171,8 +171,9 @@ class OpenAIModel:
         except openai.BadRequestError as error:
             if "response_format" not in request:
                 raise self._failed(error) from None
+            said = self._request(messages, None, until - time.monotonic())
             self._known.takes_schema = False  # an old server: the prompt alone must do, and the answer is checked anyway
-            return self._request(messages, schema, until - time.monotonic())
+            return said
         except openai.OpenAIError as error:
             raise self._failed(error) from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
@@ -296,6 +297,7 @@ class CachedModel:
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
         self.model, self.path = model, Path(path)
         self.name = name or str(getattr(model, "name", type(model).__name__))
+        self.prices = getattr(model, "prices", None)
         self.last_tokens: tuple[int, int] | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

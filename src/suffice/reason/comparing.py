@@ -171,9 +171,14 @@ def _lifetimes(first: str, second: str) -> list[SubQuestion]:
     return [*ends, SubQuestion("Who lived longer, by #1 to #2 and #3 to #4?", Expects.CHOICE, "longest", (first, second))]
 
 
+# "Which filmmaker is a pioneer": that both make films need not be said.
+_CLASS = re.compile(r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?(?= (?:is|was|were|are|has|had|have|did|does|can|could)\b)")
+
+
 def _supported(head: str, first: str, second: str) -> list[SubQuestion]:
     """Neither time nor size: the one of which the texts say it."""
     said = re.sub(r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", "", head, flags=re.IGNORECASE).strip(" ,:")
+    said = _CLASS.sub("", said).strip()
     if not said:
         return []
     steps = [SubQuestion(f"{name} {said}", Expects.YES_NO) for name in (first, second)]

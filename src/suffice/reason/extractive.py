@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from suffice.reason.comparing import two_choices
@@ -93,8 +93,6 @@ class ExtractiveReader:
         weights = _weights(asked, stems)
         titles = {one.doc_id: (title_key(one.title), tokens(one.title)) for one in passages}
         known = {titles[one.doc_id][0]: _of_the_kind(asked, expects, one) for one in passages}
-        # Whose nationality or life it is must be plain: a film's country is not its director's.
-        least = OWN if asked.life or expects is Expects.COUNTRY else 0.0
         finds = []
         for (rank, passage, at, text), own in zip(held, stems):
             key, title = titles[passage.doc_id]
@@ -102,17 +100,26 @@ class ExtractiveReader:
             covered = sum(weight for one, weight in weights.items() if one in told)
             subject = _subject(asked, key, title, text, names=asked.names[:1] if expects is Expects.YES_NO else asked.names)
             score = 0.4 * covered + 0.3 * subject + 0.25 * (not own.isdisjoint(asked.cues)) - 0.01 * rank
-            # What is said of somebody else is no answer, however well the words fit.
-            span = best_span(asked, expects, text, key, known) if subject > 0 and subject >= least else None
-            if known[key] and 0 < subject < OWN and not (span and known.get(title_key(span.text))):
-                span = Span(
-                    re.sub(r"\s*\([^()]*\)$", "", passage.title), 0, 0
-                )  # who the sentence is about is the one that is asked for
+            span = _answer_in(text, passage.title, subject, asked, expects, known)
             score += 0.15 * bool(span and known.get(title_key(span.text)))
             if span is None and expects not in (Expects.YES_NO, Expects.CHOICE):
                 score *= 0.6
             finds.append(_Find(score + 0.05 * (at == 0), Citation(passage.doc_id, at, text), span, covered, subject))
         return finds
+
+
+def _answer_in(
+    text: str, title: str, subject: float, asked: Wanted, expects: Expects, known: Mapping[str, bool]
+) -> Span | None:
+    """The best span of a sentence, or its title: what is said of somebody else is no answer, however well the words fit."""
+    # Whose nationality or life it is must be plain: a film's country is not its director's.
+    least = OWN if asked.life or expects is Expects.COUNTRY else 0.0
+    key = title_key(title)
+    span = best_span(asked, expects, text, key, known) if subject > 0 and subject >= least else None
+    if known[key] and 0 < subject < OWN and not (span and known.get(title_key(span.text))):
+        # The sentence tells what the question tells, of somebody of the kind that is asked for: it is about the answer.
+        return Span(re.sub(r"\s*\([^()]*\)$", "", title), 0, 0)
+    return span
 
 
 def _of_the_kind(asked: Wanted, expects: Expects, passage: Passage) -> bool:

@@ -16,7 +16,6 @@ from suffice.reason.spans import PEOPLES, Expects, expected
 
 __all__ = ["intersection"]
 
-
 _ALIKE = re.compile(r"\b(?:the )?same (?P<what>[a-z]+(?: of [a-z]+)?)|\bshare (?:the |a )?(?:same )?(?P<shared>[a-z]+)", re.I)
 _OPENING = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
 _SINGULAR = {"are": "Is", "were": "Was", "do": "Does", "have": "Has"}

@@ -149,9 +149,9 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
 
 
 # Names as `suffice.text` finds them, but with initials inside ("Edward L. Cahn") and each of two that an "and" joins by itself.
-_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]*)"
+_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]{0,40})"
 _SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
-_NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART})*")
+_NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART}){{0,11}}")
 
 
 # "William, Duke of Nassau" and "James Douglas, 14th Earl of Morton" are one name each.
@@ -159,7 +159,7 @@ _RANK = (
     r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess|Marquis|Margrave|Landgrave|"
     r"Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress|Archduke|Grand Duke)"
 )
-_QUOTED = re.compile(r"[\"“](?=[^\W\da-z_])([^\"“”]{3,80}?\s[^\"“”]{1,80}?)[,.]?[\"”]")  # a title of several words
+_QUOTED = re.compile(r"[\"“](?=[^\W\da-z_][^\s\"“”]*\s)([^\"“”]{5,160}?)[,.]?[\"”]")  # a title of several words
 _TITLED = re.compile(
     rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
 )

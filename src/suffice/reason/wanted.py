@@ -31,7 +31,7 @@ _SAID = {
     "burial": "buried", "located": "city town village county",
     "studied": "educated university college", "study": "studied educated university", "graduate": "graduated studied educated",
 }  # fmt: skip
-_NOISE = STOP_WORDS | OPENERS | frozenset("film song movie band called named did same person".split())
+_NOISE = STOP_WORDS | OPENERS | frozenset("film song movie band called named known considered did same person".split())
 # In lower case only: "The Toast of Death" has not died.
 BORN, DIED = re.compile(r"\bborn\b|\bb\."), re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
 _LIFE = re.compile(r"\([^()]*\d{3,4}[^()]{0,60}?[–—-][^()]{0,60}?\d{3,4}|\([^()]*\d{4},? +[A-Z][a-z]+ \d{1,2}, \d{4}")

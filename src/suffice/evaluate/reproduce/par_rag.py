@@ -39,8 +39,9 @@ NOTES = (
     "Its 500 questions of each data set are not ours. Of our copies, the questions with an even place in an order drawn by the "
     "seed teach the gate, the others are judged, at most as many as the tables say; the corpus is that of the copies.",
     "What is not held out: the rules that plan and read were written while looking at some hundred questions of 2Wiki and "
-    "HotpotQA from other draws, part of which are judged here, and at few of MuSiQue. The gate, its threshold and its "
-    "calibration come from the other half alone. k, rounds and the review's thresholds were set by hand.",
+    "HotpotQA, most of them of the half that teaches the gate, but some of an earlier draw, part of which are judged here; and "
+    "at few of MuSiQue. The gate, its threshold and its calibration come from the other half alone. k, rounds, the weights of "
+    "the bridge and the review's thresholds were set by hand.",
     "interleaved does by rules what IRCoT does with a model's thoughts: each sentence that was read is the next query. max "
     "rounds is the loop that looks again at every step three times; by rules, a look that finds nothing new ends it earlier, "
     "as reading the same again would say the same.",
