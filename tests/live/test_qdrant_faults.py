@@ -40,6 +40,7 @@ def servers() -> Iterator[Servers]:
 def store(servers: Servers) -> Iterator[QdrantStore]:
     with QdrantStore(f"qdrant://{servers.hosts}/news?{SETTINGS}", refresh_s=0) as made:
         made.put(document(n) for n in range(60))
+        wait_until_settled(servers)  # a copy that is not whole yet cannot stand in for one that is killed
         yield made
 
 
