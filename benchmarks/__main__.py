@@ -29,6 +29,7 @@ from benchmarks import (
     bench_lexical,
     bench_library,
     bench_links,
+    bench_qdrant,
     bench_reading,
 )
 from benchmarks.measured import Measured, show
@@ -38,6 +39,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},
     "batch": {"Jobs on Dask": bench_batch.tables},
+    "qdrant": {"The store on Qdrant": bench_qdrant.tables, "Quality on Qdrant": bench_qdrant.quality_tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -49,6 +51,7 @@ PAGES = {
     "gate": RESULTS / "performance-gate.md",
     "bridge": RESULTS / "performance-bridge.md",
     "batch": RESULTS / "performance-batch.md",
+    "qdrant": RESULTS / "performance-qdrant.md",
     "search": RESULTS / "performance.md",
 }
 

@@ -1,7 +1,7 @@
 """The store on Qdrant beside the embedded one: same hits, time of each operation, memory, round trips, quality on real data.
 
-    python -m benchmarks.bench_qdrant                            3 nodes, 3 shards, 2 copies; 10,000 and 100,000 documents
-    python -m benchmarks.bench_qdrant --sizes 1000,10000         only these
+    python -m benchmarks.bench_qdrant                            3 nodes, 3 shards, 2 copies; 1,000 and 10,000 documents
+    python -m benchmarks.bench_qdrant --sizes 100000,1000000     only these
     python -m benchmarks.bench_qdrant --quality DATA             bridge and hybrid-metagraph on three data sets, nothing else
 
 Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are started here on 127.0.0.1,
@@ -247,8 +247,17 @@ def _complete(found: Sequence[Sequence[Hit]], gold: Sequence[Any], k: int) -> fl
 
 
 def tables(quick: bool) -> Iterator[Measured]:
-    for count in (1_000,) if quick else (10_000, 100_000):
+    for count in (1_000,) if quick else (1_000, 10_000):
         yield from measured(count)
+
+
+def quality_tables(quick: bool) -> Iterator[Measured]:
+    """On the real data, where it is: SUFFICE_DATA, or the folder beside the project."""
+    data = Path(os.environ.get("SUFFICE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+    if data.is_dir():
+        yield from quality(data, 50 if quick else 1_000)
+    else:
+        progress(f"no real data at {data}: quality is not measured")
 
 
 def main() -> int:
