@@ -72,10 +72,6 @@ class QdrantStore:
         self._reader = Reader(self._cluster, self._pair.documents)
         self._known, self._fresh_until = _NONE, 0.0
 
-    def elsewhere(self) -> Callable[[], QdrantStore]:
-        """What opens this store in another process, where the key comes from that one's environment."""
-        return partial(QdrantStore, self.address)
-
     def close(self) -> None:
         self._cluster.close()
 
