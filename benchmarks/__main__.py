@@ -29,6 +29,7 @@ from benchmarks import (
     bench_lexical,
     bench_library,
     bench_links,
+    bench_qdrant,
     bench_reading,
 )
 from benchmarks.measured import Measured, show
@@ -39,6 +40,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "bridge": {"The bridge retriever": bench_bridge.tables},
     "name-links": {"Name links": bench_bridge.growth},
     "batch": {"Jobs on Dask": bench_batch.tables},
+    "qdrant": {"The store on Qdrant": bench_qdrant.tables, "Quality on Qdrant": bench_qdrant.quality_tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -51,6 +53,7 @@ PAGES = {
     "bridge": RESULTS / "performance-bridge.md",
     "name-links": RESULTS / "performance-name-links.md",
     "batch": RESULTS / "performance-batch.md",
+    "qdrant": RESULTS / "performance-qdrant.md",
     "search": RESULTS / "performance.md",
 }
 

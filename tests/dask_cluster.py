@@ -58,3 +58,7 @@ def careless_shout(block: Sequence[str], ready: object) -> list[str]:
     if "seven" in block:
         raise OSError("no room left")
     return slow_shout(block, ready)
+
+
+def weigh(block: Sequence[str], ready: object) -> list[int]:
+    return [len(word) for word in block]

@@ -11,6 +11,8 @@ from tests.small_gate import fresh, labelled, shown, small_gate
 from typer.testing import CliRunner, Result
 
 from suffice.cli.app import app
+from suffice.library import Library
+from suffice.types import Document
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -102,6 +104,10 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
     assert found == {"question_id": "q1", **alone}
     beside = lines(suffice("check", *files, "--beside", tmp_path / "run.txt", "--gate", gate, "--json"))
     assert beside == [found]  # a gate that was fitted without other runs does not look at them
+    with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
+        pass
+    stored = lines(suffice("check", *files[:4], "--store", tmp_path / "library", "--gate", gate, "--json"))
+    assert stored == [found]
     assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from suffice.engines.embedded import EmbeddedStore
+from suffice.engines.qdrant import QdrantStore
 from suffice.integrations import set_scorer  # noqa: F401 - registers bridge-quality, installed as a plug-in or not
 from suffice.ports import RETRIEVERS, Store
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
@@ -60,6 +62,21 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Store]:
 @pytest.mark.parametrize("name", RETRIEVERS.names())
 def test_a_retriever(name: str, kind: str, stores: dict[str, Store]) -> None:
     check_retriever(lambda store: RETRIEVERS.get(name)(store, **OPTIONS.get(name, {})), stores[kind])
+
+
+@pytest.fixture(scope="module")
+def distant(qdrant_hosts: str) -> Iterator[QdrantStore]:
+    with QdrantStore(f"qdrant://{qdrant_hosts}/village-{uuid.uuid4().hex}") as store:
+        store.put(VILLAGE, ENCODER.encode([searchable(document) for document in VILLAGE]))
+        yield store
+        store.drop()
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("qdrant")
+@pytest.mark.parametrize("name", ["hybrid", "filtered-rerank", "bridge", "hybrid-metagraph", "ppr"])
+def test_a_retriever_on_qdrant(name: str, distant: QdrantStore) -> None:
+    check_retriever(lambda store: RETRIEVERS.get(name)(store, **OPTIONS.get(name, {})), distant)
 
 
 def test_the_default_encoder() -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from tests.dask_cluster import DaskCluster, careless_shout, slow_shout
+from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
 from tests.grade_village import village
 from typer.testing import CliRunner, Result
 
@@ -119,6 +120,14 @@ def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path:
     compared = filecmp.dircmp(tmp_path / "here", tmp_path / "there")
     assert compared.left_list == compared.right_list
     assert not compared.diff_files
+
+
+def test_the_reader_forgets_the_blocks_that_are_done(cluster: DaskCluster) -> None:
+    reader, held = psutil.Process(), []
+    with Batch(cluster.address) as batch:
+        for _ in batch(Job("weighing", weigh), ([f"{at} " * 100_000] for at in range(100))):
+            held.append(reader.memory_info().rss / 2**20)
+    assert held[-1] - held[20] < 15, "eighty blocks of some 400 KB went by since"
 
 
 # ------------------------------------------------------------------------------------------------------ what goes wrong

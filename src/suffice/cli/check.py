@@ -10,13 +10,14 @@ import json as json_module
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
-from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad
+from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad, StoreAddress
 from suffice.cli.places import open_batch
 from suffice.errors import InputError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from suffice.assess.gate import Gate
     from suffice.evaluate.logs import Checked
     from suffice.files import BadRecords, Line
+    from suffice.library import Library
     from suffice.ports import Progress
     from suffice.types import Verdict
 
@@ -32,12 +34,13 @@ def check(
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
     hits: Annotated[Path | None, typer.Option("--hits", help="Its hits: a JSON list of texts or objects; - for stdin.")] = None,
     batch: Annotated[Path | None, typer.Option("--batch", help="Many: JSON Lines of question and hits; - for stdin.")] = None,
-    run: Annotated[Path | None, typer.Option("--run", help="A TREC run; with --queries and --corpus.")] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="A TREC run; with --queries and --corpus or --store.")] = None,
     beside: Annotated[
         list[Path] | None, typer.Option("--beside", help="Another retriever's run for the same questions; may be repeated.")
     ] = None,
     queries: Annotated[Path | None, typer.Option("--queries", help="The run's questions: id, tab, question.")] = None,
     corpus: Annotated[Path | None, typer.Option("--corpus", help="The run's documents: JSON Lines.")] = None,
+    store: StoreAddress = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Judge the first so many hits.")] = None,
     gate: GateName = "default",
     grade: Grade = "fast",
@@ -51,7 +54,7 @@ def check(
     with friendly_errors(json=json):
         from suffice.files import BadRecords
 
-        _expect(question, hits, batch, run, beside, queries, corpus)
+        _expect(question, hits, batch, run, beside, queries, corpus or store)
         if question and hits is not None:
             from suffice.evaluate.gate_at import open_gate  # late: a misspelt option should not wait for the models
 
@@ -64,12 +67,14 @@ def check(
 
         bad = BadRecords(skip=skip_bad)
         job = logs.checking(GateAt.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad)
-        if run is not None and queries is not None and corpus is not None:
-            lines = logs.run_lines([run, *(beside or [])], queries, corpus, bad)
+        held = _library(store) if store else None
+        documents = corpus or (held and held.store)
+        if run is not None and queries is not None and documents is not None:
+            lines = logs.run_lines([run, *(beside or [])], queries, documents, bad)
         else:
             lines = _piped() if batch is None or str(batch) == "-" else logs.log_lines(batch, bad)
         watched = sys.stderr.isatty() and not sys.stdout.isatty()  # a bar among the verdicts would only disturb
-        with open_batch(scheduler, blocks) as place, progress_bar(quiet=not watched) as progress:
+        with held or nullcontext(), open_batch(scheduler, blocks) as place, progress_bar(quiet=not watched) as progress:
             found = place(job, in_blocks(lines, logs.AT_ONCE, letters=lambda line: len(line.text)))
             _show_many(map(logs.Checked.of, found), bad, progress, json=json)
         if bad.count:
@@ -83,7 +88,7 @@ def _expect(
     run: Path | None,
     beside: list[Path] | None,
     queries: Path | None,
-    corpus: Path | None,
+    corpus: Path | str | None,
 ) -> None:
     """The options that go together."""
     if sum([hits is not None, batch is not None, run is not None]) != 1:
@@ -99,11 +104,18 @@ def _expect(
         raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
     if run is not None and (queries is None or corpus is None):
         raise InputError(
-            "a run has only ids: it needs --queries and --corpus", hint="add --queries topics.tsv --corpus corpus.jsonl"
+            "a run has only ids: it needs --queries and --corpus or --store",
+            hint="add --queries topics.tsv --corpus corpus.jsonl",
         )
 
 
 # ------------------------------------------------------------------------------------------------------ reading
+
+
+def _library(where: str) -> Library:
+    from suffice.library import Library
+
+    return Library.open(where)
 
 
 def _listed(path: Path) -> list[Any]:

@@ -32,6 +32,7 @@ EXTRAS = {
     "hub": ("huggingface-hub",),
     "llm": ("openai",),
     "dask": ("distributed",),
+    "qdrant": ("qdrant-client",),
 }
 
 

@@ -18,7 +18,7 @@ from suffice.datasets.trec import ranked_hits, topics_of
 from suffice.errors import InputError
 from suffice.evaluate.gate_at import GateAt
 from suffice.files import BadRecords, Line, is_json_array, read_json_array, read_lines, readable_file
-from suffice.ports import Job
+from suffice.ports import Job, Store
 from suffice.types import Document, Hit, Verdict
 
 if TYPE_CHECKING:
@@ -40,13 +40,18 @@ def log_lines(path: Path, bad: BadRecords) -> Iterator[Line]:
     return (line for line in read_lines(path, bad) if line.text.strip())
 
 
-def run_lines(runs: Sequence[Path], queries: Path, corpus: Path, bad: BadRecords) -> Iterator[Line]:
-    """The first run's questions in its order, with its hits; what the other runs found stands beside them."""
+def run_lines(runs: Sequence[Path], queries: Path, corpus: Path | Store, bad: BadRecords) -> Iterator[Line]:
+    """The first run's questions in its order, with its hits; what the other runs found stands beside them.
+
+    The documents come from a file, or from the store that was searched.
+    """
     run, *others = [readable_file(one) for one in runs]
     texts = topics_of(readable_file(queries), bad)
     # The runs are read twice, so that only documents that were found are held: a corpus may be larger than memory.
     found = {hit.doc_id for one in (run, *others) for _, hits in ranked_hits(one, BadRecords(skip=True)) for hit in hits}
-    documents = {one.doc_id: one for one in read_documents(readable_file(corpus), bad) if one.doc_id in found}
+    every = read_documents(readable_file(corpus), bad) if isinstance(corpus, Path) else corpus.get(sorted(found))
+    documents = {one.doc_id: one for one in every if one is not None and one.doc_id in found}
+    place = corpus if isinstance(corpus, Path) else "the store"
     known = [dict(ranked_hits(other, bad)) for other in others]
     for question_id, hits in ranked_hits(run, bad):
         if question_id not in texts:
@@ -56,7 +61,7 @@ def run_lines(runs: Sequence[Path], queries: Path, corpus: Path, bad: BadRecords
             continue
         if lost := next((hit.doc_id for hit in hits if hit.doc_id not in documents), None):
             bad.report(
-                InputError(f"{run}: document {lost!r} is not in {corpus}", hint="pass --skip-bad to judge it without text")
+                InputError(f"{run}: document {lost!r} is not in {place}", hint="pass --skip-bad to judge it without text")
             )
         ranked = [[_as_hit(hit, documents) for hit in one] for one in (hits, *(other.get(question_id, ()) for other in known))]
         record = {"question_id": question_id, "question": texts[question_id], "hits": ranked[0], "others": ranked[1:]}

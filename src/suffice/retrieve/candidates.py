@@ -26,7 +26,7 @@ from suffice.types import DocId, Document, Filter, Hit
 
 __all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "Candidates", "Sample"]
 
-DEPTH = 300
+DEPTH = 200
 SAMPLE = 20_000  # documents that say how rare a term is
 SEEDS, CARRIERS = 20, 50  # candidates whose entities bring others in, and how many each entity brings
 

@@ -170,17 +170,38 @@ def _fitted(
     texts: list[str], max_df: float, vectorizer: Any, background: Background | None
 ) -> tuple[_Transform | None, sparse.csr_matrix]:
     """The vectorizer and the documents' vectors, (documents, terms); no vectorizer where the texts hold no term at all."""
-    for share in (max_df, 1.0) if background is None else (1.0,):
+    if background is not None:
+        return _weighed(texts, max_df, vectorizer, background)
+    for share in (max_df, 1.0):
         vectorizer.set_params(max_df=share)
         try:
-            if background is None:
-                return vectorizer.transform, vectorizer.fit_transform(texts)
-            vectorizer.fit(texts)
-            vectorizer.idf_ = background.rarity(vectorizer.get_feature_names_out(), max_df).astype(np.float32)
-            return vectorizer.transform, vectorizer.transform(texts)
+            weights = vectorizer.fit_transform(texts)
+            return vectorizer.transform, weights
         except ValueError:  # scikit-learn's only word for "no terms remain"
             continue
     return None, sparse.csr_matrix((len(texts), 0), dtype=np.float32)
+
+
+def _weighed(
+    texts: list[str], max_df: float, vectorizer: Any, background: Background
+) -> tuple[_Transform | None, sparse.csr_matrix]:
+    """The same, with the background's word on how rare a term is; each text is cut into terms once."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    counter = CountVectorizer(**{name: vectorizer.get_params()[name] for name in CountVectorizer().get_params()})
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:  # no terms at all
+        return None, sparse.csr_matrix((len(texts), 0), dtype=np.float32)
+    rarity = sparse.diags(background.rarity(counter.get_feature_names_out(), max_df).astype(np.float32))
+
+    def weigh(counted: sparse.csr_matrix) -> sparse.csr_matrix:
+        if vectorizer.sublinear_tf:
+            counted.data = 1 + np.log(counted.data)
+        return normalize(sparse.csr_matrix(counted @ rarity), copy=False)
+
+    return lambda questions: weigh(counter.transform(questions)), weigh(counts)
 
 
 class _Weights:

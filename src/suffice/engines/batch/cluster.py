@@ -44,7 +44,8 @@ class Cluster:
             raise MissingExtraError("working on a Dask scheduler", extra="dask") from error
         connect: Any = distributed.Client  # untyped
         try:
-            self.client = connect(self.address, timeout=CONNECT_S, set_as_default=False, name="suffice")
+            with _dask_told({"distributed.admin.low-level-log-length": 0}):  # it would remember the last 1,000 blocks
+                self.client = connect(self.address, timeout=CONNECT_S, set_as_default=False, name="suffice")
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             raise EngineError(
                 f"no Dask scheduler answers at {address}: {error}", hint="start one with: dask scheduler", retryable=True
@@ -91,6 +92,13 @@ class Cluster:
         self.client.close()
 
 
+def _dask_told(settings: Mapping[str, Any]) -> Any:
+    """Dask's own settings, for the time of a block."""
+    import dask
+
+    return dask.config.set(settings)
+
+
 def _checked(address: str) -> str:
     try:
         parts = urlsplit(address)
@@ -134,10 +142,8 @@ class _There:
         return _Task(self.cluster, task)
 
     def _submit(self, name: str, function: Callable[..., Any], *given: Any) -> Any:
-        import dask
-
         # A large task is what we want: data that lies on a worker is gone when the worker is.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        with _dask_told({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self.cluster.client.submit(function, *given, key=f"{self._name}-{name}", pure=False)
 
 

@@ -106,7 +106,8 @@ class Cluster:
             raise EngineError(f"{host} refuses the key", hint=f"set {KEY} to a key of this cluster") from None
         if status == 404 and "ollection" in said:
             raise MissingCollectionError(said) from None
-        raise EngineError(f"{host} answered {status}: {said}", hint="see the server's log") from None
+        hint = "cut long documents: --chunk-tokens 256" if status == 413 else "see the server's log"
+        raise EngineError(f"{host} answered {status}: {said}", hint=hint) from None
 
 
 def _said(error: Any) -> str:

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -28,7 +29,7 @@ from suffice.engines.qdrant.facts import HEAD, PAGES, Facts, Frequencies, Head, 
 from suffice.engines.qdrant.points import DENSE, document_of
 from suffice.engines.qdrant.reader import Ask, Reader
 from suffice.engines.qdrant.writer import Row, Writer
-from suffice.errors import InputError
+from suffice.errors import EngineError, InputError
 from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.ranking import checked
@@ -79,6 +80,10 @@ class QdrantStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def elsewhere(self) -> Callable[[], QdrantStore]:
+        """What opens this store in another process, which has the key from its own environment."""
+        return partial(_opened, str(self.address), self.build, self.generation)
 
     @property
     def round_trips(self) -> int:
@@ -226,7 +231,7 @@ class QdrantStore:
         Documents may be millions: only one batch is in memory. `encode` makes the vectors of a batch from its texts, where they
         are not given as an array. An error in the middle leaves the batches before it stored. Returns how many were taken in.
         """
-        count = 0
+        count, lost = 0, False
         writer: Writer | None = None
         dimension = self._current().head.dimension
         documents, halves = paired(documents, vectors, dimension=dimension or None)
@@ -239,8 +244,11 @@ class QdrantStore:
                 count += len(batch)
                 if acknowledged is not None:
                     acknowledged([row.document.doc_id for row in rows])
+        except EngineError:
+            lost = True  # nobody to publish to: the mark stays, and the next writer counts anew
+            raise
         finally:
-            if writer is not None and writer.begun:
+            if writer is not None and writer.begun and not lost:
                 self._know(writer.publish())
         return count
 
@@ -356,6 +364,14 @@ class QdrantStore:
                 batch, characters = [], 0
         if batch:
             yield batch
+
+
+def _opened(address: str, build: str, generation: int) -> QdrantStore:
+    store = QdrantStore(address)
+    if (store.build, store.generation) != (build, generation):
+        store.close()
+        raise EngineError(f"{address} has changed since the work began", hint="run the command again")
+    return store
 
 
 def _rows(batch: list[Document], halves: Any, at: int, encode: Encode | None, dimension: int) -> list[Row]:

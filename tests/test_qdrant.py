@@ -1,0 +1,243 @@
+"""The store on Qdrant, as far as it needs no server: addresses, failing over, BM25's two halves, word frequencies, points."""
+
+from __future__ import annotations
+
+import builtins
+from datetime import date
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from suffice.engines.homes import opened
+from suffice.engines.qdrant import Address, QdrantStore, is_address
+from suffice.engines.qdrant.cluster import Cluster, MissingCollectionError
+from suffice.engines.qdrant.facts import Change, Facts, Frequencies, Head, head_of, page_points
+from suffice.engines.qdrant.points import conditions, document_of, payload_of, point_id
+from suffice.engines.qdrant.words import asked_words, counts_of, weights, words_of
+from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError
+from suffice.retrieve.corpus import Corpus
+from suffice.retrieve.lexical import Bm25
+from suffice.testing import VILLAGE
+from suffice.types import Condition, Document, Filter
+
+# ------------------------------------------------------------------------------------------------ addresses
+
+
+def test_an_address_says_where_and_how() -> None:
+    address = Address.parse("qdrant://a:6333,b/news?shards=6&replicas=2&tls=true&exact=false&read_consistency=majority")
+    assert address.hosts == ("a:6333", "b:6333")
+    assert (address.collection, address.shards, address.replicas) == ("news", 6, 2)
+    assert (address.tls, address.exact, address.read_consistency) == (True, False, "majority")
+    assert Address.parse(str(address)) == address
+
+
+def test_an_address_of_the_newer_internet() -> None:
+    assert Address.parse("qdrant://[::1]:7000/x").hosts == ("[::1]:7000",)
+    assert Address.parse("qdrant://[::1]/x").local
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "qdrant://host:6333",
+        "qdrant:///news",
+        "http://host:6333/news",
+        "qdrant://host:port/news",
+        "qdrant://host/ne ws",
+        "qdrant://host/a/b",
+        "qdrant://host/news?shard=3",
+        "qdrant://host/news?shards=0",
+        "qdrant://host/news?tls=perhaps",
+        "qdrant://host/news?timeout_s=nan",
+    ],
+)
+def test_what_is_no_address_is_said_with_an_example_or_the_nearest_name(text: str) -> None:
+    with pytest.raises(InputError):
+        Address.parse(text)
+
+
+def test_a_key_in_an_address_is_refused_without_repeating_it() -> None:
+    with pytest.raises(InputError) as caught:
+        Address.parse("qdrant://user:secret@host/news")
+    assert "secret" not in f"{caught.value}{caught.value.hint}"
+
+
+def test_a_folder_is_no_address(tmp_path: Any) -> None:
+    assert not is_address(tmp_path)
+    assert not is_address("qdrant")
+    assert is_address("qdrant://host/x")
+
+
+def test_a_key_does_not_travel_unencrypted_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QDRANT_API_KEY", "secret")
+    with pytest.raises(InputError, match="unencrypted") as caught:
+        QdrantStore("qdrant://elsewhere:6333/news")
+    assert "secret" not in str(caught.value)
+    for fine in ("qdrant://localhost/news", "qdrant://elsewhere/news?tls=true", "qdrant://elsewhere/news?tls=false"):
+        QdrantStore(fine).close()
+
+
+# ------------------------------------------------------------------------------------------------ failing over
+
+
+def asking(hosts: str, patience_s: float = 30) -> Cluster:
+    return Cluster(Address.parse(f"qdrant://{hosts}/x?patience_s={patience_s}"))
+
+
+def refusal(status: int, said: str = "") -> UnexpectedResponse:
+    return UnexpectedResponse(status, said, said.encode(), httpx.Headers())
+
+
+def test_the_next_node_is_asked_when_one_is_gone_and_kept() -> None:
+    cluster = asking("a,b,c")
+    tried: list[str] = []
+
+    def what(client: Any) -> str:
+        host = str(client._client.rest_uri)
+        tried.append(host)
+        if "//a" in host:
+            raise ResponseHandlingException(httpx.ConnectError("refused"))
+        if "//b" in host:
+            raise refusal(503)
+        return host
+
+    assert "//c" in cluster.ask(what)
+    assert "//c" in cluster.ask(what)
+    assert len(tried) == 4
+    assert cluster.calls == 2
+
+
+def test_when_no_node_answers_the_error_says_so_and_may_be_retried() -> None:
+    def what(client: Any) -> None:
+        raise ResponseHandlingException(httpx.ConnectError("refused"))
+
+    with pytest.raises(EngineError, match=r"no node of a:6333, b:6333 answered in 0\.1 s") as caught:
+        asking("a,b", patience_s=0.1).ask(what)
+    assert caught.value.retryable
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "error", "words"),
+    [
+        (401, "", EngineError, "refuses the key"),
+        (404, "Collection `x` doesn't exist", MissingCollectionError, "Collection"),
+        (400, "Wrong input", EngineError, "answered 400: Wrong input"),
+    ],
+)
+def test_what_does_not_pass_is_not_tried_again(status: int, said: str, error: type[Exception], words: str) -> None:
+    tried = []
+
+    def what(client: Any) -> None:
+        tried.append(client)
+        raise refusal(status, said)
+
+    with pytest.raises(error, match=words):
+        asking("a,b").ask(what)
+    assert len(tried) == 1
+
+
+def test_without_the_extra_the_pip_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_import = builtins.__import__
+
+    def without(name: str, *rest: Any, **options: Any) -> Any:
+        if name == "qdrant_client":
+            raise ImportError(name)
+        return true_import(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError) as caught:
+        QdrantStore("qdrant://localhost/x").search_text(["engine"], k=1)
+    assert caught.value.hint == "pip install 'suffice[qdrant]'"
+
+
+def test_a_library_that_is_not_there_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QdrantStore, "generation", 0)
+    with pytest.raises(NotReadyError) as caught:
+        opened("qdrant://localhost/x")
+    assert caught.value.hint == "make it with: suffice build FILE --store qdrant://localhost/x"
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def test_the_two_halves_of_bm25_make_the_whole() -> None:
+    texts = [words_of(document) for document in VILLAGE]
+    change = Change()
+    for one in texts:
+        change.count(one.numbers, one.length, 1)
+    facts, _ = change.apply(Facts(Head(), Frequencies.none()), Head())
+    mean = facts.head.words / facts.head.documents
+    for question in ("Who designed the engine in London?", "Ada", "nothing known", "東京"):
+        asked = asked_words(question)
+        idf = dict(zip(asked.tolist(), facts.idf(asked).tolist()))
+        scores = [
+            sum(
+                idf.get(number, 0) * weight
+                for number, weight in zip(one.numbers.tolist(), weights(one.counts, one.length, mean))
+            )
+            for one in texts
+        ]
+        assert scores == pytest.approx(Bm25(Corpus(VILLAGE)).scores([question])[0].tolist(), abs=1e-5)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=30), st.floats(1, 500), st.floats(1, 500))
+def test_counts_come_back_from_weights_as_the_server_keeps_them(counts: list[int], mean: float, other: float) -> None:
+    length = sum(counts)
+    kept = weights(np.array(counts, float), length, mean).astype(np.float32).astype(float)
+    assert counts_of(kept, length, mean).tolist() == counts
+    assert (weights(np.array(counts, float), length, other) < 1).all()
+
+
+def test_frequencies_grow_shrink_and_forget() -> None:
+    one = Frequencies.none().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
+    two = one.changed(np.array([3, 4_000_000_000], np.uint32), np.array([-1, 5]))
+    assert two.of(np.array([3, 7, 9, 4_000_000_000], np.uint32)).tolist() == [0, 2, 0, 5]
+    assert len(two.numbers) == 2
+
+
+def test_pages_carry_frequencies_to_another_reader() -> None:
+    numbers = np.random.default_rng(1).integers(0, 2**32, 5000, dtype=np.uint64).astype(np.uint32)
+    change = Change()
+    change.count(np.unique(numbers), 10, 1)
+    written, touched = change.apply(Facts(Head(generation=3), Frequencies.none()), Head(generation=3, documents=4))
+    assert touched == list(range(1, 65))
+    read = Facts(Head(), Frequencies.none()).with_pages(
+        written.head, {point["id"]: point["payload"] for point in page_points(written, touched)}
+    )
+    assert read.frequencies.numbers.tolist() == np.unique(numbers).tolist()
+    assert read.head.documents == 5
+
+
+def test_a_collection_of_another_format_is_told() -> None:
+    with pytest.raises(NotReadyError, match="format 99"):
+        head_of({"format": 99}, "qdrant://host/x")
+
+
+# ------------------------------------------------------------------------------------------------ points
+
+
+def test_a_document_comes_back_from_its_point() -> None:
+    odd = Document("odd", "", entities=("a", "b", "a"), extra={"deep": {"n": 2**70, "none": None}})
+    for document in (*VILLAGE, odd, Document("bare", "")):
+        assert document_of(payload_of(document, 3, 10)) == document
+
+
+def test_a_point_has_the_id_that_its_document_gives_it() -> None:
+    assert point_id("ada") == point_id("ada") != point_id("Ada")
+
+
+def test_a_lenient_filter_lets_through_what_lacks_the_field() -> None:
+    filter = Filter((Condition("published_at", "$gte", ("2024-01-15",)),))
+    day = date(2024, 1, 15).toordinal()
+    assert conditions(filter) == {"must": [{"key": "day", "range": {"gte": day}}]}
+    lenient = conditions(Filter(filter.conditions, lenient=True))
+    assert lenient == {
+        "must": [{"should": [{"key": "day", "range": {"gte": day}}, {"is_empty": {"key": "published_at"}}]}],
+    }
+    assert conditions(Filter()) is None
