@@ -1,7 +1,7 @@
 """The set scorer: a small cross-encoder that reads the question, what is held already, and one candidate.
 
 It says how likely the candidate is needed next. What is held is told in one sentence each: the title, and the sentence that
-names the candidate or else has most of the question's words; so a pair stays short, and a processor reads some thirty a second.
+names the candidate or else has most of the question's words; so a pair stays short, and a core reads some twenty a second.
 
 The model that ships (`models/bridge-scorer`) is an int8 ONNX made by `training.scorer`; any folder of that form will do.
 """
@@ -149,7 +149,7 @@ def padded(pairs: Sequence[Pair]) -> dict[str, npt.NDArray[np.int64]]:
 class OnnxSetScorer:
     """SetScorer port, from a folder with manifest, tokenizer.json, model.onnx and reader.onnx. DataError if damaged."""
 
-    def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 4) -> None:
+    def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 1) -> None:
         folder = Path(folder)
         if threads < 0 or batch < 1:
             raise InputError(f"threads is {threads}, batch is {batch}: too small")
@@ -229,7 +229,7 @@ def bridge_quality(
     again: int = AGAIN,
     threads: int = 0,
 ) -> Retriever:
-    """The bridge whose best candidates are read before each choice, `first` of them at the start and `again` in every round.
+    """The bridge whose best candidates are read before each choice: `first` at the start, then `again` over the number held.
 
     `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and static ones will not
     do: the reader was fitted with bge-small's.
