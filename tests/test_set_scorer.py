@@ -163,12 +163,15 @@ def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
     assert [held for held, _ in wants.asked] == [0, 1, 2]
     assert wants.asked[0][1] <= 4
     assert wants.asked[1][1] <= 3
-    assert wants.asked[2][1] <= 2
 
 
-def test_fewer_are_read_the_more_is_held() -> None:
-    assert [breadth(held) for held in range(5)] == [20, 5, 3, 2, 2]
-    assert [breadth(held, first=3, again=0) for held in range(3)] == [3, 0, 0]
+def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many() -> None:
+    assert [breadth(held) for held in range(7)] == [20, 5, 3, 2, 2, 2, 2]
+    assert [breadth(held, first=16, again=6) for held in range(4)] == [16, 6, 6, 6]
+    store = village()
+    for wrong in (-1, (), (3, -1)):
+        with pytest.raises(InputError, match="too few to read"):
+            ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder"), again=wrong)
 
 
 def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:

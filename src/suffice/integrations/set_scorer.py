@@ -226,11 +226,12 @@ def bridge_quality(
     depth: int = 40,
     near: int = 100,
     first: int = FIRST,
-    again: int = AGAIN,
+    again: int | Sequence[int] = AGAIN,
     threads: int = 0,
 ) -> Retriever:
-    """The bridge whose best candidates are read before each choice: `first` at the start, then `again` over the number held.
+    """The bridge whose best candidates are read before each choice: `first` at the start, `again` in every later round.
 
+    A sequence says how many for one, two, three ... held. `first=16, again=6` is what the published figures were judged with.
     `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and static ones will not
     do: the reader was fitted with bge-small's.
     """
@@ -242,7 +243,7 @@ def bridge_quality(
             hint="build or evaluate with --encoder bge-small-en-v1.5, or search with retriever='bridge'",
         )
     made = links if links is not None else name_links(store.documents)
-    choice = {"first": first, "again": again, "depth": depth, "near": near}
+    choice: dict[str, Any] = {"first": first, "again": again, "depth": depth, "near": near}
     return ReadingBridge(store, opened, made, reads.reader, scorer=reads, vocabulary=Vocabulary.of_store(store), **choice)
 
 

@@ -29,7 +29,7 @@ __all__ = ["AGAIN", "FIRST", "READING", "UNREAD", "ReadingBridge", "breadth", "l
 
 Floats = npt.NDArray[np.floating[Any]]
 
-FIRST, AGAIN = 20, 5
+FIRST, AGAIN = 20, (5, 3, 2, 2)
 UNREAD = -20.0  # below every log-odds, so that trees tell it from what was read
 
 READING = (
@@ -53,11 +53,12 @@ class ReadingBridge(Bridge):
         *,
         scorer: SetScorer,
         first: int = FIRST,
-        again: int = AGAIN,
+        again: int | Sequence[int] = AGAIN,
         **options: Any,
     ) -> None:
         super().__init__(store, encoder, links, reader, **options)
-        if first < 1 or again < 0:
+        rounds = [again] if isinstance(again, int) else list(again)
+        if first < 1 or min(rounds, default=-1) < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
         self.reads, self.reader, self.first, self.again = scorer, reader, first, again
         self._near: Any = _Spread(self._near)
@@ -130,9 +131,11 @@ def reading_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[in
     return np.column_stack([features, alone, now, *behind]).astype(np.float32)
 
 
-def breadth(held: int, first: int = FIRST, again: int = AGAIN) -> int:
-    """How many are read when so many are held: `first`, then `again` over the number held, rounded up."""
-    return -(-again // held) if held else first
+def breadth(held: int, first: int = FIRST, again: int | Sequence[int] = AGAIN) -> int:
+    """How many are read when so many are held; `again` for every round, or for one, two, three ... held and more."""
+    if not held:
+        return first
+    return again if isinstance(again, int) else again[min(held, len(again)) - 1]
 
 
 def shortlist(p: Floats, count: int) -> list[int]:
