@@ -12,7 +12,7 @@ from training.scorer_data import Asked, lessons
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
-from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, SetScorer, reading_rows, shortlist
+from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, SetScorer, breadth, reading_rows, shortlist
 from suffice.retrieve.dense import WordLlamaEncoder
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.name_links import name_links
@@ -52,9 +52,11 @@ def test_with_the_film_held_its_director_is_needed_next(scorer: OnnxSetScorer) -
 def test_the_order_of_the_candidates_and_the_batch_do_not_matter(scorer: OnnxSetScorer) -> None:
     there = scorer.log_odds(QUESTION, [], [FILM, DIRECTOR, RIVER])
     back = scorer.log_odds(QUESTION, [], [RIVER, DIRECTOR, FILM])[::-1]
+    assert there.tolist() == back.tolist()
     # Activations are quantised batch by batch, so that the last digits may differ.
-    assert np.abs(there - back).max() < 0.5
-    assert there.argsort().tolist() == back.argsort().tolist()
+    together = OnnxSetScorer(batch=3).log_odds(QUESTION, [], [FILM, DIRECTOR, RIVER])
+    assert np.abs(there - together).max() < 0.5
+    assert there.argsort().tolist() == together.argsort().tolist()
 
 
 @pytest.mark.parametrize("odd", ["", " ", "\n", "x" * 100_000, "\ud800", "|[SEP][CLS]", "?" * 5000])
@@ -160,6 +162,15 @@ def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
     assert [held for held, _ in wants.asked] == [0, 1, 2]
     assert wants.asked[0][1] <= 4
     assert wants.asked[1][1] <= 3
+
+
+def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many() -> None:
+    assert [breadth(held) for held in range(7)] == [20, 5, 3, 2, 2, 2, 2]
+    assert [breadth(held, first=16, again=6) for held in range(4)] == [16, 6, 6, 6]
+    store = village()
+    for wrong in (-1, (), (3, -1)):
+        with pytest.raises(InputError, match="too few to read"):
+            ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder"), again=wrong)
 
 
 def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:

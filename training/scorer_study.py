@@ -28,7 +28,7 @@ from suffice.datasets import read
 from suffice.evaluate.vectors import Remembering
 from suffice.integrations.onnx import bge_small
 from suffice.integrations.set_scorer import Layout, Pair
-from suffice.retrieve.bridge_reading import AGAIN, FIRST, READING, UNREAD, ReadingBridge, log_odds, reading_rows, shortlist
+from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, log_odds, reading_rows, shortlist
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.memory import MemoryStore
 from suffice.retrieve.name_links import name_links
@@ -40,6 +40,8 @@ __all__ = ["Collection", "collection", "folds", "reader_of", "roll"]
 
 SETS = ("musique", "hotpotqa", "2wikimultihopqa")
 FOLDS, CHOICES, HOPS = 5, 5, 3
+# What ships was fitted and judged reading so many at first and in every round; by default fewer are read late (decision 18).
+FIRST, AGAIN = 16, 6
 Say = Callable[[Sequence[int], Sequence[Pair]], np.ndarray]  # (question of each pair, pairs) -> log-odds
 Rank = Callable[[int, np.ndarray], np.ndarray]  # (question, rows) -> p
 

@@ -1,7 +1,7 @@
 """The set scorer: a small cross-encoder that reads the question, what is held already, and one candidate.
 
 It says how likely the candidate is needed next. What is held is told in one sentence each: the title, and the sentence that
-names the candidate or else has most of the question's words; so a pair stays short, and a processor reads some thirty a second.
+names the candidate or else has most of the question's words; so a pair stays short, and a core reads some twenty a second.
 
 The model that ships (`models/bridge-scorer`) is an int8 ONNX made by `training.scorer`; any folder of that form will do.
 """
@@ -149,7 +149,7 @@ def padded(pairs: Sequence[Pair]) -> dict[str, npt.NDArray[np.int64]]:
 class OnnxSetScorer:
     """SetScorer port, from a folder with manifest, tokenizer.json, model.onnx and reader.onnx. DataError if damaged."""
 
-    def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 4) -> None:
+    def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 1) -> None:
         folder = Path(folder)
         if threads < 0 or batch < 1:
             raise InputError(f"threads is {threads}, batch is {batch}: too small")
@@ -226,11 +226,12 @@ def bridge_quality(
     depth: int = 40,
     near: int = 100,
     first: int = FIRST,
-    again: int = AGAIN,
+    again: int | Sequence[int] = AGAIN,
     threads: int = 0,
 ) -> Retriever:
-    """The bridge whose best candidates are read before each choice, `first` of them at the start and `again` in every round.
+    """The bridge whose best candidates are read before each choice: `first` at the start, `again` in every later round.
 
+    A sequence says how many for one, two, three ... held. `first=16, again=6` is what the published figures were judged with.
     `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and static ones will not
     do: the reader was fitted with bge-small's.
     """
@@ -242,7 +243,7 @@ def bridge_quality(
             hint="build or evaluate with --encoder bge-small-en-v1.5, or search with retriever='bridge'",
         )
     made = links if links is not None else name_links(store.documents)
-    choice = {"first": first, "again": again, "depth": depth, "near": near}
+    choice: dict[str, Any] = {"first": first, "again": again, "depth": depth, "near": near}
     return ReadingBridge(store, opened, made, reads.reader, scorer=reads, vocabulary=Vocabulary.of_store(store), **choice)
 
 

@@ -1,8 +1,9 @@
 """The bridge that reads: a set scorer looks at the best candidates before each choice.
 
-Reading costs some thirty milliseconds a candidate, so it is done where it can change something: the best FIRST before anything
-is held, then the best AGAIN given what is held. A second ranker weighs what was read with everything the bridge knows anyway;
-what a candidate was worth alone is remembered, so that the next round knows whom to read again.
+Reading costs some forty milliseconds a candidate, so it is done where it can change something: the best FIRST before anything
+is held, the best AGAIN given the first document, and fewer in every later round, where pairs are longer and less is missing. A
+second ranker weighs what was read with everything the bridge knows anyway; what a candidate was worth alone is remembered, so
+that the next round knows whom to read again.
 """
 
 from __future__ import annotations
@@ -24,11 +25,22 @@ from suffice.retrieve.pool import FEATURES, Feature, Pool
 from suffice.retrieve.ranker import Ranker
 from suffice.types import Hit
 
-__all__ = ["AGAIN", "FIRST", "READING", "UNREAD", "ReadingBridge", "SetScorer", "log_odds", "reading_rows", "shortlist"]
+__all__ = [
+    "AGAIN",
+    "FIRST",
+    "READING",
+    "UNREAD",
+    "ReadingBridge",
+    "SetScorer",
+    "breadth",
+    "log_odds",
+    "reading_rows",
+    "shortlist",
+]
 
 Floats = npt.NDArray[np.floating[Any]]
 
-FIRST, AGAIN = 16, 6
+FIRST, AGAIN = 20, (5, 3, 2, 2)
 UNREAD = -20.0  # below every log-odds, so that trees tell it from what was read
 
 READING = (
@@ -59,11 +71,12 @@ class ReadingBridge(Bridge):
         *,
         scorer: SetScorer,
         first: int = FIRST,
-        again: int = AGAIN,
+        again: int | Sequence[int] = AGAIN,
         **options: Any,
     ) -> None:
         super().__init__(store, encoder, links, reader, **options)
-        if first < 1 or again < 0:
+        rounds = [again] if isinstance(again, int) else list(again)
+        if first < 1 or min(rounds, default=-1) < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
         self.reads, self.reader, self.first, self.again = scorer, reader, first, again
         self._alone: WeakKeyDictionary[Pool, Floats] = WeakKeyDictionary()
@@ -74,7 +87,7 @@ class ReadingBridge(Bridge):
         alone = [self._remembered(pool) for pool in pools]
         unread = [np.full(len(pool), UNREAD) for pool in pools]
         guess = self._ranked(pools, features, alone, unread)
-        now = self.read(pools, [shortlist(p, self.again if pool.held else self.first) for pool, p in zip(pools, guess)])
+        now = self.read(pools, [shortlist(p, breadth(len(pool.held), self.first, self.again)) for pool, p in zip(pools, guess)])
         for pool, read in zip(pools, now):
             if not pool.held:
                 self._alone[pool] = read
@@ -127,6 +140,13 @@ def reading_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[in
     free[list(held)] = False
     behind = [np.where(one > UNREAD, one[free].max(initial=UNREAD) - one, -UNREAD) for one in (alone, now)]
     return np.column_stack([features, alone, now, *behind]).astype(np.float32)
+
+
+def breadth(held: int, first: int = FIRST, again: int | Sequence[int] = AGAIN) -> int:
+    """How many are read when so many are held; `again` for every round, or for one, two, three ... held and more."""
+    if not held:
+        return first
+    return again if isinstance(again, int) else again[min(held, len(again)) - 1]
 
 
 def shortlist(p: Floats, count: int) -> list[int]:
