@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+import psutil
 from tests.dask_cluster import DaskCluster
 
 from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
@@ -80,31 +82,45 @@ def run(count: int, scheduler: str | None) -> dict[str, Any]:
     return found
 
 
-def memory(address: str, counts: Sequence[int], here: Sequence[int]) -> Measured:
+def memory(cluster: DaskCluster, counts: Sequence[int], here: Sequence[int]) -> Measured:
     rows, peaks, same = [], [], True
     for count in counts:
-        there = run(count, address)
+        there = run(count, cluster.address)
         alone = run(count, None) if count in here else None
         same &= alone is None or alone["sha256"] == there["sha256"]
         peaks.append(there["peak"])
-        rows.append(_row(count, "two workers", there))
+        rows.append(_row(count, "two workers", there, _mebibytes(cluster.scheduler), _mebibytes(cluster.workers[0])))
         if alone:
-            rows.append(_row(count, "one process", alone))
+            rows.append(_row(count, "one process", alone, "--", "--"))
     growth = peaks[-1] / peaks[0]
     return Measured(
         "A log that does not end",
         f"The reading process at {counts[-1]:,} checks holds {growth:.2f} times what it holds at {counts[0]:,}; at most "
         f"{MOST_GROWTH} is required. In one process the gate is in that memory, too. The output has the same hash on workers "
         f"and in one process at {', '.join(f'{one:,}' for one in here)} checks.",
-        ("checks", "where", "seconds", "checks a second", "of the reader's processor, s", "peak MiB of the reader"),
+        (
+            "checks",
+            "where",
+            "seconds",
+            "a second",
+            "reader's processor, s",
+            "reader's peak, MiB",
+            "scheduler, MiB",
+            "a worker, MiB",
+        ),
         tuple(rows),
         kept=growth <= MOST_GROWTH and same,
     )
 
 
-def _row(count: int, where: str, found: dict[str, Any]) -> tuple[str, ...]:
-    rate = f"{count / found['seconds']:,.0f}"
-    return f"{count:,}", where, f"{found['seconds']:.1f}", rate, f"{found['cpu']:.1f}", f"{found['peak'] / 2**20:.0f}"
+def _row(count: int, where: str, found: dict[str, Any], *others: str) -> tuple[str, ...]:
+    rate, peak = f"{count / found['seconds']:,.0f}", f"{found['peak'] / 2**20:.0f}"
+    return f"{count:,}", where, f"{found['seconds']:.1f}", rate, f"{found['cpu']:.1f}", peak, *others
+
+
+def _mebibytes(process: subprocess.Popen[bytes]) -> str:
+    """What a process holds now."""
+    return f"{psutil.Process(process.pid).memory_info().rss / 2**20:.0f}"
 
 
 # ------------------------------------------------------------------------------------------------------ what a block costs
@@ -152,7 +168,7 @@ def tables(quick: bool, checks: int = 1_000_000) -> Iterator[Measured]:
             cluster.add_worker()
             cluster.add_worker()
             yield overhead(cluster.address, 20 if quick else 100)
-            yield memory(cluster.address, counts, counts[:2])
+            yield memory(cluster, counts, counts[:2])
         finally:
             cluster.stop()
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "10"}  # as docs/howto/scale.md says
 
 
 class DaskCluster:
@@ -38,7 +39,7 @@ class DaskCluster:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         with (self.folder / f"{what}.log").open("ab") as log:
             return subprocess.Popen(
-                command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+                command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **SETTINGS, "PYTHONPATH": path}
             )
 
     def stop(self) -> None:

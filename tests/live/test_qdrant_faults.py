@@ -101,6 +101,7 @@ class Reading(threading.Thread):
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed check
                     self.wrong.append(repr(error))
                 self.rounds += 1
+                self._enough.wait(0.1)  # the nodes need the processor, too
 
     def stop(self) -> None:
         self._enough.set()

@@ -22,6 +22,7 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError, nearest
 from suffice.evaluate.documents import load_document
 from suffice.evaluate.metrics import Judged, judge
+from suffice.evaluate.searching import Searchers
 from suffice.files import package_versions, write_atomically
 from suffice.ports import Job, Mapped, Progress, in_process
 from suffice.types import DocId, Hit
@@ -294,7 +295,7 @@ def _found(
         for name in retrievers
         for start in range(0, len(asked), batch)
     )
-    key = "" if mapped is in_process else f"{getattr(retrievers, 'key', '')} {depth}"
+    key = f"{retrievers.key} {depth}" if isinstance(retrievers, Searchers) and mapped is not in_process else ""
     job = Job("searching", partial(_search, depth=depth), (retrievers, parents), key=key)
     found: dict[str, list[_Found]] = {name: [] for name in retrievers}
     results = mapped(job, blocks)

@@ -134,10 +134,10 @@ class Searchers(Mapping[str, Retriever]):
 
 
 def searched(
-    retrievers: Mapping[str, Retriever], name: str, questions: Sequence[str], k: int, mapped: Mapped = in_process
+    retrievers: Searchers, name: str, questions: Sequence[str], k: int, mapped: Mapped = in_process
 ) -> Iterator[list[tuple[Hit, ...]]]:
     """The hits of each question, a block of questions at a time."""
-    key = "" if mapped is in_process else f"{getattr(retrievers, 'key', '')} {name} {k}"
+    key = "" if mapped is in_process else f"{retrievers.key} {name} {k}"
     job = Job(f"searching with {name}", partial(_search, name=name, k=k), retrievers, key=key)
     for rows in mapped(job, in_blocks(questions, _QUESTIONS)):
         yield [tuple(_hit(one) for one in row) for row in rows]

