@@ -10,7 +10,7 @@
     words        BM25 as sparse vectors
     points       documents and filters in the server's words
 
-docs/decisions/0022-qdrant.md says why scores are the same on any number of shards, and what a killed node costs.
+docs/decisions/0026-qdrant.md says why scores are the same on any number of shards, and what a killed node costs.
 """
 
 from suffice.engines.qdrant.address import Address, is_address
