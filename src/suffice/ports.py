@@ -148,7 +148,7 @@ class Store(Protocol):
         ...
 
     def look(self, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -> Seen:
-        """Several looks at once, with the documents of what they find and of these ids: one exchange, where a store is distant."""
+        """Several looks at once, with the documents found and those of these ids: one exchange, where a store is distant."""
         ...
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
