@@ -23,7 +23,7 @@ from suffice.types import DocId, Document
 
 __all__ = ["Row", "Writer"]
 
-DRIFT = 0.05  # how far the mean length may move before the weights are made anew
+DRIFT = 0.01  # how far the mean length may move before the weights are made anew
 PAGE_BYTES = 8_000_000  # of facts in one request
 SCROLL = 1_000
 
