@@ -27,7 +27,7 @@ NO_MODEL = "no language model is configured: rules planned and read; below is th
 
 
 def ask(
-    library: Annotated[Path, typer.Argument(help="A folder made by `suffice build`.")],
+    library: Annotated[str, typer.Argument(help="A folder made by `suffice build`, or an address like qdrant://host:6333/news.")],
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
     gate: GateName = "default",
     grade: Grade = "fast",
@@ -58,7 +58,7 @@ def ask(
         from suffice.reason.tracing import save_traces
 
         if (question is None) == (replay is None):
-            example = f"suffice ask {shlex.quote(str(library))} 'Who taught the teacher of Ada Lovelace?'"
+            example = f"suffice ask {shlex.quote(library)} 'Who taught the teacher of Ada Lovelace?'"
             raise InputError("give a question, or with --replay a file of kept journeys", hint=f"for example: {example}")
         if base_url is not None and model is None:
             raise InputError("--base-url names a server, but no --model", hint="name the model as its server does")
@@ -148,7 +148,7 @@ def _figures(told: Trace) -> str:
 # ---------------------------------------------------------------------------------------------------- at the end
 
 
-def _show(told: Trace, kept: Path | None, library: Path, *, with_model: bool, json: bool) -> None:
+def _show(told: Trace, kept: Path | None, library: str, *, with_model: bool, json: bool) -> None:
     from suffice.reason.tracing import dumped, tree
     from suffice.types import printable
 
