@@ -50,9 +50,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.longrepr = f"live test skipped in CI: {report.longrepr}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def qdrant_hosts() -> Iterator[str]:
-    """The host and port of a real Qdrant server, QDRANT_URL's or one that is started here."""
+    """The host and port of a real Qdrant server, QDRANT_URL's or one that is started here. An idle one under emulation still takes a
+    fifth of a core, so it does not outlive the module."""
     from tests.qdrant_server import Servers, UnavailableError, command
 
     if given := os.environ.get("QDRANT_URL"):
