@@ -52,8 +52,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def qdrant_hosts() -> Iterator[str]:
-    """The host and port of a real Qdrant server, QDRANT_URL's or one that is started here. An idle one under emulation still takes a
-    fifth of a core, so it does not outlive the module."""
+    """The host and port of a real Qdrant server, QDRANT_URL's or one that is started here.
+
+    It does not outlive the module: an idle one under emulation still takes a fifth of a core.
+    """
     from tests.qdrant_server import Servers, UnavailableError, command
 
     if given := os.environ.get("QDRANT_URL"):
