@@ -27,7 +27,9 @@ NO_MODEL = "no language model is configured: rules planned and read; below is th
 
 
 def ask(
-    library: Annotated[str, typer.Argument(help="A folder made by `suffice build`, or an address like qdrant://host:6333/news.")],
+    library: Annotated[
+        str, typer.Argument(help="A folder made by `suffice build`, or an address like qdrant://host:6333/news.")
+    ],
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
     gate: GateName = "default",
     grade: Grade = "fast",
