@@ -10,6 +10,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from importlib import util
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from suffice.engines.qdrant.address import KEY, Address
@@ -35,6 +36,8 @@ class Cluster:
 
     def __init__(self, address: Address, *, api_key: str | None = None) -> None:
         self.address, self.calls = address, 0
+        if util.find_spec("qdrant_client") is None:
+            raise MissingExtraError("a store on Qdrant", extra="qdrant")
         self._key = api_key or os.environ.get(KEY) or None
         if self._key and address.tls is None and not address.local:
             raise InputError(
@@ -75,10 +78,8 @@ class Cluster:
 
     def _client(self, host: str) -> QdrantClient:
         if host not in self._clients:
-            try:
-                from qdrant_client import QdrantClient  # late: slow to import, and an extra
-            except ImportError as error:
-                raise MissingExtraError("a store on Qdrant", extra="qdrant") from error
+            from qdrant_client import QdrantClient  # late: slow to import, and an extra
+
             scheme = "https" if self.address.tls else "http"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about a key without TLS, which was settled above
