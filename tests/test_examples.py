@@ -1,0 +1,45 @@
+"""The examples run, offline, and print what they are there to show."""
+
+from __future__ import annotations
+
+import runpy
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+# What each needs beside suffice, and lines that it prints.
+TOLD = {
+    "langchain_gate.py": (
+        "langchain_core",
+        ["born? -> Metropolis (1927 film) | Fritz Lang", "Lovelace? -> I do not know; not found: Ada Lovelace"],
+    ),
+    "llama_index_gate.py": (
+        "llama_index",
+        ["1 nodes: Empty Response", "3 nodes: answered from Metropolis (1927 film) | Fritz Lang | Superman"],
+    ),
+    "haystack_gate.py": (
+        "haystack",
+        ["Fritz Lang was a film director, born in Vienna in 1890.", "-> not found: Ada Lovelace"],
+    ),
+}
+
+
+def test_every_example_is_tried_and_short() -> None:
+    found = {file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in EXAMPLES.glob("*.py")}
+    assert sorted(found) == sorted(TOLD)
+    assert {name: lines for name, lines in found.items() if lines >= 60} == {}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_example_prints_what_it_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    needed, lines = TOLD[name]
+    if util.find_spec(needed) is None:
+        (how,) = [line for line in (EXAMPLES / name).read_text(encoding="utf-8").splitlines() if line.startswith("pip install")]
+        pytest.skip(f"{needed} is not installed: {how}")
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    printed = capsys.readouterr().out
+    for line in lines:
+        assert line in printed
