@@ -115,7 +115,7 @@ def _number(text: str) -> float:
 
 
 def measure_limits(limits: Sequence[Limit], run: GateRun, *, delta: float = 0.1) -> tuple[Tested, ...]:
-    """Each limit with its figure on the run's questions. `delta` is how often the promise of `risk@` and `coverage@` may fail."""
+    """Each limit with its figure on the run's questions. `delta`: how often the promise of `risk@` and `coverage@` may fail."""
     plain = figures(run)
     return tuple(Tested(limit, plain.get(limit.figure) or _measured(limit.figure, run, delta)) for limit in limits)
 
