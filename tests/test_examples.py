@@ -24,6 +24,10 @@ TOLD = {
         "haystack",
         ["Fritz Lang was a film director, born in Vienna in 1890.", "-> not found: Ada Lovelace"],
     ),
+    "mcp_gate.py": (
+        "mcp",
+        ["abstain: missing ['Fritz Lang']", "answer: ['Metropolis (1927 film)', 'Fritz Lang']"],
+    ),
 }
 
 
