@@ -1,4 +1,4 @@
-"""MCP: an agent asks before it answers. Here the client and the server share a process; in use, the client starts `suffice mcp`.
+"""MCP: an agent asks before it answers. Client and server share a process here; in use, the client starts `suffice mcp`.
 
 pip install 'suffice[mcp]'
 """
