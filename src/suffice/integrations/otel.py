@@ -5,8 +5,8 @@
         hits = found(search(question))
 
 Names are those of the GenAI semantic conventions as of SCHEMA, written down here: they are not stable yet, and a newer release
-of a package must not rename anybody's dashboards. What the conventions have no word for is `suffice.*`. Texts (the question, ids
-of documents, names that are missing, reasons) are told only with `texts=True`.
+of a package must not rename anybody's dashboards. What the conventions have no word for is `suffice.*`. Texts (the question,
+ids of documents, names that are missing, reasons) are told only with `texts=True`.
 """
 
 from __future__ import annotations
