@@ -32,6 +32,10 @@ TOLD = {
         "opentelemetry.sdk",
         ["retrieval films {'gen_ai.operation.name': 'retrieval'", "gen_ai.evaluation.result: abstain 0.0", "('Fritz Lang',)"],
     ),
+    "dspy_gate.py": (
+        "dspy",
+        ["born? -> Vienna", "Lovelace? -> not found: Ada Lovelace"],
+    ),
 }
 
 
