@@ -31,6 +31,15 @@ EXTRAS = {
     "onnx": ("tokenizers",),
     "hub": ("huggingface-hub",),
     "llm": ("openai",),
+    "langchain": ("langchain-core",),
+    "llama-index": ("llama-index-core",),
+    "haystack": ("haystack-ai",),
+    "mcp": ("mcp",),
+    "otel": ("opentelemetry-api",),
+    "dspy": ("dspy",),
+    "ragas": ("ragas",),
+    "deepeval": ("deepeval",),
+    "ir-measures": ("ir-measures",),
 }
 
 
