@@ -116,6 +116,18 @@ def test_an_error_of_the_search_reaches_the_caller(gate: Gate) -> None:
         asyncio.run(checked_async(QUESTION, broken, gate))
 
 
+def test_who_stops_waiting_is_free_at_once(gate: Gate) -> None:
+    async def endless(queries: Sequence[str]) -> list[list[Shown]]:
+        await asyncio.sleep(3600)
+        return search(queries)
+
+    async def impatient() -> None:
+        await asyncio.wait_for(checked_async(QUESTION, endless, gate, budget=Budget()), timeout=0.05)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+
+
 def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(gate: Gate, tmp_path: Path) -> None:
     assert opened(gate) is gate
     gate.save(tmp_path / "saved")

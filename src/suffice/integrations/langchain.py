@@ -34,7 +34,7 @@ class GatedRetriever(BaseRetriever):
     """
 
     retriever: Any = Field(description="Any retriever, or another Runnable from a question to documents.")
-    gate: Any = None
+    gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
     budget: Budget | None = None
     hold_back: bool = True
     _opened: Any = PrivateAttr()

@@ -34,7 +34,7 @@ class CompletenessGate(BaseNodePostprocessor):
     their mark says what the gate thinks. A `budget` lets it ask the `retriever` for what is missing.
     """
 
-    gate: Any = None
+    gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
     retriever: Any = Field(default=None, exclude=True)
     budget: Budget | None = Field(default=None, exclude=True)
     hold_back: bool = True
