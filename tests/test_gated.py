@@ -67,10 +67,24 @@ def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
     assert ended.passed == []
 
 
+def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back(gate: Gate) -> None:
+    many = shown([WRONG, FILM, ("Lang", "Lang is a surname.")])
+    for some in (many, many[::-1]):
+        ended = checked(QUESTION, lambda queries, some=some: [some] * len(queries), gate, budget=Budget(rounds=1))
+        alone = checked(QUESTION, lambda queries, some=some: [some], gate)
+        assert ended.verdict.action is Action.ABSTAIN
+        assert ended.verdict.p_complete >= alone.verdict.p_complete
+
+
+def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
+    odd = [{"title": "\ud800", "text": "half a pair \udfff"}, {"text": "\x00"}, {"text": ""}, {"text": "🎬" * 10_000}]
+    assert checked(QUESTION, lambda queries: [odd] * len(queries), gate, budget=Budget()).verdict.action is Action.ABSTAIN
+
+
 @pytest.mark.parametrize("nothing", [[], None, ()])
 def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: object) -> None:
     for budget in (None, Budget()):
-        empty = checked(QUESTION, lambda queries: [nothing] * len(queries), gate, budget=budget)  # type: ignore[list-item]
+        empty = checked(QUESTION, lambda queries: [nothing] * len(queries), gate, budget=budget)
         assert empty.documents == []
         assert empty.verdict.action is not Action.ANSWER
         assert empty.verdict.p_complete < 0.01
@@ -135,7 +149,7 @@ def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(gate: Gate,
         again = checked(QUESTION, search, opened(given))
         assert again.verdict.p_complete == checked(QUESTION, search, gate).verdict.p_complete
     with pytest.raises(InputError, match="the gate is a int"):
-        opened(3)  # type: ignore[arg-type]
+        opened(3)
     with pytest.raises(SufficeError, match="nowhere"):
         opened(tmp_path / "nowhere")
 

@@ -54,8 +54,10 @@ def opened(gate: Judge | Path | str | None) -> Judge:
 
 
 def address(gate: Judge | Path | str | None) -> str | None:
-    """The gate as a pipeline's file can hold it. One that lives in memory alone has no address, and another one in its place
-    would go unnoticed."""
+    """The gate as a pipeline's file can hold it.
+
+    One that lives in memory alone has no address, and another one in its place would go unnoticed.
+    """
     if gate is not None and not isinstance(gate, str | Path):
         raise InputError(
             "a gate in memory cannot be written into a pipeline's file", hint="save it with gate.save(PATH), and pass that path"
@@ -83,6 +85,8 @@ def checked(question: str, search: Search[T], gate: Judge, *, budget: Budget | N
     port = _Port(search)
     port.know(question, found)
     (done,) = expand([question], port, gate, port.get, budget=budget, clock=time.monotonic)
+    if not done.complete and done.verdict.p_complete < verdict.p_complete:  # looking further has brought nothing
+        return Checked(found, *gate.check_batch([(question, found)], rounds_left=0))
     return Checked([port.originals[hit.doc_id] for hit in done.hits], done.verdict)
 
 
