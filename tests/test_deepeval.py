@@ -6,6 +6,7 @@ In its environment: `pytest -p no:asyncio -o filterwarnings=default tests/test_d
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,12 @@ from deepeval.test_case import LLMTestCase
 from suffice.assess.gate import Gate
 from suffice.integrations.deepeval import EvidenceCompleteness
 from suffice.integrations.rows import as_ragas
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes a folder of its own where it is run."""
+    monkeypatch.chdir(tmp_path)
 
 
 def case(*pairs: tuple[str, str], **more: Any) -> LLMTestCase:
