@@ -32,6 +32,15 @@ EXTRAS = {
     "hub": ("huggingface-hub",),
     "llm": ("openai",),
     "dask": ("distributed",),
+    "langchain": ("langchain-core",),
+    "llama-index": ("llama-index-core",),
+    "haystack": ("haystack-ai",),
+    "mcp": ("mcp",),
+    "otel": ("opentelemetry-api",),
+    "dspy": ("dspy",),
+    "ragas": ("ragas",),
+    "deepeval": ("deepeval",),
+    "ir-measures": ("ir-measures",),
 }
 
 
