@@ -26,7 +26,8 @@ def commands() -> str:
     """Every command with its options, as `--help` shows them."""
     lines = [
         "# Commands\n",
-        "Exit codes: 0 done, 2 the caller's mistake, 1 ours. Errors are two lines, `error:` and `hint:`.\n",
+        "Exit codes: 0 done, 2 the caller's mistake, 1 ours, 3 what `--fail-if` asked for has come true. Errors are two lines, "
+        "`error:` and `hint:`.\n",
     ]
 
     def describe(command: Any, name: str) -> None:

@@ -14,6 +14,8 @@ from suffice.testing import VILLAGE, VILLAGE_VECTORS
 
 # Small fits gain nothing from threads, and two test processes on two cores lose minutes waiting for one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Some frameworks report home that they are used; no test does.
+os.environ.update(HAYSTACK_TELEMETRY_ENABLED="False", RAGAS_DO_NOT_TRACK="true", DEEPEVAL_TELEMETRY_OPT_OUT="YES")
 
 ROOT = Path(__file__).resolve().parent.parent
 

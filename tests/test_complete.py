@@ -12,7 +12,7 @@ from suffice.assess.gate import Gate
 from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.library import Library
-from suffice.reason.expand import Limits, Stopped
+from suffice.reason.expand import Reach, Stopped
 from suffice.types import Action, Document
 
 QUESTION = "Where was the mathematician who taught Mary Somerville born?"
@@ -64,8 +64,8 @@ def test_any_retriever_can_be_expanded(village: Path, gate: Gate, retriever: str
 def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
     with Library.open(village) as lib:
         assert lib.complete(QUESTION, gate, k=1).stopped is Stopped.DOCUMENTS
-        assert lib.complete(QUESTION, gate, limits=Limits(rounds=0)).stopped is Stopped.ROUNDS
-        assert lib.complete(QUESTION, gate, limits=Limits(seconds=0)).stopped is Stopped.SECONDS
+        assert lib.complete(QUESTION, gate, reach=Reach(rounds=0)).stopped is Stopped.ROUNDS
+        assert lib.complete(QUESTION, gate, reach=Reach(seconds=0)).stopped is Stopped.SECONDS
         with pytest.raises(InputError, match="documents is 0"):
             lib.complete(QUESTION, gate, k=0)
         with pytest.raises(InputError, match="no retriever"):

@@ -17,6 +17,7 @@ from docs.outputs import PAGES, ROOT, blocks, is_run, refreshed, run
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
+from suffice.errors import MissingExtraError
 
 
 def same(expected: str, got: str) -> bool:
@@ -33,7 +34,10 @@ def test_the_blocks_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
         if not is_run(code):
             continue
         if language == "python":
-            printed = run(code, names, str(page))
+            try:
+                printed = run(code, names, str(page))
+            except MissingExtraError as error:
+                pytest.skip(f"{error}: {error.hint}")
         elif language == "text":
             assert same(code, printed), f"{page.name} says\n{code}\nbut it prints\n{printed}"
         elif language == "console":

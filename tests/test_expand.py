@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError
-from suffice.reason.expand import NAMED, PATIENCE, Completion, Limits, Stopped, expand
+from suffice.reason.expand import NAMED, PATIENCE, Completion, Reach, Stopped, expand
 from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
 
 QUESTION = "Where was the teacher of Ada's tutor born?"
@@ -96,7 +96,7 @@ def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
 def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
     lists = Lists({QUESTION: ["ada"], "William born": ["william"]})
     judge = Counts("ada", "william", "nobody", queries=["William born"])
-    (found,) = expand([QUESTION], lists, judge, lookup, limits=Limits(rounds=4))
+    (found,) = expand([QUESTION], lists, judge, lookup, reach=Reach(rounds=4))
     assert ids(found) == ["ada", "william"]
     assert lists.asked == [[QUESTION], ["William born"]]
     assert found.trace.steps[1].question == "William born"
@@ -115,7 +115,7 @@ def test_what_only_repeats_is_dropped_when_the_rest_is_enough() -> None:
 
 
 def test_a_set_that_is_not_enough_stays_whole() -> None:
-    found = completed(["soup", "ada"], Counts("ada", "nobody"), limits=Limits(documents=2), follow=None)
+    found = completed(["soup", "ada"], Counts("ada", "nobody"), reach=Reach(documents=2), follow=None)
     assert ids(found) == ["soup", "ada"]
     assert found.verdict.action is Action.ABSTAIN
 
@@ -142,7 +142,7 @@ def test_a_gap_of_two_is_crossed() -> None:
 
 
 def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
-    found = completed(["ada", "soup", "fair"], Counts("ada", "nobody", noise=0.0), limits=Limits(documents=2), follow=None)
+    found = completed(["ada", "soup", "fair"], Counts("ada", "nobody", noise=0.0), reach=Reach(documents=2), follow=None)
     assert ids(found) == ["ada", "soup"]
 
 
@@ -150,31 +150,31 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "why"),
+    ("reach", "why"),
     [
-        (Limits(rounds=0), Stopped.ROUNDS),
-        (Limits(rounds=1), Stopped.ROUNDS),
-        (Limits(documents=1), Stopped.DOCUMENTS),
-        (Limits(checks=0), Stopped.CHECKS),
-        (Limits(seconds=0), Stopped.SECONDS),
+        (Reach(rounds=0), Stopped.ROUNDS),
+        (Reach(rounds=1), Stopped.ROUNDS),
+        (Reach(documents=1), Stopped.DOCUMENTS),
+        (Reach(checks=0), Stopped.CHECKS),
+        (Reach(seconds=0), Stopped.SECONDS),
     ],
 )
-def test_each_limit_ends_it_as_a_value(limits: Limits, why: Stopped) -> None:
-    found = completed(["ada", "mary"], Counts("ada", "mary", "william"), limits=limits, clock=lambda: 7.0)
+def test_each_limit_ends_it_as_a_value(reach: Reach, why: Stopped) -> None:
+    found = completed(["ada", "mary"], Counts("ada", "mary", "william"), reach=reach, clock=lambda: 7.0)
     assert found.stopped is why
-    assert ids(found) == (["ada", "mary"] if limits.rounds == 1 else ["ada"])
+    assert ids(found) == (["ada", "mary"] if reach.rounds == 1 else ["ada"])
     assert found.verdict.action is Action.ABSTAIN
 
 
 def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
     times = iter([0.0, 1.0, 2.0, 9.0])
-    found = completed(["ada"], Counts("ada", "mary", "x"), limits=Limits(seconds=5), clock=lambda: next(times))
+    found = completed(["ada"], Counts("ada", "mary", "x"), reach=Reach(seconds=5), clock=lambda: next(times))
     assert found.stopped is Stopped.SECONDS
     assert ids(found)[:2] == ["ada", "mary"]
 
 
 def test_checks_stay_within_the_limits_but_for_the_last_word() -> None:
-    found = completed(["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), limits=Limits(checks=6))
+    found = completed(["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), reach=Reach(checks=6))
     assert found.checks <= 6 + 2
 
 
@@ -245,10 +245,10 @@ def test_texts_reach_the_search_box_only_through_the_gate() -> None:
 
 @pytest.mark.parametrize("wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}])
 def test_limits_must_make_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=f"limits: {next(iter(wrong))}"):
-        Limits(**wrong)
+    with pytest.raises(InputError, match=f"reach: {next(iter(wrong))}"):
+        Reach(**wrong)
 
 
 def test_seconds_need_a_clock() -> None:
     with pytest.raises(InputError, match="clock"):
-        completed(["ada"], Counts("ada"), limits=Limits(seconds=1))
+        completed(["ada"], Counts("ada"), reach=Reach(seconds=1))

@@ -26,7 +26,7 @@ from suffice.engines.qdrant import QdrantStore, is_address
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
-from suffice.reason.expand import Completion, Judge, Limits, expand
+from suffice.reason.expand import Completion, Judge, Reach, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.encoding import BlockEncoder
 from suffice.retrieve.extract import VocabularyExtractor
@@ -244,22 +244,22 @@ class Library:
         gate: Judge,
         *,
         k: int = 10,
-        limits: Limits | None = None,
+        reach: Reach | None = None,
         retriever: str | None = None,
         **options: Any,
     ) -> Completion:
-        """Search until the gate says that the evidence is complete: at most k documents, and what the limits allow.
+        """Search until the gate says that the evidence is complete: at most k documents, and no further than the reach allows.
 
         `retriever` is by default "bridge", or "bm25" in a library without vectors. What was held in each round, what the gate
         said of it and why it ended stand in the result. For many questions at once: `suffice.reason.expand.expand`.
         """
         if not isinstance(question, str):
             raise InputError(f"the question is a {type(question).__name__}, expected a text", hint="one question a call")
-        allowed = replace(limits or Limits(), documents=k)
+        allowed = replace(reach or Reach(), documents=k)
         with self.store.pinned():
             searcher = self.retriever(retriever or ("bridge" if self.encoder_name else "bm25"), **options)
             links: Links = self._of_this_generation("mentions", self.links)
-            return expand([question], searcher, gate, self.get, follow=links.out, limits=allowed, clock=time.monotonic)[0]
+            return expand([question], searcher, gate, self.get, follow=links.out, reach=allowed, clock=time.monotonic)[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library. Without options it is made once a generation."""

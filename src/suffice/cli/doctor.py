@@ -33,6 +33,15 @@ EXTRAS = {
     "llm": ("openai",),
     "dask": ("distributed",),
     "qdrant": ("qdrant-client",),
+    "langchain": ("langchain-core",),
+    "llama-index": ("llama-index-core",),
+    "haystack": ("haystack-ai",),
+    "mcp": ("mcp",),
+    "otel": ("opentelemetry-api",),
+    "dspy": ("dspy",),
+    "ragas": ("ragas",),
+    "deepeval": ("deepeval",),
+    "ir-measures": ("ir-measures",),
 }
 
 

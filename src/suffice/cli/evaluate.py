@@ -34,6 +34,10 @@ from suffice.cli.options import (
 )
 from suffice.cli.places import open_batch
 from suffice.cli.sources import hashes, open_data
+from suffice.errors import InputError
+from suffice.files import write_atomically
+
+LIMIT_CROSSED = 3  # the exit code: neither the caller's mistake nor ours, but what was asked to be told
 
 app = typer.Typer(
     help="Measure retrieval, gates, answers and difficulty on labelled questions.", no_args_is_help=True, rich_markup_mode=None
@@ -145,16 +149,23 @@ def gate(
     blocks: Blocks = None,
     skip_bad: SkipBad = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
+    fail_if: Annotated[
+        list[str] | None, typer.Option("--fail-if", help='Exit with 3 if so, like "risk@0.1>0.12"; may be repeated.')
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write what --fail-if found as JUnit XML here.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For folds, the bootstrap, and --collection.")] = 42,
     json: Json = False,
 ) -> None:
     """Does a gate know when the evidence is complete? Discrimination, honesty, and what its decisions come to."""
     with friendly_errors(json=json):
         from suffice.evaluate import gate as experiment
-        from suffice.evaluate import gate_runs
+        from suffice.evaluate import gate_runs, limits
         from suffice.ports import RERANKERS
         from suffice.retrieve.named import DEFAULT_RERANKER
 
+        wanted = limits.parse_limits(fail_if or ())  # a mistake is told before the work
+        if junit and not wanted:
+            raise InputError("--junit tells what --fail-if found, and there is no --fail-if", hint=limits.EXAMPLE)
         data = open_data(
             collection=collection,
             dataset=dataset,
@@ -186,10 +197,13 @@ def gate(
             )
         if out:
             run.save(out)
+        tested = limits.measure_limits(wanted, run, delta=delta) if wanted else ()
+        if junit:
+            write_atomically(junit, limits.junit(tested, run))
         if json:
-            print_json(gate_runs.summary(run))
+            print_json({**gate_runs.summary(run), **({"fail_if": limits.as_json(tested)} if wanted else {})})
         else:
-            for table in gate_runs.tables(run):
+            for table in (*gate_runs.tables(run), *([limits.limits_table(tested)] if wanted else [])):
                 show_table(table)
         if data.bad.count:
             say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
@@ -197,3 +211,6 @@ def gate(
             say(f"wrote {out}")
         elif not json and judge == experiment.DEFAULT:
             say("next: suffice fit with the same data and --out DIR makes a gate for it; --gate DIR judges that one")
+        if failed := [str(one.limit) for one in tested if one.failed]:
+            say(f"failed: {', '.join(failed)}")
+            raise typer.Exit(LIMIT_CROSSED)

@@ -138,7 +138,8 @@ class OnlyOnce:
 
 def content_id(title: str, body: str) -> str:
     """An id that follows from the content alone, so that two files that hold the same paragraph agree on it."""
-    digest = hashlib.sha256(f"{title}\n{body}".encode()).hexdigest()[:12]
+    # Half a surrogate pair, as broken JSON has it, cannot be encoded otherwise; for any other text these are the same bytes.
+    digest = hashlib.sha256(f"{title}\n{body}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{title}#{digest}" if title else digest
 
 

@@ -36,7 +36,7 @@ from suffice.evaluate.searching import Remembered, encoder_for, factories, index
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import package_versions
 from suffice.ports import Encoder, Progress, Retriever, Store
-from suffice.reason.expand import Completion, Judge, Limits, expand
+from suffice.reason.expand import Completion, Judge, Reach, expand
 from suffice.retrieve.links import TitleIndex, mention_links
 from suffice.retrieve.ranker import HandRanker, TreeRanker
 from suffice.types import Action, DocId, Document, Hit, Verdict
@@ -250,10 +250,10 @@ def _expanded(
         judge = _Thresholds(gate)
         for answer_at, most in ways:
             judge.answer_at = answer_at
-            limits = Limits(rounds=most + 4, documents=most, checks=10_000)
+            reach = Reach(rounds=most + 4, documents=most, checks=10_000)
             some = [texts[at] for at in rows]
             searcher = shelf.searchers[settings.retriever]
-            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, limits=limits)
+            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, reach=reach)
             for at, one in zip(rows, done, strict=True):
                 found[answer_at, most][at] = one
     points = []

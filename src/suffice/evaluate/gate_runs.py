@@ -23,11 +23,12 @@ from suffice.evaluate.tables import Cell, Table
 from suffice.files import write_atomically
 from suffice.types import Action
 
-__all__ = ["FIGURES", "GateRun", "summary", "tables"]
+__all__ = ["FIGURES", "FIGURE_NAMES", "GateRun", "figures", "summary", "tables"]
 
 VERSION = 1
 FIGURES = {"auroc": "auroc", "ap": "auprc", "brier": "brier", "ece": "ece", "aurc": "aurc"}  # our name -> the metric's
 DECISIONS = ("accuracy", "precision", "recall", "f1")
+FIGURE_NAMES = ("positive_rate", *FIGURES, *DECISIONS, "risk", "coverage")  # every figure of a run, as `figures` gives them
 _FEWEST = 10  # questions of a kind that earn it a row
 
 
@@ -108,7 +109,7 @@ def _read(document: dict[str, Any]) -> GateRun:
 
 def summary(run: GateRun) -> dict[str, Any]:
     """The run for a script: every figure as a plain number, intervals beside them, the baselines, and the parts."""
-    whole = _figures(run, np.ones(len(run), dtype=bool))
+    whole = figures(run)
     return {
         "dataset": run.dataset,
         "retriever": run.retriever,
@@ -129,6 +130,11 @@ def summary(run: GateRun) -> dict[str, Any]:
         "data": dict(run.data),
         "seconds": dict(run.timings),
     }
+
+
+def figures(run: GateRun) -> dict[str, Interval]:
+    """Every figure of the whole run, with its interval."""
+    return _figures(run, np.ones(len(run), dtype=bool))
 
 
 def _figures(run: GateRun, rows: npt.NDArray[np.bool_]) -> dict[str, Interval]:
@@ -205,7 +211,7 @@ def _against_baselines(run: GateRun) -> Table:
 
 
 def _decisions(run: GateRun) -> Table:
-    found = _figures(run, np.ones(len(run), dtype=bool))
+    found = figures(run)
     columns = ("risk", "coverage", *DECISIONS)
     return Table("What the policy's decisions came to", columns, (tuple(found[name] for name in columns),), run.policy)
 

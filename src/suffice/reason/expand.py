@@ -11,8 +11,8 @@ It starts with the first hit and goes in rounds, all questions at once:
     stop    when the gate says ANSWER, when nothing has raised the probability for some rounds, or when a limit is reached
 
 Where the gate says ANSWER, what can go without lowering the probability is dropped; where nothing helped, what was tried last.
-Texts are strangers' and reach two things only: the gate's features, and the search box through its next queries. The limits
-bound every round, so that circles of links, a page that names everything and a corpus of doubles end like everything else.
+Texts are strangers' and get to two things only: the gate's features, and the search box through its next queries. The reach
+bounds every round, so that circles of links, a page that names everything and a corpus of doubles end like everything else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from suffice.errors import InputError
 from suffice.ports import Retriever
 from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
 
-__all__ = ["Completion", "Judge", "Limits", "Stopped", "expand"]
+__all__ = ["Completion", "Judge", "Reach", "Stopped", "expand"]
 
 NEXT, QUERIED, LINKED = 6, 2, 4  # candidates of a round: of the list, of each query, and of links
 NAMED = 32  # links of one held document that are looked at: a page may name a hundred thousand
@@ -68,7 +68,7 @@ class Stopped(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Reach:
     """How far one question may go: rounds, documents held at once, checks by the gate; seconds are for all questions."""
 
     rounds: int = 12
@@ -80,10 +80,10 @@ class Limits:
         for name, least in (("rounds", 0), ("documents", 1), ("checks", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"limits: {name} is {value!r}, expected a whole number of at least {least}")
+                raise InputError(f"reach: {name} is {value!r}, expected a whole number of at least {least}")
         seconds = self.seconds
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0):
-            raise InputError(f"limits: seconds is {seconds!r}, expected a number of at least 0, or None")
+            raise InputError(f"reach: seconds is {seconds!r}, expected a number of at least 0, or None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,29 +109,29 @@ def expand(
     lookup: Lookup,
     *,
     follow: Follow | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    reach: Reach = Reach(),  # noqa: B008 - frozen
     clock: Callable[[], float] | None = None,
 ) -> list[Completion]:
     """Complete the evidence of each question. `follow` gives the documents that each document names; None: no links are known.
 
     A limit of seconds needs a `clock`; a round that has begun is finished.
     """
-    if limits.seconds is not None and clock is None:
+    if reach.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
     begun = clock() if clock is not None else 0.0
     house = _House(retriever, gate, lookup, follow)
-    journeys = _begin(questions, house, limits)
-    for done in range(limits.rounds + 1):
-        house.judge([one for one in journeys if one.stopped is None], rounds_left=limits.rounds - done)
-        late = clock is not None and limits.seconds is not None and clock() - begun >= limits.seconds
+    journeys = _begin(questions, house, reach)
+    for done in range(reach.rounds + 1):
+        house.judge([one for one in journeys if one.stopped is None], rounds_left=reach.rounds - done)
+        late = clock is not None and reach.seconds is not None and clock() - begun >= reach.seconds
         for one in journeys:
-            one.stop_if(limits, late=late, rounds_left=limits.rounds - done)
+            one.stop_if(reach, late=late, rounds_left=reach.rounds - done)
         going = [one for one in journeys if one.stopped is None]
         if not going:
             break
-        house.advance(going, limits)
+        house.advance(going, reach)
     house.give_up(journeys)
-    house.drop(journeys, limits)
+    house.drop(journeys, reach)
     # What is not enough by now will not become so: the last word is ANSWER or ABSTAIN.
     house.judge([one for one in journeys if one.verdict is None or one.verdict.action is Action.EXPAND], rounds_left=0)
     return [one.told() for one in journeys]
@@ -174,7 +174,7 @@ class _Journey:
     def p(self) -> float:
         return self.verdict.p_complete if self.verdict is not None else 0.0
 
-    def stop_if(self, limits: Limits, *, late: bool, rounds_left: int) -> None:
+    def stop_if(self, reach: Reach, *, late: bool, rounds_left: int) -> None:
         if self.stopped is not None or self.verdict is None:
             return
         if _odds(self.p) >= _odds(self.best[0]) + GAIN:
@@ -187,11 +187,11 @@ class _Journey:
             self.stopped = Stopped.NOTHING
         elif late:
             self.stopped = Stopped.SECONDS
-        elif len(self.held) >= limits.documents:
+        elif len(self.held) >= reach.documents:
             self.stopped = Stopped.DOCUMENTS
         elif rounds_left <= 0:
             self.stopped = Stopped.ROUNDS
-        elif self.checks >= limits.checks:
+        elif self.checks >= reach.checks:
             self.stopped = Stopped.CHECKS
 
     def hold(self, hits: Sequence[Hit], query: str, note: str) -> None:
@@ -205,9 +205,9 @@ class _Journey:
         return Completion(tuple(self.held), self.verdict, trace, self.stopped, self.checks)
 
 
-def _begin(questions: Sequence[str], house: _House, limits: Limits) -> list[_Journey]:
+def _begin(questions: Sequence[str], house: _House, reach: Reach) -> list[_Journey]:
     """Each question with its list and the first hit of it."""
-    rankings = house.retriever.search(questions, k=limits.documents + NEXT) if questions else []
+    rankings = house.retriever.search(questions, k=reach.documents + NEXT) if questions else []
     journeys = [_Journey(question, tuple(ranking)) for question, ranking in zip(questions, rankings, strict=True)]
     for one in journeys:
         one.hold(one.ranking[:1], one.question, "the first hit" if one.ranking else "no document matches")
@@ -240,11 +240,11 @@ class _House:
                 one.steps.append(step)
             one.judged = True
 
-    def advance(self, journeys: Sequence[_Journey], limits: Limits) -> None:
+    def advance(self, journeys: Sequence[_Journey], reach: Reach) -> None:
         """One round: each journey holds the candidate beside which its set looks most complete, or ends."""
         self._search(journeys)
         linked = self._linked(journeys)
-        found = [_candidates(one, links, limits.checks - one.checks - 1) for one, links in zip(journeys, linked, strict=True)]
+        found = [_candidates(one, links, reach.checks - one.checks - 1) for one, links in zip(journeys, linked, strict=True)]
         self._read(candidate.hit.doc_id for some in found for candidate in some)
         pairs = [(one.question, _bare([*one.held, candidate.hit])) for one, some in zip(journeys, found) for candidate in some]
         verdicts = iter(self._said(pairs))
@@ -265,13 +265,13 @@ class _House:
             one.hold(one.best[1], "", "goes back to the set that looked most complete")
         self.judge(back, rounds_left=0)
 
-    def drop(self, journeys: Sequence[_Journey], limits: Limits) -> None:
+    def drop(self, journeys: Sequence[_Journey], reach: Reach) -> None:
         """From what is enough, let go what can go without lowering the probability: a document a turn, the least missed first.
 
         A set that is not enough stays whole: the gate cannot say which half of it the missing document would need.
         """
         going = [one for one in journeys if one.stopped is Stopped.ANSWER]
-        while going := [one for one in going if 1 < len(one.held) <= limits.checks - one.checks]:
+        while going := [one for one in going if 1 < len(one.held) <= reach.checks - one.checks]:
             sets = [[one.held[:at] + one.held[at + 1 :] for at in range(len(one.held))] for one in going]
             pairs = [(one.question, _bare(rest)) for one, some in zip(going, sets) for rest in some]
             verdicts = iter(self._said(pairs))

@@ -240,7 +240,7 @@ class _Journey:
         """Look for what is missing until the gate says enough; then read once more what was weak, with what was found."""
         held = self.held()
         seconds = self.meter.budget.seconds
-        allowed = expansion.Limits(
+        allowed = expansion.Reach(
             rounds=self.meter.rounds_left,
             documents=self.meter.budget.documents,
             seconds=None if seconds is None else max(seconds - self.meter.seconds(), 0.0),
@@ -250,7 +250,7 @@ class _Journey:
         clock = self.meter.seconds if self.meter.clock is not None else None
         follow = None if links is None else links.out
         (found,) = expansion.expand(
-            [self.question], searcher, self.gate, self.desk.library.get, follow=follow, limits=allowed, clock=clock
+            [self.question], searcher, self.gate, self.desk.library.get, follow=follow, reach=allowed, clock=clock
         )
         self.meter.rounds += min(max(len(found.trace.steps) - 1, 0), self.meter.rounds_left)
         for step in found.trace.steps:

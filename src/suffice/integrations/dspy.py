@@ -1,0 +1,79 @@
+"""DSPy: a module around any retriever whose passages pass only when they are enough.
+
+    retrieve = GatedRetrieve(retriever)                         in place of the retriever, inside your program's __init__
+    found = retrieve(question)                                  a Prediction: passages, verdict, action, missing
+
+The retriever is any callable from a query to passages: `dspy.Retrieve`, `dspy.retrievers.Embeddings`, a function of your own.
+With a reach it is asked again, for what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from suffice.errors import MissingExtraError
+from suffice.integrations.gated import Checked, checked, checked_async, opened
+from suffice.reason.expand import Reach
+
+try:
+    import dspy
+except ImportError as error:
+    raise MissingExtraError("the gate for DSPy", extra="dspy") from error
+
+__all__ = ["GatedRetrieve"]
+
+LONGEST_TITLE = 150
+
+
+class GatedRetrieve(dspy.Module):
+    """Passages where the gate says that they are enough; otherwise an empty list, and in `missing` what was not found.
+
+    `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all passages go on, and
+    only `action` says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
+    """
+
+    def __init__(self, retriever: Any, gate: Any = None, *, reach: Reach | None = None, hold_back: bool = True) -> None:
+        super().__init__()
+        self.retriever, self.reach, self.hold_back = retriever, reach, hold_back
+        self.gate = opened(gate)
+
+    def forward(self, query: str) -> Any:
+        found = checked(query, lambda queries: [_passages(self.retriever(one)) for one in queries], self.gate, reach=self.reach)
+        return self._told(found)
+
+    async def aforward(self, query: str) -> Any:
+        async def search(queries: Sequence[str]) -> Sequence[Iterable[Any]]:
+            return [_passages(await self._ask(one)) for one in queries]
+
+        return self._told(await checked_async(query, search, self.gate, reach=self.reach))
+
+    async def _ask(self, query: str) -> Any:
+        if hasattr(self.retriever, "acall") and hasattr(self.retriever, "aforward"):
+            return await self.retriever.acall(query)
+        return await asyncio.to_thread(self.retriever, query)
+
+    def _told(self, found: Checked[Any]) -> Any:
+        verdict = found.verdict
+        return dspy.Prediction(
+            passages=[one["passage"] for one in (found.passed if self.hold_back else found.documents)],
+            verdict=verdict,
+            action=str(verdict.action),
+            missing=list(verdict.missing),
+        )
+
+
+def _passages(found: Any) -> list[dict[str, Any]]:
+    """What DSPy's retrievers give, a Prediction or a list: each passage as it came, and as the gate reads it."""
+    return [_read(one) for one in getattr(found, "passages", found) or ()]
+
+
+def _read(passage: Any) -> dict[str, Any]:
+    if isinstance(passage, Mapping) and "long_text" not in passage:
+        return {**passage, "passage": passage}
+    told = passage.get("long_text") if isinstance(passage, Mapping) else getattr(passage, "long_text", passage)
+    text = told if isinstance(told, str) else str(told)
+    title, bar, rest = text.partition(" | ")  # as DSPy's own corpora are written
+    titled = {"title": title, "text": rest} if bar and len(title) <= LONGEST_TITLE else {"text": text}
+    return {**titled, "passage": passage}

@@ -1,0 +1,78 @@
+"""LangChain: a retriever whose documents pass only when they are enough.
+
+    retriever = GatedRetriever(retriever=retriever)          in place of the retriever that is there
+    found = retriever.with_verdict().invoke(question)        {"question", "documents", "verdict"}, for a chain that branches
+
+Documents that pass carry the verdict in `metadata["suffice"]`. The retriever inside may be any Runnable from a question to a
+list of documents. With a reach it is asked again, for what is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suffice.errors import MissingExtraError
+from suffice.integrations.gated import MARK, Checked, checked, checked_async, mark, opened
+from suffice.reason.expand import Reach
+
+try:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+    from pydantic import Field, PrivateAttr
+except ImportError as error:
+    raise MissingExtraError("the gate for LangChain", extra="langchain") from error
+
+__all__ = ["GatedRetriever"]
+
+
+class GatedRetriever(BaseRetriever):
+    """What the retriever finds, where the gate says that it is enough; otherwise an empty list.
+
+    `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all documents go on, and
+    only their mark says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
+    """
+
+    retriever: Any = Field(description="Any retriever, or another Runnable from a question to documents.")
+    gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
+    reach: Reach | None = None
+    hold_back: bool = True
+    _opened: Any = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
+        self._opened = opened(self.gate)  # a wrong path is told now, not at the first question
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return self._passed(self._check(query, {"callbacks": run_manager.get_child()}))
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return self._passed(await self._acheck(query, {"callbacks": run_manager.get_child()}))
+
+    def with_verdict(self) -> Runnable[str, dict[str, Any]]:
+        """The same as a Runnable that holds nothing back: question, documents and verdict, the latter also for no documents."""
+
+        def check(question: str, config: RunnableConfig) -> dict[str, Any]:
+            return _told(question, self._check(question, config))
+
+        async def acheck(question: str, config: RunnableConfig) -> dict[str, Any]:
+            return _told(question, await self._acheck(question, config))
+
+        return RunnableLambda(check, acheck, name="GatedRetriever")
+
+    def _check(self, question: str, config: RunnableConfig) -> Checked[Document]:
+        return checked(question, lambda queries: self.retriever.batch(list(queries), config), self._opened, reach=self.reach)
+
+    async def _acheck(self, question: str, config: RunnableConfig) -> Checked[Document]:
+        search = self.retriever.abatch
+        return await checked_async(question, lambda queries: search(list(queries), config), self._opened, reach=self.reach)
+
+    def _passed(self, found: Checked[Document]) -> list[Document]:
+        told = mark(found.verdict)
+        documents = found.passed if self.hold_back else found.documents
+        # Copies: a store in memory hands out the documents that it keeps.
+        return [one.model_copy(update={"metadata": {**one.metadata, MARK: told}}) for one in documents]
+
+
+def _told(question: str, found: Checked[Document]) -> dict[str, Any]:
+    return {"question": question, "documents": found.documents, "verdict": found.verdict}

@@ -1,0 +1,51 @@
+"""ragas: evidence completeness as a metric, without a language model.
+
+    evaluate(EvaluationDataset.from_list(rows), metrics=[EvidenceCompleteness()])
+
+The score of a row is the probability that its `retrieved_contexts` are all that `user_input` needs. An empty list is a row of
+about 0, not an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from suffice.errors import MissingExtraError
+from suffice.integrations.gated import opened
+from suffice.integrations.rows import question_and_hits
+
+try:
+    from ragas.metrics.base import MetricType, SingleTurnMetric
+except ModuleNotFoundError as error:
+    if error.name != "ragas":  # it is here, but something that it needs is not: that error says more
+        raise
+    raise MissingExtraError("the metric for ragas", extra="ragas") from error
+
+__all__ = ["EvidenceCompleteness"]
+
+
+@dataclass
+class EvidenceCompleteness(SingleTurnMetric):
+    """`gate` is a Gate, the path of a saved one, or None for the one that ships."""
+
+    name: str = "evidence_completeness"
+    _required_columns: dict[Any, set[str]] = field(
+        default_factory=lambda: {MetricType.SINGLE_TURN: {"user_input", "retrieved_contexts"}}
+    )
+    gate: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.gate = opened(self.gate)
+
+    def init(self, run_config: Any) -> None:
+        """There is no model to set up."""
+
+    async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
+        verdicts = await asyncio.to_thread(self.gate.check_batch, [question_and_hits(sample)], explain=False)
+        return float(verdicts[0].p_complete)
+
+    async def _ascore(self, row: dict[str, Any], callbacks: Any) -> float:
+        return await self._single_turn_ascore(row, callbacks)

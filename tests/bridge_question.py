@@ -1,0 +1,16 @@
+"""A question of two hops, its two documents and a third that only sounds right: what the doors into frameworks are tried on.
+
+The stand-in search finds the first document and the wrong one; the second document is found only by its name.
+"""
+
+from __future__ import annotations
+
+QUESTION = "Where was the director of the film Metropolis born?"
+FILM = ("Metropolis (1927 film)", "Metropolis is a 1927 German film directed by Fritz Lang.")
+WRONG = ("Superman", "Superman lives in the city of Metropolis and works for a newspaper.")
+DIRECTOR = ("Fritz Lang", "Fritz Lang was a film director, born in Vienna in 1890.")
+
+
+def found(query: str) -> list[tuple[str, str]]:
+    """Title and text of what is found."""
+    return [DIRECTOR] if "Lang" in query else [FILM, WRONG]

@@ -1,0 +1,82 @@
+"""`GatedRetrieve` inside the real DSPy, where it is installed: 133 MB, so that `make test` goes without."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, found
+
+pytest.importorskip("dspy", reason="DSPy is not installed: pip install 'suffice[dspy]'")
+
+import dspy
+
+from suffice.assess.gate import Gate
+from suffice.integrations.dspy import GatedRetrieve
+from suffice.reason.expand import Reach
+
+
+def passages(query: str) -> list[str]:
+    """Title and text in one, as DSPy's corpora have them."""
+    return [" | ".join(pair) for pair in found(query)]
+
+
+class Program(dspy.Module):
+    """A program that answers only from what is enough."""
+
+    def __init__(self, retrieve: GatedRetrieve) -> None:
+        super().__init__()
+        self.retrieve = retrieve
+
+    def forward(self, question: str) -> dspy.Prediction:
+        held = self.retrieve(question)
+        return dspy.Prediction(answer=len(held.passages) if held.action == "answer" else f"no {', '.join(held.missing)}")
+
+
+@pytest.fixture(scope="module")
+def gate() -> Gate:
+    return Gate.load()
+
+
+def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:
+    short = GatedRetrieve(passages, gate)(QUESTION)
+    assert (short.passages, short.action) == ([], "abstain")
+    assert "Fritz Lang" in short.missing
+    assert len(GatedRetrieve(passages, gate, hold_back=False)(QUESTION).passages) == 2
+
+
+def test_a_reach_looks_for_what_is_missing(gate: Gate) -> None:
+    whole = GatedRetrieve(passages, gate, reach=Reach())(QUESTION)
+    assert whole.passages == [" | ".join(FILM), " | ".join(DIRECTOR)]
+    assert asyncio.run(GatedRetrieve(passages, gate, reach=Reach()).acall(QUESTION)).passages == whole.passages
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda query: dspy.Prediction(passages=passages(query)),
+        lambda query: [{"long_text": one} for one in passages(query)],
+        lambda query: [dspy.Prediction(long_text=one) for one in passages(query)],
+        lambda query: [{"title": title, "text": text} for title, text in found(query)],
+    ],
+)
+def test_passages_in_the_shapes_of_dspys_retrievers_come_back_as_they_were(gate: Gate, shape: Any) -> None:
+    given = shape(QUESTION)
+    told = GatedRetrieve(shape, gate, hold_back=False)(QUESTION)
+    assert told.passages == getattr(given, "passages", given)
+    assert "Fritz Lang" in told.missing
+
+
+@pytest.mark.parametrize("nothing", [None, [], dspy.Prediction(passages=[])])
+def test_no_passages_are_a_verdict(gate: Gate, nothing: Any) -> None:
+    empty = GatedRetrieve(lambda query: nothing, gate)(QUESTION)
+    assert (empty.passages, empty.action) == ([], "abstain")
+
+
+def test_a_program_holds_it_is_copied_and_saved(gate: Gate, tmp_path: Any) -> None:
+    program = Program(GatedRetrieve(passages, gate))
+    assert program(QUESTION).answer == "no Fritz Lang"
+    assert program.deepcopy()(QUESTION).answer == "no Fritz Lang"
+    program.save(str(tmp_path / "program.json"))
+    assert (tmp_path / "program.json").is_file()

@@ -1,0 +1,137 @@
+"""`GatedRetriever` inside the real LangChain."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
+
+pytest.importorskip("langchain_core", reason="LangChain is not installed: pip install 'suffice[langchain]'")
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableBranch, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from suffice.assess.gate import Gate
+from suffice.errors import SufficeError
+from suffice.integrations.langchain import GatedRetriever
+from suffice.reason.expand import Reach
+from suffice.types import Action
+
+
+def document(pair: tuple[str, str], **more: Any) -> Document:
+    return Document(page_content=pair[1], metadata={"title": pair[0], **more})
+
+
+class Found(BaseRetriever):
+    """What the stand-in search finds; `also` finds no film without its director."""
+
+    also: bool = False
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [document(one) for one in ([FILM, DIRECTOR] if self.also else found(query))]
+
+
+class Listening(Found):
+    """Another way in for event loops, which must be the one that is used there."""
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        await asyncio.sleep(0)
+        return [document(one, asked="async") for one in found(query)]
+
+
+@pytest.fixture(scope="module")
+def gate() -> Gate:
+    return Gate.load()
+
+
+def titles(documents: list[Document]) -> list[str]:
+    return [one.metadata["title"] for one in documents]
+
+
+def test_documents_pass_only_when_they_are_enough(gate: Gate) -> None:
+    assert GatedRetriever(retriever=Found(), gate=gate).invoke(QUESTION) == []
+    passed = GatedRetriever(retriever=Found(also=True), gate=gate).invoke(QUESTION)
+    assert titles(passed) == [FILM[0], DIRECTOR[0]]
+    assert passed[0].metadata["suffice"]["action"] == "answer"
+
+
+def test_who_only_wants_to_be_told_gets_all_documents_with_a_mark(gate: Gate) -> None:
+    kept = GatedRetriever(retriever=Found(), gate=gate, hold_back=False).invoke(QUESTION)
+    assert titles(kept) == [FILM[0], WRONG[0]]
+    assert kept[1].metadata["suffice"]["missing"] == ["Fritz Lang"]
+
+
+def test_a_reach_asks_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
+    gated = GatedRetriever(retriever=Found(), gate=gate, reach=Reach())
+    assert titles(gated.invoke(QUESTION)) == [FILM[0], DIRECTOR[0]]
+
+
+def test_a_chain_branches_on_the_verdict_also_without_documents(gate: Gate) -> None:
+    answer = RunnableLambda(lambda state: f"from {len(state['documents'])} documents")
+    sorry = RunnableLambda(lambda state: f"not found: {', '.join(state['verdict'].missing)}")
+    branch = RunnableBranch((lambda state: state["verdict"].action is Action.ANSWER, answer), sorry)
+    chain = GatedRetriever(retriever=Found(), gate=gate).with_verdict() | branch
+    assert chain.invoke(QUESTION) == "not found: Fritz Lang"
+    whole = GatedRetriever(retriever=Found(also=True), gate=gate).with_verdict() | branch
+    assert whole.batch([QUESTION, QUESTION]) == ["from 2 documents"] * 2
+    empty = GatedRetriever(retriever=RunnableLambda(lambda query: []), gate=gate).with_verdict().invoke(QUESTION)
+    assert empty["documents"] == []
+    assert empty["verdict"].action is Action.ABSTAIN
+
+
+def test_an_event_loop_uses_the_retrievers_own_async_way(gate: Gate) -> None:
+    gated = GatedRetriever(retriever=Listening(), gate=gate, reach=Reach())
+    passed = asyncio.run(gated.ainvoke(QUESTION))
+    assert titles(passed) == [FILM[0], DIRECTOR[0]]
+    assert {one.metadata["asked"] for one in passed} == {"async"}
+    told = asyncio.run(gated.with_verdict().ainvoke(QUESTION))
+    assert told["verdict"].action is Action.ANSWER
+    assert "suffice" not in told["documents"][0].metadata
+
+
+def test_a_store_in_memory_keeps_its_documents_unmarked(gate: Gate) -> None:
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store.add_documents([document(FILM), document(DIRECTOR), Document(page_content="")])
+    gated = GatedRetriever(retriever=store.as_retriever(), gate=gate, hold_back=False)
+    assert len(gated.invoke(QUESTION)) == 3
+    assert all("suffice" not in one.metadata for one in store.similarity_search(QUESTION))
+
+
+def test_odd_documents_are_taken_as_they_are(gate: Gate) -> None:
+    odd = [
+        Document(page_content=""),
+        Document(page_content=FILM[1], metadata={"score": "high", "source": 3, "id": ["a"]}),
+        Document(page_content=FILM[1], id="twice"),
+        Document(page_content=DIRECTOR[1], id="twice", metadata={"score": float("nan")}),
+    ]
+    gated = GatedRetriever(retriever=RunnableLambda(lambda query: odd), gate=gate, hold_back=False)
+    for question in (QUESTION, "", "?!"):
+        assert len(gated.invoke(question)) == 4
+
+
+def test_the_retriever_inside_is_a_child_run_in_the_traces(gate: Gate) -> None:
+    class Heard(BaseCallbackHandler):
+        runs: list[tuple[str, bool]] = []  # noqa: RUF012 - of one test
+
+        def on_retriever_start(self, serialized: Any, query: str, **about: Any) -> None:
+            self.runs.append((about["name"], about["parent_run_id"] is not None))
+
+    heard = Heard()
+    GatedRetriever(retriever=Found(), gate=gate).invoke(QUESTION, {"callbacks": [heard]})
+    assert heard.runs == [("GatedRetriever", False), ("Found", True)]
+
+
+def test_it_prints_short(gate: Gate) -> None:
+    assert len(repr(GatedRetriever(retriever=Found(), gate=gate))) < 200
+
+
+def test_a_wrong_gate_is_told_when_the_retriever_is_made(tmp_path: Path) -> None:
+    with pytest.raises(SufficeError, match="nowhere"):
+        GatedRetriever(retriever=Found(), gate=tmp_path / "nowhere")
