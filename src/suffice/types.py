@@ -168,6 +168,18 @@ class Verdict:
     def p_complete(self) -> float:
         return self.estimate.p_complete
 
+    def as_json(self) -> dict[str, Any]:
+        """As plain values, the same ones at every door."""
+        return {
+            "action": str(self.action),
+            "p_complete": self.p_complete,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+            "missing": list(self.missing),
+            "next_queries": list(self.next_queries),
+            "reasons": [{"feature": one.feature, "effect": one.effect, "words": one.words} for one in self.reasons],
+        }
+
     def __str__(self) -> str:
         """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"

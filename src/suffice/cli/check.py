@@ -228,18 +228,9 @@ def _judged(gate: Gate, asked: _Asked, rounds_left: int) -> Verdict:
 
 
 def verdict_record(question: str, verdict: Verdict, question_id: str | None = None) -> dict[str, Any]:
-    """A verdict as JSON values."""
-    return {
-        **({"question_id": question_id} if question_id is not None else {}),
-        "question": question,
-        "action": str(verdict.action),
-        "p_complete": verdict.p_complete,
-        "low": verdict.estimate.low,
-        "high": verdict.estimate.high,
-        "missing": list(verdict.missing),
-        "next_queries": list(verdict.next_queries),
-        "reasons": [{"feature": one.feature, "effect": one.effect, "words": one.words} for one in verdict.reasons],
-    }
+    """A verdict as JSON values, under the question that it is about."""
+    named = {"question_id": question_id} if question_id is not None else {}
+    return {**named, "question": question, **verdict.as_json()}
 
 
 def _show_one(question: str, verdict: Verdict, *, json: bool) -> None:
