@@ -89,7 +89,7 @@ class Keys:
     def _now(self) -> dict[str, Key]:
         """The keys as the file has them; read again only when it has changed."""
         try:
-            seen = os.stat(self.path)
+            seen = self.path.stat()
         except FileNotFoundError:
             self._read_at, self._keys = None, {}
             return self._keys
@@ -106,7 +106,9 @@ class Keys:
                 raise ValueError(f"its version is {record['version']!r}, expected {VERSION}")
             return [Key(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for one in record["keys"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{self.path} is no file of keys: {error!r}", hint="restore it, or make new keys elsewhere") from error
+            raise DataError(
+                f"{self.path} is no file of keys: {error!r}", hint="restore it, or make new keys elsewhere"
+            ) from error
 
     def _write(self, keys: list[Key]) -> None:
         record = {"version": VERSION, "keys": [asdict(one) for one in keys]}
