@@ -31,6 +31,7 @@ EXTRAS = {
     "onnx": ("tokenizers",),
     "hub": ("huggingface-hub",),
     "llm": ("openai",),
+    "serve": ("fastapi", "uvicorn", "prometheus-client"),
 }
 
 
