@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +110,7 @@ def _limits(told: list[str]) -> Any:
     from suffice.errors import InputError, nearest
     from suffice.service.settings import Limits
 
-    known = {one.name: type(one.default) for one in fields(Limits)}
+    known: dict[str, type] = {name: type(value) for name, value in asdict(Limits()).items()}
     given = {}
     for one in told:
         name, _, value = one.partition("=")

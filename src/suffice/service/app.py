@@ -110,7 +110,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         parts["schemas"].pop(name, None)
     for route in routes:
-        for method in route.methods:
+        for method in route.methods or ():
             operation = told["paths"][route.path][method.lower()]
             operation["responses"].pop("422", None)
             operation["responses"] |= {str(status): _refusal(status) for status in statuses(route)}

@@ -105,8 +105,8 @@ class Checks:
         try:
             return [await one for one in told]
         finally:
-            for one in told:
-                one.cancel()  # nobody waits for these any more: they are passed over
+            for future in told:
+                future.cancel()  # nobody waits for these any more: they are passed over
 
     # ------------------------------------------------------------------------------------------------- in the thread
 

@@ -43,10 +43,12 @@ class Measures:
         self.together = Histogram(
             "suffice_checks_together", "Checks judged in one go.", buckets=(1, 2, 4, 8, 16, 32), registry=here
         )
-        of_drift = {"labelnames": ("gate",), "registry": here, "multiprocess_mode": "livemax"}
-        self.drift_moved = Gauge("suffice_drift_moved", "Share of features that have moved since the fit.", **of_drift)
-        self.drift_psi = Gauge("suffice_drift_psi", "Stability index of the feature that has moved most.", **of_drift)
-        self.drift_recalibrate = Gauge("suffice_drift_recalibrate", "1: the gate should be calibrated anew.", **of_drift)
+        self.drift_moved = self._of_drift("moved", "Share of features that have moved since the fit.")
+        self.drift_psi = self._of_drift("psi", "Stability index of the feature that has moved most.")
+        self.drift_recalibrate = self._of_drift("recalibrate", "1: the gate should be calibrated anew.")
+
+    def _of_drift(self, name: str, says: str) -> Gauge:
+        return Gauge(f"suffice_drift_{name}", says, ("gate",), registry=self.registry, multiprocess_mode="livemax")
 
     def judged(self, gate: str, verdict: Verdict) -> None:
         self.actions.labels(gate, str(verdict.action)).inc()
@@ -63,5 +65,5 @@ class Measures:
         if SHARED not in os.environ:
             return generate_latest(self.registry)
         every = CollectorRegistry()
-        multiprocess.MultiProcessCollector(every)
+        multiprocess.MultiProcessCollector(every)  # type: ignore[no-untyped-call]
         return generate_latest(every)

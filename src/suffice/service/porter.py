@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Porter"]
 
 ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})  # a service that is busy must still be able to say so
+SPARE_S = 5.0  # for a journey that ends at its own limit to be told
 NUMBER = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 HERE = frozenset({"127.0.0.1", "localhost", "[::1]", ""})
 log = logging.getLogger("suffice.service")
@@ -65,7 +66,7 @@ class Porter:
 
     async def _served(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         limits = self.service.settings.limits
-        seconds = limits.ask_seconds + 5 if scope["path"] == "/v1/ask" else limits.seconds
+        seconds = limits.ask_seconds + SPARE_S if scope["path"] == "/v1/ask" else limits.seconds
         try:
             async with asyncio.timeout(seconds) as clock:
                 answer.clock = clock
@@ -110,7 +111,7 @@ class _Answer:
                 (b"x-content-type-options", b"nosniff"),
                 (b"cache-control", b"no-store"),
             ]
-            if self.clock is not None:
+            if self.clock is not None and not self.clock.expired():
                 self.clock.reschedule(None)
         await self._send(message)
 

@@ -90,9 +90,9 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, HTTPException) or hasattr(error, "status_code"):
-        status = HTTPStatus(getattr(error, "status_code", 500))
-        code = status.phrase.casefold().replace(" ", "_").replace("-", "_")
-        return Refusal(status, code, status.description or status.phrase, headers=getattr(error, "headers", None))
+        known = HTTPStatus(getattr(error, "status_code", 500))
+        code = known.phrase.casefold().replace(" ", "_").replace("-", "_")
+        return Refusal(known, code, known.description or known.phrase, headers=getattr(error, "headers", None))
     if not isinstance(error, SufficeError):
         return Refusal(500, "internal", "something is wrong in the service", hint="its log tells more, under this request_id")
     status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)

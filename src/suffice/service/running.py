@@ -115,4 +115,4 @@ class _Workers(Multiprocess):
             if pid is not None:
                 from prometheus_client import multiprocess  # late: it looks for its folder when it is imported
 
-                multiprocess.mark_process_dead(pid)
+                multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
 from suffice.service.settings import DEFAULT, Limits
@@ -37,7 +37,7 @@ __all__ = [
 T = TypeVar("T")
 _BOUNDS = Limits()
 _FILM = "Which film came out first, The Navigator or Metropolis?"
-_HIT = {
+_HIT: dict[str, JsonValue] = {
     "doc_id": "navigator",
     "title": "The Navigator (1924 film)",
     "text": "The Navigator is a 1924 comedy directed by Buster Keaton.",

@@ -98,7 +98,6 @@ class Batch:
         self._how: dict[str, Any] = {"gate": gate, "explain": explain, "rounds_left": rounds_left}
         self._limits = service_of(request).settings.limits
         self._line = 0
-        self._spool = Spool()
 
     def answer(self) -> Streamed:
         expect_lines(self._request)
@@ -106,6 +105,7 @@ class Batch:
         return Streamed(self._judged(), LINES, stall_seconds=self._limits.body_seconds, ended=give_back)
 
     async def _judged(self) -> AsyncIterator[bytes]:
+        self._spool = Spool()
         work = asyncio.create_task(self._work())
         try:
             async for piece in self._spool:
@@ -118,8 +118,11 @@ class Batch:
         """Read, judge and write, a few lines at a time; what ends a batch early is its last line."""
         try:
             async for lines in _in_groups(pieces(self._request), self._limits.body_bytes):
-                for start in range(0, len(lines), TOGETHER):
-                    await self._judge(lines[start : start + TOGETHER])
+                room = max(self._limits.batch_lines - self._line, 0)
+                for start in range(0, min(len(lines), room), TOGETHER):
+                    await self._judge(lines[start : min(start + TOGETHER, room)])
+                if len(lines) > room:
+                    raise Refusal(413, "too_large", f"the batch has more than {self._limits.batch_lines:,} lines")
         except Refusal as refused:
             self._write(self._line + 1, None, refused)
         except Exception as error:
@@ -132,8 +135,6 @@ class Batch:
         asked: list[tuple[int, Any, Asked | Refusal]] = []
         for line in lines:
             self._line += 1
-            if self._line > self._limits.batch_lines:
-                raise Refusal(413, "too_large", f"the batch has more than {self._limits.batch_lines:,} lines")
             if line is None or line.strip():
                 asked.append((self._line, *self._read(line)))
         sound = [one for _, _, one in asked if isinstance(one, Asked)]

@@ -8,11 +8,14 @@ that it is the last one on its connection.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from suffice.service.replies import JSON, Refusal, envelope, problem
+
+if TYPE_CHECKING:
+    from suffice.service.holding import Service
 
 __all__ = ["Clocked"]
 
@@ -21,11 +24,11 @@ LINGER_S = 0.5
 
 
 class Clocked(HttpToolsProtocol):
-    """One connection."""
+    """One connection. Its application is the porter, who knows the service."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._service = self.app.service  # type: ignore[attr-defined] - the application is the porter
+        self._service: Service = self.app.service  # type: ignore[union-attr, unused-ignore]
         self._limits = self._service.settings.limits
         self._head_clock: asyncio.TimerHandle | None = None
         self._head_bytes = 0
