@@ -33,6 +33,9 @@ def serve(
     keys: Annotated[
         Path | None, typer.Option("--keys", envvar="SUFFICE_KEYS", help="Ask for keys: the file of `suffice serve key`.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="A gate's run for the page: what `suffice evaluate gate --out` wrote.")
+    ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 30.0,
@@ -53,6 +56,7 @@ def serve(
             library=None if library is None else str(library.resolve()),
             gates=_gates(gate or ["default"]),
             grade=grade,
+            report=None if report is None else str(report.resolve()),
             keys=None if keys is None else str(keys.resolve()),
             model=model,
             base_url=base_url,
@@ -82,10 +86,13 @@ def _runner() -> Any:
 def _openable(settings: Any) -> None:
     """A wrong folder is said here, once, and not by every worker in turn."""
     from suffice.assess.keeping import opened
+    from suffice.evaluate.gate_runs import GateRun
     from suffice.library import Library
 
     for place in settings.gates.values():
         opened(None if place == "default" else Path(place), settings.grade)
+    if settings.report is not None:
+        GateRun.load(Path(settings.report))
     if settings.library is not None:
         Library.open(settings.library).close()
 

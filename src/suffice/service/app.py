@@ -25,6 +25,7 @@ from suffice.service.replies import refusal_of, reply_to_error, wrong_values
 from suffice.service.routes import everybody, readers, writers
 from suffice.service.settings import Settings
 from suffice.service.shapes import Failure
+from suffice.service.shown import page_routes, reports
 
 __all__ = ["TOLD", "application", "from_environment"]
 
@@ -65,8 +66,9 @@ def application(settings: Settings) -> Porter:
         openapi_url=None,
     )
     app.state.service = service
-    for router in (everybody, readers, writers):
+    for router in (everybody, readers, reports, writers):
         app.router.routes.extend(router.routes)  # as they are: a router inside a router costs every request a look
+    app.router.routes.extend(page_routes())
     for kind in (SufficeError, HTTPException, Exception):
         app.add_exception_handler(kind, _told)
     app.add_exception_handler(RequestValidationError, _told_values)
@@ -125,7 +127,7 @@ def statuses(route: APIRoute) -> list[int]:
     if getattr(route, "needs", None) is not None:
         found |= {401, 403}
     if route.path not in ("/healthz", "/readyz", "/metrics"):
-        found |= {429, 504} - ({504} if route.path in ("/v1/gates", "/v1/check/batch") else set())
+        found |= {429, 504} - ({504} if route.path in ("/v1/gates", "/v1/report", "/v1/check/batch") else set())
     if route.path == "/readyz":
         found |= {503}
     if route.body_field is not None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 from suffice.assess.gate import Gate
 from suffice.errors import InputError, NotReadyError, nearest
 from suffice.evaluate.gate import open_gate
+from suffice.evaluate.gate_runs import GateRun
+from suffice.evaluate.overview import overview
 from suffice.library import Library
 from suffice.ports import LanguageModel
 from suffice.service.checking import Checks
@@ -36,6 +39,7 @@ class Service:
         self._journeys = 0
         self._library: Library | None = None
         self.model: LanguageModel | None = None
+        self.report: dict[str, Any] | None = None
 
     def open(self) -> None:
         settings = self.settings
@@ -46,6 +50,8 @@ class Service:
             from suffice.integrations.openai import OpenAIModel
 
             self.model = OpenAIModel(settings.model, base_url=settings.base_url, timeout_s=settings.model_seconds)
+        if settings.report is not None:
+            self.report = overview(GateRun.load(Path(settings.report)))
         # Searches, writes and journeys are waited for in threads; two more, so that searches pass by long journeys.
         self._threads = ThreadPoolExecutor(settings.limits.journeys + 2, thread_name_prefix="library")
         self.checks = Checks(self.gates, self.measures)

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from suffice.assess.drawing import drawing
 from suffice.assess.gate import Gate
+from suffice.assess.incoming import take
 from suffice.library import Library
 from suffice.ports import RETRIEVERS
 from suffice.reason.expand import Completion, Limits
@@ -40,7 +42,7 @@ from suffice.service.shapes import (
     WrittenReply,
 )
 from suffice.service.streams import Batch
-from suffice.types import Document, Hit
+from suffice.types import Document, Hit, Verdict
 
 __all__ = ["everybody", "readers", "writers"]
 
@@ -70,7 +72,12 @@ async def check(request: Request, form: CheckForm) -> Response:
     notes = visit_of(request).notes
     notes |= {"gate": form.gate, "hits": len(form.hits), "action": str(verdict.action), "p": round(verdict.p_complete, 3)}
     _note_question(request, form.question)
-    return reply(request, verdict.as_json())
+    drawn = {"drawing": await service.aside(_drawn, service.gate(form.gate), form.question, hits, verdict)} if form.draw else {}
+    return reply(request, verdict.as_json() | drawn)
+
+
+def _drawn(gate: Gate, question: str, hits: Sequence[Any], verdict: Verdict) -> dict[str, Any]:
+    return asdict(drawing(take(question, hits, k=gate.card["k"]).evidence, gate.words, verdict.missing))
 
 
 @readers.post(

@@ -25,7 +25,7 @@ __all__ = ["JsonLines", "run"]
 TOLD = "SUFFICE_SERVE"
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 BACKLOG = 1024
-SLOW_START_S = 60  # a worker that reads large gates on a busy machine is not a dead one
+SLOW_S = 20  # without a sign of life; on a busy machine a worker takes some seconds to begin
 
 
 class JsonLines(logging.Formatter):
@@ -75,7 +75,7 @@ def run(settings: Settings) -> None:
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=round(settings.limits.leave_seconds),
-        timeout_worker_healthcheck=SLOW_START_S,
+        timeout_worker_healthcheck=SLOW_S,
     )
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     logging.getLogger("suffice.service").info("listening", extra={"told": {"address": address, "workers": settings.workers}})
@@ -93,6 +93,7 @@ def _bound(settings: Settings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
+        listening.listen(BACKLOG)  # whoever comes while the workers still load their gates waits, and is served
     except (OSError, OverflowError) as error:
         listening.close()
         raise InputError(f"cannot listen on {settings.host}:{settings.port}: {error}", hint="choose another --port") from error

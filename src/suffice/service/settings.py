@@ -50,6 +50,7 @@ class Settings:
     library: str | None = None
     gates: Mapping[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})  # name -> "default" or a folder
     grade: str = "fast"
+    report: str | None = None  # a gate's run, for the page
     keys: str | None = None  # the file; None: nobody is asked, which only this machine may use
     model: str | None = None  # for /v1/ask, as its server names it
     base_url: str | None = None

@@ -27,6 +27,7 @@ __all__ = [
     "HitIn",
     "HitReply",
     "LibraryReply",
+    "ReportReply",
     "SearchForm",
     "SearchReply",
     "TraceReply",
@@ -85,6 +86,7 @@ class CheckForm(_Form):
     gate: GateChoice = DEFAULT
     explain: bool = Field(True, description="Also reasons, what is missing and what to look for.")
     rounds_left: int = Field(1, ge=0, le=1000, description="Expansions that may still follow.")
+    draw: bool = Field(False, description="Also what the question names, which hits hold it, and what links them.")
 
 
 class BatchLine(_Form):
@@ -104,8 +106,34 @@ class ReasonReply(BaseModel):
     words: str
 
 
+class NamedReply(BaseModel):
+    """Something that the question names, where it stands there, and the hits that hold it."""
+
+    text: str
+    start: int
+    end: int
+    held_by: list[str]
+
+
+class LooseReply(BaseModel):
+    """Something that is missing, and the hits that lead on to it."""
+
+    text: str
+    mentioned_by: list[str]
+    asked: bool
+
+
+class DrawingReply(BaseModel):
+    """What connects, and what dangles. A link goes from the hit that mentions to the one whose title it mentions."""
+
+    hits: list[str]
+    names: list[NamedReply]
+    links: list[tuple[str, str]]
+    loose: list[LooseReply]
+
+
 class VerdictReply(BaseModel):
-    """The gate's answer. `low` and `high` bound p_complete."""
+    """The gate's answer. `low` and `high` bound p_complete; a drawing comes with `draw` only."""
 
     action: Literal["answer", "expand", "abstain"]
     p_complete: float
@@ -114,6 +142,7 @@ class VerdictReply(BaseModel):
     missing: list[str]
     next_queries: list[str]
     reasons: list[ReasonReply]
+    drawing: DrawingReply | None = None
 
 
 class GateReply(BaseModel):
@@ -125,6 +154,21 @@ class GateReply(BaseModel):
     metrics: dict[str, Any]
     history: list[str]
     drift: str | None = Field(description="What this worker has seen of drift; none while it has seen too little.")
+
+
+class DriftReply(BaseModel):
+    gate: str
+    questions: int
+    features: list[dict[str, Any]] = Field(description="Most moved first: psi (0.25: much) and Kolmogorov's distance.")
+    actions_then: dict[str, float]
+    actions_now: dict[str, float]
+    recalibrate: bool
+    words: str
+
+
+class ReportReply(BaseModel):
+    run: dict[str, Any] | None = Field(description="The run of --report at a glance; null without one.")
+    drift: list[DriftReply]
 
 
 # -------------------------------------------------------------------------------------------------------------- library

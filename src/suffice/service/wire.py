@@ -21,6 +21,7 @@ __all__ = ["Clocked"]
 
 HEAD_BYTES = 64 * 1024
 LINGER_S = 0.5
+LOOK_AGAIN_S = 0.05
 
 
 class Clocked(HttpToolsProtocol):
@@ -77,13 +78,17 @@ class Clocked(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _expect_head(self) -> None:
-        self._head_clock = self.loop.call_later(self._limits.head_seconds, self._too_late)
+        self._head_clock = self.loop.call_later(self._limits.head_seconds, self._late)
 
     def _head_is_here(self) -> None:
         self._head_bytes = 0
         if self._head_clock is not None:
             self._head_clock.cancel()
             self._head_clock = None
+
+    def _late(self) -> None:
+        # Where we were the ones who stalled, its bytes may lie here unread: they are looked at before the judgement.
+        self._head_clock = self.loop.call_later(LOOK_AGAIN_S, self._too_late)
 
     def _too_late(self) -> None:
         seconds = self._limits.head_seconds
