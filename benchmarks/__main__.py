@@ -1,6 +1,6 @@
 """`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes the pages in docs/results.
 
-`python -m benchmarks gate` (or `bridge`) runs one part alone: all of them take half an hour, and need not run again because the
+`python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again because the
 gate has changed.
 """
 
@@ -21,13 +21,23 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import bench_bridge, bench_gate, bench_graph, bench_lexical, bench_library, bench_links, bench_reading
+from benchmarks import (
+    bench_bridge,
+    bench_gate,
+    bench_graph,
+    bench_lexical,
+    bench_library,
+    bench_links,
+    bench_reading,
+    bench_serve,
+)
 from benchmarks.measured import Measured, show
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},
+    "serve": {"The service": bench_serve.tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -38,6 +48,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
 PAGES = {
     "gate": RESULTS / "performance-gate.md",
     "bridge": RESULTS / "performance-bridge.md",
+    "serve": RESULTS / "performance-serve.md",
     "search": RESULTS / "performance.md",
 }
 

@@ -30,6 +30,7 @@ from benchmarks.measured import Measured, apart, progress, shown
 RATE, P99_MS, CORES = 300, 50.0, 2
 WORKERS = 2
 EVERY = 200  # different questions
+FLAT = 1.1
 CROWD = 400  # connections of the overload
 
 
@@ -206,6 +207,26 @@ def tables(quick: bool) -> Iterator[Measured]:
     )
 
 
+def soak(minutes: int, rate: float) -> Iterator[Measured]:
+    """Memory, minute by minute, under a steady load of ever the same questions."""
+    rows, held = [], []
+    with server() as (port, process):
+        asked(port, 20, 24, rate)  # caches fill
+        for minute in range(minutes + 1):
+            held.append(figures(process)[1])
+            rows.append((str(minute), f"{held[-1]:,.0f}", f"{held[-1] / held[0]:.3f}", f"{os.getloadavg()[0]:.1f}"))
+            if minute < minutes:
+                progress(f"minute {minute + 1}: {held[-1]:,.0f} MB")
+                asked(port, 60, 24, rate)
+    yield Measured(
+        f"Memory over {minutes} minutes at {rate:g} checks a second",
+        f"All processes of the service. Required: at most {100 * (FLAT - 1):.0f} % more than at the start.",
+        ("minute", "MB", "of the start", "load average"),
+        tuple(rows),
+        kept=max(held) <= FLAT * held[0],
+    )
+
+
 def asked(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
     told = ["--load", str(port), str(seconds), str(connections), *([] if rate is None else ["--rate", str(rate)])]
     return apart("benchmarks.bench_serve", *told)
@@ -216,6 +237,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few seconds each")
     parser.add_argument("--load", nargs=3, metavar=("PORT", "SECONDS", "CONNECTIONS"), help="be the load generator")
     parser.add_argument("--rate", type=float)
+    parser.add_argument("--soak", type=int, metavar="MINUTES", help="watch the memory instead")
     chosen = parser.parse_args()
     if chosen.load:
         import uvloop
@@ -223,6 +245,8 @@ def main() -> int:
         port, seconds, connections = chosen.load
         print(json.dumps(uvloop.run(load(int(port), float(seconds), int(connections), chosen.rate))))
         return 0
+    if chosen.soak:
+        return shown(soak(chosen.soak, chosen.rate or RATE))
     return shown(tables(chosen.quick))
 
 
