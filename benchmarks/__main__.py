@@ -1,7 +1,7 @@
 """`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes the pages in docs/results.
 
-`python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again because the
-gate has changed.
+`python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again
+because the gate has changed.
 """
 
 from __future__ import annotations

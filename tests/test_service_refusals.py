@@ -14,7 +14,7 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 from starlette.testclient import TestClient
 from tests.service import ASKED, JSON, LINES, cinema, client
 
-from suffice.service.app import application
+from suffice.service.app import application, described
 from suffice.service.keys import Keys
 from suffice.service.settings import Settings
 
@@ -58,20 +58,13 @@ def visitor(settings: Settings) -> Iterator[TestClient]:
 
 
 def documented() -> list[tuple[str, str, int]]:
-    app = application(Settings())
-    told = _openapi(app)
+    told = described(application(Settings()).app)
     return [
         (method, path, int(status))
         for path, operations in told["paths"].items()
         for method, one in operations.items()
         for status in one["responses"]
     ]
-
-
-def _openapi(app: Any) -> dict[str, Any]:
-    from suffice.service.app import _described
-
-    return _described(app.app)
 
 
 def send(visitor: TestClient, method: str, path: str, token: str | None, **changed: Any) -> Any:

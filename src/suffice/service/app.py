@@ -23,13 +23,12 @@ from suffice.service.keys import WRITE
 from suffice.service.porter import Porter
 from suffice.service.replies import refusal_of, reply_to_error, wrong_values
 from suffice.service.routes import everybody, readers, writers
-from suffice.service.settings import Settings
+from suffice.service.settings import TOLD, Settings
 from suffice.service.shapes import Failure
 from suffice.service.shown import page_routes, reports
 
-__all__ = ["TOLD", "application", "from_environment"]
+__all__ = ["application", "described", "from_environment"]
 
-TOLD = "SUFFICE_SERVE"  # the settings, as a worker process is told them
 WHY = {
     400: "The body is no sound JSON.",
     401: "No key, or one that is not known.",
@@ -76,7 +75,7 @@ def application(settings: Settings) -> Porter:
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _described(app)
+            app.openapi_schema = described(app)
         return app.openapi_schema
 
     return Porter(app, service)
@@ -101,7 +100,7 @@ async def _told_values(request: Request, error: Exception) -> Response:
 # -------------------------------------------------------------------------------------------------------------- OpenAPI
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def described(app: FastAPI) -> dict[str, Any]:
     """OpenAPI with what the porter and the intake add to every route: keys, and the ways to be refused."""
     routes = [route for route in app.routes if isinstance(route, Open)]
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=routes)

@@ -21,7 +21,7 @@ from suffice.service.measures import Measures
 from suffice.service.replies import Refusal
 from suffice.service.settings import Settings
 
-__all__ = ["Service"]
+__all__ = ["Service", "busy"]
 
 T = TypeVar("T")
 NO_LIBRARY = "start it with one: suffice serve --library DIR"

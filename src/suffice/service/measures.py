@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.assess.drift import MOVED, Drift
+from suffice.service.settings import SHARED
 from suffice.types import Verdict
 
-__all__ = ["SHARED", "TEXT", "Measures"]
+__all__ = ["TEXT", "Measures"]
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
 TEXT = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 SHARES = tuple(share / 20 for share in range(1, 21))

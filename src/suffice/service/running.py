@@ -18,12 +18,10 @@ import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
 from suffice.errors import InputError
-from suffice.service.settings import Settings
+from suffice.service.settings import SHARED, TOLD, Settings
 
 __all__ = ["JsonLines", "run"]
 
-TOLD = "SUFFICE_SERVE"
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
 BACKLOG = 1024
 SLOW_S = 20  # without a sign of life; on a busy machine a worker takes some seconds to begin
 

@@ -11,10 +11,12 @@ from typing import Any
 from suffice.errors import InputError
 from suffice.service.keys import Keys
 
-__all__ = ["LOOPBACK", "Limits", "Settings"]
+__all__ = ["DEFAULT", "LOOPBACK", "SHARED", "TOLD", "Limits", "Settings"]
 
 LOOPBACK = "127.0.0.1"
 DEFAULT = "default"
+TOLD = "SUFFICE_SERVE"  # the variable in which a worker process finds these settings
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # ... and prometheus-client the folder of all workers' figures
 
 
 @dataclass(frozen=True, slots=True)
