@@ -54,6 +54,9 @@ def test_hits_of_the_library_need_only_their_ids(visitor: TestClient) -> None:
     named = visitor.post("/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]})
     nobody = visitor.post("/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "what"}]})
     assert named.json()["data"]["p_complete"] > 2 * nobody.json()["data"]["p_complete"]
+    line = json.dumps({"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]})
+    (told,) = lines_of(visitor.post("/v1/check/batch", content=line, headers=LINES).text)
+    assert told["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
 
 
 def test_checks_that_come_together_get_their_own_verdicts(visitor: TestClient) -> None:

@@ -22,6 +22,7 @@ FORMS: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/check"): {"json": ASKED},
     ("post", "/v1/check/batch"): {"content": json.dumps(ASKED), "headers": LINES},
     ("get", "/v1/gates"): {},
+    ("get", "/v1/report"): {},
     ("post", "/v1/search"): {"json": {"question": "Dog Law"}},
     ("post", "/v1/complete"): {"json": {"question": "Dog Law"}},
     ("post", "/v1/ask"): {"json": {"question": "Who is the director of the film Dog Law?"}},

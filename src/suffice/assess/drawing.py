@@ -76,8 +76,8 @@ def _names(question: str, pages: dict[DocId, Page], words: Words) -> tuple[Named
 
 def _place(question: str, key: bytes, written: str) -> tuple[int, int] | None:
     """Where a folded name stands in the question: its words, whatever stands between them; or else as it is written."""
-    words = map(re.escape, key.decode("utf-8", "ignore").split())
-    if match := re.search(rf"(?<!\w){r'\W+'.join(words)}(?!\w)", question, re.IGNORECASE):
+    words = r"\W+".join(map(re.escape, key.decode("utf-8", "ignore").split()))
+    if match := re.search(rf"(?<!\w){words}(?!\w)", question, re.IGNORECASE):
         return match.span()
     start = question.find(written) if written else -1
     return (start, start + len(written)) if start >= 0 else None

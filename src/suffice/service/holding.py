@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,6 +78,17 @@ class Service:
             raise NotReadyError("the service has no library", hint=NO_LIBRARY)
         return self._library
 
+    async def with_documents(self, runs: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """The same hits; those that are only named by an id of the library come with its document."""
+        named = {hit["doc_id"]: None for hits in runs for hit in hits if _only_named(hit)} if self._library else {}
+        if not named:
+            return list(runs)
+        held = dict(zip(named, await self.aside(self.library.get, list(named))))
+        return [
+            [(held[hit["doc_id"]], hit.get("score")) if _only_named(hit) and held[hit["doc_id"]] else hit for hit in hits]
+            for hits in runs
+        ]
+
     async def aside(self, work: Callable[..., T], *arguments: Any) -> T:
         """Done in a thread: whatever waits for a disk or a model."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
@@ -91,6 +102,10 @@ class Service:
 
     def _give_back(self) -> None:
         self._journeys -= 1
+
+
+def _only_named(hit: Any) -> bool:
+    return isinstance(hit, dict) and hit.keys() <= {"doc_id", "score"} and isinstance(hit.get("doc_id"), str)
 
 
 def busy(why: str) -> Refusal:

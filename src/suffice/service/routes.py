@@ -65,9 +65,7 @@ async def check(request: Request, form: CheckForm) -> Response:
     """Are these hits enough for this question: answer, expand or abstain?"""
     service = service_of(request)
     service.gate(form.gate)
-    hits, others = form.hits, form.others
-    if service.has_library and any(map(_by_id_alone, (*hits, *(hit for one in others for hit in one)))):
-        hits, *others = await service.aside(_looked_up, service.library, [hits, *others])
+    hits, *others = await service.with_documents([form.hits, *form.others])
     verdict = await service.checks.verdict(Asked(form.gate, form.question, hits, others, form.explain, form.rounds_left))
     notes = visit_of(request).notes
     notes |= {"gate": form.gate, "hits": len(form.hits), "action": str(verdict.action), "p": round(verdict.p_complete, 3)}
@@ -95,7 +93,7 @@ async def check_batch(
     """Many checks: JSON lines in, JSON lines out, in the same order, while they still come in."""
     service = service_of(request)
     service.gate(gate)
-    return Batch(request, service.checks, gate=gate, explain=explain, rounds_left=rounds_left).answer()
+    return Batch(request, gate=gate, explain=explain, rounds_left=rounds_left).answer()
 
 
 @readers.get("/v1/gates", responses=gives(list[GateReply]), tags=["checks"])
@@ -117,20 +115,6 @@ def _gate_record(name: str, gate: Gate, service: Service) -> dict[str, Any]:
         "history": gate.card.get("history", []),
         "drift": None if drift is None else str(drift),
     }
-
-
-def _by_id_alone(hit: Any) -> bool:
-    return isinstance(hit, dict) and hit.keys() <= {"doc_id", "score"} and isinstance(hit.get("doc_id"), str)
-
-
-def _looked_up(library: Library, runs: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Hits that are only named, with their documents."""
-    named = list({hit["doc_id"]: None for hits in runs for hit in hits if _by_id_alone(hit)})
-    held = dict(zip(named, library.get(named)))
-    return [
-        [(held[hit["doc_id"]], hit.get("score")) if _by_id_alone(hit) and held[hit["doc_id"]] else hit for hit in hits]
-        for hits in runs
-    ]
 
 
 # -------------------------------------------------------------------------------------------------------------- library

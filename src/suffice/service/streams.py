@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from fastapi import Request
@@ -19,7 +20,7 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from suffice.errors import InputError
-from suffice.service.checking import TOGETHER, Asked, Checks
+from suffice.service.checking import TOGETHER, Asked
 from suffice.service.intake import LINES, expect_lines, pieces, service_of
 from suffice.service.replies import Refusal, problem, refusal_of, visit_of, wrong_values
 from suffice.service.shapes import BatchLine
@@ -93,15 +94,15 @@ class Spool:
 class Batch:
     """One batch on its way through the gate."""
 
-    def __init__(self, request: Request, checks: Checks, *, gate: str, explain: bool, rounds_left: int) -> None:
-        self._request, self._checks = request, checks
+    def __init__(self, request: Request, *, gate: str, explain: bool, rounds_left: int) -> None:
+        self._request, self._service = request, service_of(request)
         self._how: dict[str, Any] = {"gate": gate, "explain": explain, "rounds_left": rounds_left}
-        self._limits = service_of(request).settings.limits
+        self._limits = self._service.settings.limits
         self._line = 0
 
     def answer(self) -> Streamed:
         expect_lines(self._request)
-        give_back = service_of(self._request).take_place()
+        give_back = self._service.take_place()
         return Streamed(self._judged(), LINES, stall_seconds=self._limits.body_seconds, ended=give_back)
 
     async def _judged(self) -> AsyncIterator[bytes]:
@@ -137,8 +138,8 @@ class Batch:
             self._line += 1
             if line is None or line.strip():
                 asked.append((self._line, *self._read(line)))
-        sound = [one for _, _, one in asked if isinstance(one, Asked)]
-        verdicts: Iterator[Verdict | InputError] = iter(await self._checks.verdicts(sound))
+        sound = [await self._whole(one) for _, _, one in asked if isinstance(one, Asked)]
+        verdicts: Iterator[Verdict | InputError] = iter(await self._service.checks.verdicts(sound))
         for number, question_id, one in asked:
             self._write(number, question_id, next(verdicts) if isinstance(one, Asked) else one)
 
@@ -150,6 +151,10 @@ class Batch:
         except ValidationError as error:
             return None, wrong_values(error.errors(include_url=False, include_input=False, include_context=False))
         return form.question_id, Asked(question=form.question, hits=form.hits, others=form.others, **self._how)
+
+    async def _whole(self, asked: Asked) -> Asked:
+        hits, *others = await self._service.with_documents([asked.hits, *asked.others])
+        return replace(asked, hits=hits, others=others)
 
     def _write(self, line: int, question_id: Any, told: Verdict | InputError | Refusal) -> None:
         wrong = problem(refusal_of(told)) if isinstance(told, Exception) else None
