@@ -10,9 +10,12 @@
     replies    one envelope for answers and errors
     routes     the doors themselves; `streams` and `journeys` are the two that answer bit by bit
     measures   what Prometheus is told
+    shown      the page at `/` and its files
     wire       HTTP/1.1 with clocks: dawdlers are cut off, a leaving server answers what it has taken in
     app        all of it as one ASGI application
     running    workers, sockets, signals
 
 No algorithm lives here. Needs the extra `serve`; `settings` and `keys` do not.
 """
+
+__all__: list[str] = []

@@ -10,7 +10,6 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,7 +41,7 @@ class Porter:
             return
         headers = dict(scope["headers"])
         visit = scope["suffice.visit"] = Visit(_number(headers))
-        answer = _Answer(send, visit, scope)
+        answer = _Answer(send, visit)
         self.service.in_work += 1
         self.service.measures.at_work.inc()
         try:
@@ -97,7 +96,7 @@ class Porter:
 class _Answer:
     """What goes back: it carries the number of the request, and stops the clock when it begins."""
 
-    def __init__(self, send: Send, visit: Visit, scope: MutableMapping[str, Any]) -> None:
+    def __init__(self, send: Send, visit: Visit) -> None:
         self._send, self.visit = send, visit
         self.status = 0  # 0: the visitor went before an answer began
         self.clock: asyncio.Timeout | None = None
