@@ -163,6 +163,25 @@ def test_a_journey_can_be_watched(visitor: TestClient) -> None:
     assert end["request_id"] == said.headers["x-request-id"]
 
 
+def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
+    sent: list[bytes] = []
+    comes = iter([{"type": "http.request", "body": json.dumps({"question": COMPARISON}).encode(), "more_body": False}])
+
+    async def receive() -> dict[str, object]:
+        return next(comes, {"type": "http.disconnect"})
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message.get("body", b""))
+
+    headers = {"host": "127.0.0.1", "content-type": "application/json", "accept": "text/event-stream"}
+    told = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/v1/ask", "query_string": b"", "headers": told}
+    visitor.portal.call(visitor.app, scope, receive, send)
+    assert b"event: end" not in b"".join(sent)
+    for give_back in [visitor.app.service.take_place() for _ in range(4)]:  # its place is free again
+        give_back()
+
+
 def test_the_library_tells_what_it_is(visitor: TestClient) -> None:
     told = visitor.get("/v1/library").json()["data"]
     assert (told["documents"], told["encoder"]) == (8, "wordllama")

@@ -33,7 +33,7 @@ from tests.test_service_refusals import FORMS
 
 from suffice.service.keys import Keys
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]  # in one process: the services are started once
 
 ROOT = Path(__file__).parents[2]
 BODY = json.dumps(ASKED).encode()

@@ -69,11 +69,11 @@ async def _events(request: Request, service: Service, form: AskForm) -> AsyncIte
     shown = _Shown()
     try:
         while not (journey.done() and told.empty()):
+            if await request.is_disconnected():
+                return
             try:
                 trace = await asyncio.wait_for(told.get(), LOOK_UP_S)
             except TimeoutError:
-                if await request.is_disconnected():
-                    return
                 yield b": still on the way\n\n"
             else:
                 for event in shown.news_in(trace):
