@@ -3,6 +3,7 @@
 import { draw, make, percent, two } from "./make.js";
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [290, 44, 40, 30, 22];
+const ENOUGH = 10; // questions in a bin that the line goes through; fewer are left to chance
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 /** An empty chart of a width: how shares become places, and how the frame is drawn around what stands in it. */
@@ -28,13 +29,14 @@ export function calibration(bins, width) {
   const { x, y, framed } = chart(width);
   const known = bins.filter((one) => one.count > 0);
   const most = Math.max(...known.map((one) => one.count), 1);
+  const enough = known.filter((one) => one.count >= ENOUGH);
   const dots = known.map(({ predicted, observed, count }) =>
-    draw("circle", { class: "dot", cx: x(predicted), cy: y(observed), r: 3 + 6 * Math.sqrt(count / most) },
+    draw("circle", { class: count < ENOUGH ? "dot few" : "dot", cx: x(predicted), cy: y(observed), r: 3 + 6 * Math.sqrt(count / most) },
       draw("title", {}, `${count} questions: said ${two(predicted)}, came true ${two(observed)}`)));
   const told = known.map((one) => `said ${percent(one.predicted)}, complete ${percent(one.observed)}`).join("; ");
   return framed(`Calibration: ${told}`, "what the gate said", "what came true",
     draw("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
-    draw("path", { class: "curve", d: through(known.map((one) => [x(one.predicted), y(one.observed)])) }),
+    draw("path", { class: "curve", d: through(enough.map((one) => [x(one.predicted), y(one.observed)])) }),
     dots);
 }
 
@@ -42,7 +44,7 @@ export function calibration(bins, width) {
 export function riskCoverage(thresholds, questions, width, move) {
   const points = thresholds.map((one, at) => ({ at, share: one.answered / questions, ...one })).filter((one) => one.answered);
   const highest = Math.max(0.1, ...points.filter((one) => one.share > 0.03).map((one) => one.risk_below));
-  const { x, y, framed } = chart(width, Math.min(1, Math.ceil(highest * 10) / 10));
+  const { x, y, framed } = chart(width, Math.min(1, Math.ceil(highest * 5) / 5));
   const line = points.map((one) => [x(one.share), y(one.risk)]);
   const bound = points.map((one) => [x(one.share), y(one.risk_below)]);
   const grip = draw("line", { class: "grip", y1: TOP, y2: HEIGHT - BOTTOM });
@@ -75,9 +77,9 @@ export function riskCoverage(thresholds, questions, width, move) {
 }
 
 export function heatmap({ rows, columns, cells }) {
-  const head = make("tr", {}, make("td", { class: "none" }), columns.map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, make("td", { class: "none" }), columns.map((name) => make("th", { scope: "col" }, name.replaceAll("_", " "))));
   const body = rows.map((row, at) => make("tr", {}, make("th", { scope: "row" }, `${row} hops`), cells[at].map(cell)));
-  const says = "Share of questions whose evidence is incomplete: the deeper the colour, the harder.";
+  const says = "Share of questions whose evidence is incomplete, and what the gate expects; wrong: answered from incomplete evidence.";
   const table = make("table", { class: "heat" }, make("caption", {}, says), make("thead", {}, head), make("tbody", {}, body));
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Difficulty by hops and kind" }, table);
 }
@@ -87,6 +89,6 @@ function cell({ questions, complete, p, answered, wrong }) {
   const share = 1 - complete / questions;
   return make("td", { class: "deep", "--share": Math.round(share * 100) },
     make("strong", {}, percent(share)),
-    make("small", {}, `of ${questions}, the gate says ${percent(1 - p)}`),
-    make("small", {}, answered ? `${wrong} of ${answered} answered` : "none answered"));
+    make("small", {}, `of ${questions}, gate: ${percent(1 - p)}`),
+    make("small", {}, answered ? `wrong: ${wrong} of ${answered}` : "none answered"));
 }

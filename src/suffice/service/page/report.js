@@ -31,7 +31,7 @@ function parts(run, width) {
     run.seen ? make("p", { class: "notice" }, `The gate was fitted on ${many(run.seen, "question")} of these: on new ones it is less good.`) : null,
     heading("Is it honest?"),
     make("p", { class: "soft" },
-      "Where it says 70 %, seven of ten should be complete; on the dashed line it would be perfect. ",
+      "Where it says 70 %, seven of ten should be complete; on the dashed line it would be perfect. Pale: fewer than ten questions. ",
       `AUROC ${told(auroc)}, Brier ${told(brier)}, calibration error ${told(ece)} (${told(run.ece_by_chance)} by chance alone).`),
     calibration(run.calibration, width),
     heading("From where on to answer?"),
