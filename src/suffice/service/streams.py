@@ -26,7 +26,7 @@ from suffice.service.replies import Refusal, problem, refusal_of, visit_of, wron
 from suffice.service.shapes import BatchLine
 from suffice.types import Verdict
 
-__all__ = ["Batch", "Spool", "Streamed"]
+__all__ = ["Batch", "Spool", "Streamed", "in_groups"]
 
 IN_MEMORY = 1024 * 1024
 READ_AT_ONCE = 64 * 1024
@@ -118,7 +118,7 @@ class Batch:
     async def _work(self) -> None:
         """Read, judge and write, a few lines at a time; what ends a batch early is its last line."""
         try:
-            async for lines in _in_groups(pieces(self._request), self._limits.body_bytes):
+            async for lines in in_groups(pieces(self._request), self._limits.body_bytes):
                 room = max(self._limits.batch_lines - self._line, 0)
                 for start in range(0, min(len(lines), room), TOGETHER):
                     await self._judge(lines[start : min(start + TOGETHER, room)])
@@ -163,7 +163,7 @@ class Batch:
         self._spool.write(to_json(record, inf_nan_mode="null") + b"\n")
 
 
-async def _in_groups(body: AsyncIterator[bytes], most: int) -> AsyncIterator[list[bytes | None]]:
+async def in_groups(body: AsyncIterator[bytes], most: int) -> AsyncIterator[list[bytes | None]]:
     """The lines that each piece of the body completes. None stands for a line that is too long, of which nothing is kept."""
     rest, lost = b"", False
     async for piece in body:
