@@ -171,7 +171,8 @@ def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
     def visit(case: Any) -> None:
         # Which gates and retrievers there are, no schema says; and left without its key, a case still sends our header.
         left_out = [positive_data_acceptance, ignored_auth]
-        left_out += [negative_data_rejection] if path == "/v1/check/batch" else []  # a wrong line is told in its place
+        # A wrong line of a batch is told in its place; and in a query one id is the same as a list of one.
+        left_out += [] if "json" in FORMS[method, path] else [negative_data_rejection]
         headers = {"authorization": f"Bearer {token}"}
         case.call_and_validate(headers=headers, timeout=60, excluded_checks=left_out)
 
