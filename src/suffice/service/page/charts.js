@@ -42,7 +42,7 @@ export function calibration(bins, width) {
 
 /** Risk against coverage. `move(index)` is called with the threshold that the pointer is at. */
 export function riskCoverage(thresholds, questions, width, move) {
-  const points = thresholds.map((one, at) => ({ at, share: one.answered / questions, ...one })).filter((one) => one.answered);
+  const points = thresholds.map((one, at) => ({ ...one, index: at, share: one.answered / questions })).filter((one) => one.answered);
   const highest = Math.max(0.1, ...points.filter((one) => one.share > 0.03).map((one) => one.risk_below));
   const { x, y, framed } = chart(width, Math.min(1, Math.ceil(highest * 5) / 5));
   const line = points.map((one) => [x(one.share), y(one.risk)]);
@@ -58,7 +58,7 @@ export function riskCoverage(thresholds, questions, width, move) {
   function nearest(event) {
     const box = hold.getBoundingClientRect();
     const away = (one) => Math.abs(one.share - (event.clientX - box.left) / box.width);
-    return points.reduce((best, one) => (away(one) < away(best) ? one : best)).at;
+    return points.reduce((best, one) => (away(one) < away(best) ? one : best)).index;
   }
   hold.addEventListener("pointerdown", (event) => {
     hold.setPointerCapture(event.pointerId);
