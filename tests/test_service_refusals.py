@@ -186,6 +186,19 @@ def test_every_documented_status_is_met(
         assert told["error"]["message"]
 
 
+def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[str, str]) -> None:
+    told = visitor.get("/openapi.json").json()
+    seen = []
+    for path, operations in told["paths"].items():
+        body = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json")
+        if body is not None:
+            form = told["components"]["schemas"][body["schema"]["$ref"].rsplit("/", 1)[1]]
+            said = send(visitor, "post", path, tokens["both"], json=form["examples"][0])
+            assert said.status_code == 200, said.text
+            seen.append(path)
+    assert seen == ["/v1/check", "/v1/search", "/v1/complete", "/v1/ask", "/v1/library/documents"]
+
+
 # ----------------------------------------------------------------------------------------------------------- hostile bodies
 
 
