@@ -11,6 +11,7 @@ A visitor who goes away ends the journey at its next step.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -37,6 +38,9 @@ EVENTS = "text/event-stream"
 LOOK_UP_S = 2.0  # of silence, after which a word is sent: nobody in between is to take the line for dead
 
 
+log = logging.getLogger("suffice.service")
+
+
 class _GoneError(Exception):
     """The visitor has left: nobody wants to know how it ends."""
 
@@ -44,7 +48,7 @@ class _GoneError(Exception):
 async def answered(request: Request, form: AskForm) -> Response:
     service = service_of(request)
     service.gate(form.gate)
-    service.library.retriever(form.retriever)  # what cannot begin is refused before an answer does
+    await service.aside(service.library.retriever, form.retriever)  # what cannot begin is refused before an answer does
     give_back = service.take_place()
     if EVENTS in request.headers.get("accept", ""):
         stall = service.settings.limits.body_seconds
@@ -56,7 +60,7 @@ async def answered(request: Request, form: AskForm) -> Response:
 
 
 async def _events(request: Request, service: Service, form: AskForm) -> AsyncIterator[bytes]:
-    told: asyncio.Queue[Trace] = asyncio.Queue()
+    told: asyncio.Queue[Trace | None] = asyncio.Queue()
     loop, gone = asyncio.get_running_loop(), threading.Event()
 
     def watch(trace: Trace) -> None:
@@ -66,21 +70,25 @@ async def _events(request: Request, service: Service, form: AskForm) -> AsyncIte
 
     request_id = visit_of(request).request_id
     journey = asyncio.ensure_future(service.aside(_travel, service, form, watch))
+    journey.add_done_callback(lambda _: told.put_nowait(None))
     shown = _Shown()
     try:
-        while not (journey.done() and told.empty()):
-            if await request.is_disconnected():
-                return
+        while not await request.is_disconnected():
             try:
                 trace = await asyncio.wait_for(told.get(), LOOK_UP_S)
             except TimeoutError:
                 yield b": still on the way\n\n"
-            else:
-                for event in shown.news_in(trace):
-                    yield event
+                continue
+            if trace is None:
+                break
+            for event in shown.news_in(trace):
+                yield event
+        else:
+            return
         try:
             yield _event("end", envelope(request_id, data=trace_record(journey.result())))
-        except Exception as error:  # noqa: BLE001 - the answer has begun: what went wrong is its last word
+        except Exception as error:  # the answer has begun: what went wrong is its last word
+            log.exception("fault", extra={"told": {"request_id": request_id}})
             yield _event("error", envelope(request_id, error=problem(refusal_of(error))))
     finally:
         gone.set()
