@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -244,6 +245,14 @@ def test_paths_lead_nowhere_else(visitor: TestClient, path: str) -> None:
     said = visitor.get(path)
     assert said.status_code in (404, 405)
     assert "root:" not in said.text
+
+
+def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, str]) -> None:
+    bomb = gzip.compress(b" " * 10_000_000)
+    for path, kind in (("/v1/check", JSON), ("/v1/check/batch", LINES)):
+        headers = {**kind, "content-encoding": "gzip", "authorization": f"Bearer {tokens['reader']}"}
+        said = visitor.post(path, content=bomb, headers=headers)
+        assert (said.status_code, said.json()["error"]["message"]) == (415, "the body is packed")
 
 
 def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:

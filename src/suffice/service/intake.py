@@ -95,6 +95,9 @@ def _expect_type(request: Request, types: tuple[str, ...]) -> None:
     told = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
     if told not in types:
         raise Refusal(415, "media_type", f"the body is to be {types[0]}", hint=f"send the header: Content-Type: {types[0]}")
+    if request.headers.get("content-encoding", "identity").casefold() != "identity":
+        # A few bytes could unfold into gigabytes: nothing is unpacked here.
+        raise Refusal(415, "media_type", "the body is packed", hint="send it as it is, without Content-Encoding")
 
 
 def expect_lines(request: Request) -> None:
