@@ -133,7 +133,12 @@ function journeyView() {
 }
 
 const called = (name, sentence) => `${name} · sentence ${sentence + 1}`;
-const READERS = { extractive: "read by rules", both: "read by model and rules", joined: "joined from the answers before", model: "read by the model" };
+const READERS = {
+  model: "read by the model",
+  extractive: "read by rules",
+  both: "read by the model and by rules",
+  joined: "joined from the answers before",
+};
 
 /** Who read it and how sure, or what the gate said, or why there is nothing. */
 function stateOf({ answer, by, review, verdict, note }) {

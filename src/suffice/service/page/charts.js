@@ -1,6 +1,6 @@
 // The report's charts: calibration, risk against coverage with a threshold that can be taken hold of, and the heatmap.
 
-import { draw, make, percent, two } from "./make.js";
+import { draw, make, many, percent, two } from "./make.js";
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [290, 44, 40, 30, 22];
 const ENOUGH = 10; // questions in a bin that the line goes through; fewer are left to chance
@@ -78,7 +78,7 @@ export function riskCoverage(thresholds, questions, width, move) {
 
 export function heatmap({ rows, columns, cells }) {
   const head = make("tr", {}, make("td", { class: "none" }), columns.map((name) => make("th", { scope: "col" }, name.replaceAll("_", " "))));
-  const body = rows.map((row, at) => make("tr", {}, make("th", { scope: "row" }, `${row} hops`), cells[at].map(cell)));
+  const body = rows.map((row, at) => make("tr", {}, make("th", { scope: "row" }, many(row, "hop")), cells[at].map(cell)));
   const says = "Share of questions whose evidence is incomplete, and what the gate expects; wrong: answered from incomplete evidence.";
   const table = make("table", { class: "heat" }, make("caption", {}, says), make("thead", {}, head), make("tbody", {}, body));
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Difficulty by hops and kind" }, table);

@@ -145,7 +145,8 @@ export async function checkView(house) {
     status.textContent = `Looking for ${query}…`;
     const held = readHits(hits.value);
     const known = new Set(held.flatMap((one) => [one.doc_id, one.text]));
-    const found = (await post("v1/search", { question: query, k: MORE }, signal)).hits.filter((one) => !known.has(one.doc_id) && !known.has(one.text));
+    const listed = (await post("v1/search", { question: query, k: MORE }, signal)).hits;
+    const found = listed.filter((one) => !known.has(one.doc_id) && !known.has(one.text));
     const all = [...held, ...found];
     hits.value = written(all);
     const verdict = await judged(asked, all, signal);
@@ -171,7 +172,8 @@ export async function checkView(house) {
     view.rounds.replaceChildren(heading("Expansion"), make("p", { class: "soft small" }, start), list);
     const texts = await documents([...new Set(told.rounds.flatMap((one) => one.held))], signal);
     let before = new Set();
-    for (const round of [...told.rounds, { held: told.hits.map((one) => one.doc_id), p_complete: told.verdict.p_complete, last: true }]) {
+    const last = { held: told.hits.map((one) => one.doc_id), p_complete: told.verdict.p_complete, last: true };
+    for (const round of [...told.rounds, last]) {
       const same = round.last && round.held.length === before.size && round.held.every((id) => before.has(id));
       if (!same) {
         const held = round.held.map((id) => texts.get(id)).filter(Boolean);
@@ -185,7 +187,8 @@ export async function checkView(house) {
       }
     }
     hits.value = written(told.hits);
-    status.textContent = `Ended: ${told.stopped}. ${many(told.hits.length, "document")}, complete with probability ${two(told.verdict.p_complete)}.`;
+    const end = `${many(told.hits.length, "document")}, complete with probability ${two(told.verdict.p_complete)}`;
+    status.textContent = `Ended: ${told.stopped}. ${end}.`;
     list.after(make("p", { class: "small" }, `Ended: ${told.stopped}.`));
   }
 

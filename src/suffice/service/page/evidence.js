@@ -86,8 +86,8 @@ function missing({ missing: names, next_queries: queries }, onQuery) {
   if (!names.length && !queries.length) return [];
   const chips = make("ul", { class: "chips abstain" }, names.map((name) => make("li", { class: "chip" }, name)));
   const look = queries.length ? make("p", { class: "soft small" }, onQuery ? "Look for it in the library:" : "Look for:") : null;
-  const asks = make("ul", { class: "chips" }, queries.map((query) =>
-    make("li", {}, onQuery ? make("button", { type: "button", class: "chip", onclick: () => onQuery(query) }, query) : make("code", {}, query))));
+  const button = (query) => make("button", { type: "button", class: "chip", onclick: () => onQuery(query) }, query);
+  const asks = make("ul", { class: "chips" }, queries.map((query) => make("li", {}, onQuery ? button(query) : make("code", {}, query))));
   return section("What is missing", names.length ? chips : null, look, asks);
 }
 

@@ -31,16 +31,20 @@ function drawn({ hits: ids, names, links, loose }, hits, width) {
   const edges = [
     ...ids.filter((id) => held.has(id)).map((id) => across(asked, hit.get(id), "names")),
     ...links.filter(([by, to]) => hit.has(by) && hit.has(to)).map(([by, to]) => beside(hit.get(by), hit.get(to))),
-    ...loose.flatMap((one, at) => one.mentioned_by.filter((id) => hit.has(id)).map((id) => across(hit.get(id), gap[at], "dangles"))),
+    ...loose.flatMap((one, at) =>
+      one.mentioned_by.filter((id) => hit.has(id)).map((id) => across(hit.get(id), gap[at], "dangles"))),
     ...loose.map((one, at) => (one.asked ? below(asked, gap[at], height) : null)),
   ];
   const nodes = [
     box(asked, "Question", "q"),
-    ...ids.map((id) => box(hit.get(id), hits.get(id)?.title || hits.get(id)?.text || id, held.has(id) ? "held" : "plain")),
+    ...ids.map((id) => box(hit.get(id), nameOf(hits, id), held.has(id) ? "held" : "plain")),
     ...loose.map((one, at) => box(gap[at], one.text, "gap")),
   ];
-  return draw("svg", { class: "drawing", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, draw("defs", {}, KINDS.map(tip)), edges, nodes);
+  const how = { class: "drawing", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" };
+  return draw("svg", how, draw("defs", {}, KINDS.map(tip)), edges, nodes);
 }
+
+const nameOf = (hits, id) => hits.get(id)?.title || hits.get(id)?.text || id;
 
 const tip = (kind) =>
   draw("marker", { id: `tip-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -64,7 +68,8 @@ function beside(from, to) {
 
 function below(from, to, height) {
   const [x1, x2, floor] = [from.x + from.w / 2, to.x + to.w / 2, height - 3];
-  return edge(`M ${x1} ${from.y + HEIGHT / 2} C ${x1} ${floor + 4} ${x1} ${floor} ${(x1 + x2) / 2} ${floor} S ${x2} ${floor + 4} ${x2} ${to.y + HEIGHT / 2 + 2}`, "dangles");
+  const down = `M ${x1} ${from.y + HEIGHT / 2} C ${x1} ${floor + 4} ${x1} ${floor} ${(x1 + x2) / 2} ${floor}`;
+  return edge(`${down} S ${x2} ${floor + 4} ${x2} ${to.y + HEIGHT / 2 + 2}`, "dangles");
 }
 
 function box({ x, w, y }, text, kind) {
@@ -76,19 +81,21 @@ function box({ x, w, y }, text, kind) {
 }
 
 function legend({ links, loose }) {
-  const dangling = loose.length ? `${many(loose.length, "loose end")}, dashed` : "no loose ends";
-  return make("figcaption", { class: "soft small" },
-    `Green: hits that hold what the question names. Grey arrows: ${many(links.length, "hit that mentions another", "hits that mention another")}. Missing: ${dangling}.`);
+  const dangling = loose.length ? `Dashed: ${many(loose.length, "loose end")}.` : "There are no loose ends.";
+  const arrows = links.length ? "Grey arrows: a hit mentions another." : "No hit mentions another.";
+  return make("figcaption", { class: "soft small" }, `Green: hits that hold what the question names. ${arrows} ${dangling}`);
 }
 
 function inWords({ hits: ids, names, links, loose }, hits) {
-  const called = (id) => `“${shortened(hits.get(id)?.title || hits.get(id)?.text || id, 60)}”`;
+  const called = (id) => `“${shortened(nameOf(hits, id), 60)}”`;
   const all = (some) => some.map(called).join(", ");
+  const connected = new Set([...names, ...loose].flatMap((one) => one.held_by ?? one.mentioned_by).concat(links.flat()));
   const lines = [
-    ...names.map((one) => (one.held_by.length ? `The question names ${one.text}: it stands in ${all(one.held_by)}.` : `The question names ${one.text}: it stands in no hit.`)),
+    ...names.map(({ text, held_by: by }) => `The question names ${text}: it stands in ${by.length ? all(by) : "no hit"}.`),
     ...links.map(([by, to]) => `${called(by)} mentions ${called(to)}.`),
-    ...loose.map((one) => (one.mentioned_by.length ? `${all(one.mentioned_by)} leads on to ${one.text}, which no hit is about.` : `${one.text} is missing, and no hit leads on to it.`)),
-    ...ids.filter((id) => ![...names.flatMap((one) => one.held_by), ...links.flat()].includes(id)).map((id) => `${called(id)} is connected to nothing.`),
+    ...loose.map(({ text, mentioned_by: by }) =>
+      by.length ? `${all(by)} leads on to ${text}, which no hit is about.` : `${text} is missing, and no hit leads on to it.`),
+    ...ids.filter((id) => !connected.has(id)).map((id) => `${called(id)} is connected to nothing.`),
   ];
   return make("details", {}, make("summary", {}, "The same in words"), make("ul", {}, lines.map((line) => make("li", {}, line))));
 }

@@ -5,7 +5,8 @@ import { get } from "./doors.js";
 import { byId, empty, heading, make, many, percent, tell, two } from "./make.js";
 
 const MAKE = "suffice evaluate gate --dataset FORMAT --path FILE --out run.json\nsuffice serve --report run.json";
-const NO_RUN = ["There is no run to show yet.", "Judge a gate on questions whose evidence is known, and start the service with the run:", MAKE];
+const HOW = "Judge a gate on questions whose evidence is known, and start the service with the run:";
+const NO_RUN = ["There is no run to show yet.", HOW, MAKE];
 const WIDEST = 640;
 
 export async function reportView() {
@@ -28,10 +29,11 @@ function parts(run, width) {
     make("p", {},
       `${run.dataset}, ${run.retriever}, the first ${many(run.k, "hit")}: ${many(run.questions, "question")}, `,
       `of which ${share} had complete evidence. Gate: ${run.gate}.`),
-    run.seen ? make("p", { class: "notice" }, `The gate was fitted on ${many(run.seen, "question")} of these: on new ones it is less good.`) : null,
+    run.seen ? make("p", { class: "notice" }, `It was fitted on ${many(run.seen, "question")} of these: on new ones it is less good.`) : null,
     heading("Is it honest?"),
     make("p", { class: "soft" },
-      "Where it says 70 %, seven of ten should be complete; on the dashed line it would be perfect. Pale: fewer than ten questions. ",
+      "Where it says 70 %, seven of ten should be complete; on the dashed line it would be perfect. ",
+      "Pale: fewer than ten questions. ",
       `AUROC ${told(auroc)}, Brier ${told(brier)}, calibration error ${told(ece)} (${told(run.ece_by_chance)} by chance alone).`),
     calibration(run.calibration, width),
     heading("From where on to answer?"),
@@ -47,7 +49,8 @@ function threshold(run, width) {
   const nearest = (share) => run.thresholds.reduce((best, _, at) => (away(at, share) < away(best, share) ? at : best), 0);
   const chart = riskCoverage(run.thresholds, run.questions, width, show);
   const last = run.thresholds.length - 1;
-  const slider = make("input", { type: "range", id: "threshold", min: 0, max: last, step: 1, oninput: () => show(Number(slider.value)) });
+  const oninput = () => show(Number(slider.value));
+  const slider = make("input", { type: "range", id: "threshold", min: 0, max: last, step: 1, oninput });
   const says = make("output", { for: "threshold", id: "threshold-at" });
   const split = make("div", { class: "split", "aria-hidden": "true" });
   const counts = make("dl", { class: "counts" });
@@ -96,12 +99,14 @@ const countOf = (kind, name, count, all) =>
 /** What was seen, and the smallest share that the test behind `suffice fit --policy risk` bears out at this threshold or below. */
 function promise(run, one) {
   const sure = percent(run.confidence);
-  const seen = one.answered ? `Of ${many(one.answered, "answered question")}, ${percent(one.risk)} had incomplete evidence.` : "Nothing is answered here.";
+  const wrong = `Of ${many(one.answered, "answered question")}, ${percent(one.risk ?? 0)} had incomplete evidence.`;
+  const seen = one.answered ? wrong : "Nothing is answered here.";
   const best = one.answered ? run.promises.find((each) => each.answer_at !== null && each.answer_at <= one.at) : null;
   const can = best
     ? `The promise that can be kept: among answered, at most ${percent(best.alpha)} are incomplete, with confidence ${sure}.`
     : `No promise can be kept here with confidence ${sure}: too many are incomplete, or too few questions tell.`;
-  const lower = best && one.at - best.answer_at > 0.01 ? make("p", {}, `It holds from ${two(best.answer_at)} on, which answers ${percent(best.coverage)}.`) : null;
+  const from = best && one.at - best.answer_at > 0.01;
+  const lower = from ? make("p", {}, `It holds from ${two(best.answer_at)} on, which answers ${percent(best.coverage)}.`) : null;
   const when = "For new questions like these, and for a share that was chosen before looking at them.";
   return [make("p", {}, seen), make("p", {}, make("strong", {}, can)), lower, make("p", { class: "soft small" }, when)].filter(Boolean);
 }
@@ -121,7 +126,8 @@ function drifts(told) {
 
 function moved({ questions, features }) {
   const head = make("tr", {}, ["feature", "stability index", "Kolmogorov's distance"].map((name) => make("th", { scope: "col" }, name)));
-  const rows = features.map((one) => make("tr", {}, make("th", { scope: "row" }, one.feature), make("td", {}, two(one.psi)), make("td", {}, two(one.ks))));
+  const row = (one) => [make("th", { scope: "row" }, one.feature), make("td", {}, two(one.psi)), make("td", {}, two(one.ks))];
+  const rows = features.map((one) => make("tr", {}, row(one)));
   const says = `The most moved of what the gate looks at, over ${many(questions, "recent check")} of this worker; from 0.25 on it is much.`;
   return make("div", { class: "wide" }, make("table", {}, make("caption", {}, says), make("thead", {}, head), make("tbody", {}, rows)));
 }
