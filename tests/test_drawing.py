@@ -31,6 +31,11 @@ def test_what_no_hit_holds_is_named_with_nobody() -> None:
     assert {one.text: one.held_by for one in made.names} == {"Jerome Storm": ("storm",), "Metropolis": (), "1927": ()}
 
 
+def test_an_ordinary_word_with_a_capital_names_nothing() -> None:
+    made = drawn("Who directed the film Dog Law (Film)?", FILM["dog"], FILM["storm"])
+    assert [(one.text, one.held_by) for one in made.names] == [("Dog Law", ("dog",))]
+
+
 def test_links_go_from_the_text_to_the_title_it_mentions() -> None:
     assert drawn(COMPARISON, FILM["dog"], FILM["storm"], FILM["bakery"]).links == (("dog", "storm"),)
 

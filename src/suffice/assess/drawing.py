@@ -66,12 +66,19 @@ def _names(question: str, pages: dict[DocId, Page], words: Words) -> tuple[Named
     titles = sorted(
         {one.key for one in pages.values() if len(one.key) > SHORT and one.key in asked.flat}, key=len, reverse=True
     )
+    names = [key for key in asked.names if not _ordinary(question, asked.written[key])]
     found: list[Named] = []
-    for key in dict.fromkeys((*titles, *asked.names, *asked.numbers)):
+    for key in dict.fromkeys((*titles, *names, *asked.numbers)):
         place = _place(question, key, asked.written.get(key, ""))
         if place and not any(one.start < place[1] and place[0] < one.end for one in found):
             found.append(Named(question[slice(*place)], *place, _holders(key, pages)))
     return tuple(sorted(found, key=lambda one: one.start))
+
+
+def _ordinary(question: str, written: str) -> bool:
+    """Does it also stand there in small letters, as in "the film Metropolis (Film)"? Then it names nothing."""
+    small = written.lower()
+    return small != written and re.search(rf"(?<!\w){re.escape(small)}(?!\w)", question) is not None
 
 
 def _place(question: str, key: bytes, written: str) -> tuple[int, int] | None:

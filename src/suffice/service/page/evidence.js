@@ -9,6 +9,7 @@ const SAYS = {
   expand: ["Expand", "Something seems to be missing, and looking further is worth it."],
   abstain: ["Abstain", "Something seems to be missing, and looking further is not expected to help."],
 };
+const STILL = "The hits look complete enough to answer, although something stands in none of them.";
 const SHOWN = 420; // letters of a hit before the rest folds away
 
 export const actionWord = (action) => SAYS[action]?.[0] ?? action;
@@ -34,7 +35,7 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
     const [word, sentence] = SAYS[verdict.action];
     top.className = `verdict ${verdict.action}`;
     title.textContent = word;
-    says.textContent = sentence;
+    says.textContent = verdict.action === "answer" && verdict.missing.length ? STILL : sentence;
     from.textContent = answerAt === null ? "This gate never answers." : `The gate answers from ${two(answerAt)} on.`;
     dial.show(verdict, answerAt);
     rest.replaceChildren(
