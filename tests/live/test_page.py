@@ -39,6 +39,7 @@ pytestmark = pytest.mark.live if BROWSER else pytest.mark.skip(reason="no chromi
 PICTURES = os.environ.get("SUFFICE_PICTURES")
 Open = Callable[..., Any]
 expect = playwright.expect
+expect.set_options(timeout=30_000)  # a busy machine is no fault of the page
 
 
 @contextmanager
@@ -123,7 +124,7 @@ def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
         context = browser.new_context(reduced_motion="reduce", **{"viewport": {"width": 1000, "height": 900}, **how})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         if key:
@@ -260,6 +261,11 @@ def test_it_abstains_and_says_for_want_of_what(visit: Open) -> None:
     page.get_by_label("Question").last.fill("When did the director of the film Leek Soup die?")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator("#ask-result .verdict.abstain")).to_contain_text("Leek Soup")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    page.route("**/v1/ask", lambda route: None)  # one that never begins
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#ask-status")).to_have_text("Stopped.")
 
 
 # ---------------------------------------------------------------------------------------------------------------- report
