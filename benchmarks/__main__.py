@@ -1,7 +1,7 @@
 """`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes the pages in docs/results.
 
-`python -m benchmarks gate` (or `bridge`) runs one part alone: all of them take half an hour, and need not run again because the
-gate has changed.
+`python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again
+because the gate has changed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from benchmarks import (
     bench_links,
     bench_qdrant,
     bench_reading,
+    bench_serve,
 )
 from benchmarks.measured import Measured, show
 
@@ -41,6 +42,7 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "name-links": {"Name links": bench_bridge.growth},
     "batch": {"Jobs on Dask": bench_batch.tables},
     "qdrant": {"The store on Qdrant": bench_qdrant.tables, "Quality on Qdrant": bench_qdrant.quality_tables},
+    "serve": {"The service": bench_serve.tables},
     "search": {
         "Graph propagation": bench_graph.tables,
         "BM25 and TF-IDF": bench_lexical.tables,
@@ -54,6 +56,7 @@ PAGES = {
     "name-links": RESULTS / "performance-name-links.md",
     "batch": RESULTS / "performance-batch.md",
     "qdrant": RESULTS / "performance-qdrant.md",
+    "serve": RESULTS / "performance-serve.md",
     "search": RESULTS / "performance.md",
 }
 

@@ -117,6 +117,10 @@ class Gate:
         """p_complete alone: (questions,)."""
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
 
+    def looked_at(self, pairs: Iterable[Pair], *, documents: Documents | None = None) -> Floats:
+        """What the gate looks at in each, (questions, features): figures that a service may keep to watch for drift."""
+        return self._look(pairs, documents)[1]
+
     def hops(self, questions: Sequence[str]) -> Floats:
         """About how many documents each question needs, by its words alone: (questions,), none below 1."""
         return np.maximum(self._see([(question, ()) for question in questions], None).hops_by(self.model), 1.0)

@@ -20,7 +20,7 @@ from suffice.errors import InputError, NotReadyError
 from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
 from suffice.types import Document, Evidence
 
-__all__ = ["NO_LENSES", "Lenses", "Looked", "look"]
+__all__ = ["NO_LENSES", "Lenses", "Looked", "bylined", "look"]
 
 Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
@@ -129,10 +129,10 @@ def look(
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
     found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
     scores = [hit.score for hit in evidence.hits]
-    return read(asked, [one.title for one in found], [_bylined(one) for one in found], scores, words)
+    return read(asked, [one.title for one in found], [bylined(one) for one in found], scores, words)
 
 
-def _bylined(document: Document) -> str:
+def bylined(document: Document) -> str:
     """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
     day = document.published_at
     if not document.source and not day:

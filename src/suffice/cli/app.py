@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli import ask, build, check, demo, doctor, evaluate, fit, grade, manners, mcp, report, reproduce, search
+from suffice.cli import ask, build, check, demo, doctor, evaluate, fit, grade, manners, mcp, report, reproduce, search, serve
 
 __all__ = ["app", "main"]
 
@@ -46,6 +46,7 @@ app.command("grade")(grade.grade)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
+app.add_typer(serve.app, name="serve")
 app.command("mcp")(mcp.mcp)
 app.command("doctor")(doctor.doctor)
 

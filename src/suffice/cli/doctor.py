@@ -42,6 +42,7 @@ EXTRAS = {
     "ragas": ("ragas",),
     "deepeval": ("deepeval",),
     "ir-measures": ("ir-measures",),
+    "serve": ("fastapi", "uvicorn", "prometheus-client"),
 }
 
 

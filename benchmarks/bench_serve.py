@@ -1,0 +1,254 @@
+"""The service: checks over HTTP with ten hits of 100 words, asked by a second process on the same machine.
+
+Three loads on a real server with two workers: a steady one of 300 requests a second (each is timed from the moment it was due,
+so that a stall counts for all who would have come), as fast as eight connections go, and far too many at once. Processor time
+of server and load together says what the machine could do alone, whoever else is on it. `python -m benchmarks.bench_serve`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import psutil
+
+from benchmarks.measured import Measured, apart, progress, shown
+
+RATE, P99_MS, CORES = 300, 50.0, 2
+WORKERS = 2
+EVERY = 200  # different questions
+FLAT = 1.1
+CROWD = 400  # connections of the overload
+
+
+# ---------------------------------------------------------------------------------------------------------- the generator
+
+
+@dataclass
+class Tally:
+    """What came back: statuses, and for those that were served how long it took."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+
+    def told(self, wall: float, processor: float) -> dict[str, object]:
+        times = np.array(self.seconds or [np.nan]) * 1e3
+        return {
+            "statuses": dict(self.statuses),
+            "rate": len(self.seconds) / wall,
+            **{name: float(np.percentile(times, share)) for name, share in (("p50", 50), ("p99", 99), ("worst", 100))},
+            "processor": processor,
+        }
+
+
+class Client(asyncio.Protocol):
+    """One connection that asks again as soon as it is answered, or when its next turn is due."""
+
+    def __init__(self, tally: Tally, requests: list[bytes], first: int, until: float, every: float | None) -> None:
+        self.tally, self.requests, self.at, self.until, self.every = tally, requests, first, until, every
+        self.buffer, self.done = b"", asyncio.get_running_loop().create_future()
+        self.due = time.perf_counter()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self.ask()
+
+    def ask(self) -> None:
+        if self.due > self.until:
+            self.transport.close()
+            return
+        self.at += 1
+        self.transport.write(self.requests[self.at % len(self.requests)])
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head, found, body = self.buffer.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(body) < length:
+            return
+        self.buffer, now = b"", time.perf_counter()
+        status = head[9:12].decode()
+        self.tally.statuses[status] += 1
+        if status == "200":
+            self.tally.seconds.append(now - self.due)
+        if self.every is None:
+            self.due = now
+            self.ask()
+        else:
+            self.due += self.every
+            asyncio.get_running_loop().call_later(max(self.due - now, 0.0), self.ask)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None or self.due <= self.until:
+            self.tally.statuses["lost"] += 1
+        self.done.set_result(None)
+
+
+async def load(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
+    requests, tally, loop = bodies(), Tally(), asyncio.get_running_loop()
+    every = None if rate is None else connections / rate
+    began, before = time.perf_counter(), time.process_time()
+    clients = []
+    for number in range(connections):
+        _, client = await loop.create_connection(
+            lambda number=number: Client(tally, requests, 7 * number, began + seconds, every), "127.0.0.1", port
+        )
+        clients.append(client)
+        if every is not None:
+            await asyncio.sleep(every / connections)
+    await asyncio.gather(*(client.done for client in clients))
+    return tally.told(time.perf_counter() - began, time.process_time() - before)
+
+
+def bodies() -> list[bytes]:
+    """Requests as they go over the wire."""
+    from benchmarks.bench_gate import cases
+
+    made = []
+    for case in cases(EVERY):
+        hits = [
+            {"doc_id": hit.doc_id, "title": document.title, "text": document.text, "score": hit.score}
+            for hit, document in ((hit, case.evidence.documents[hit.doc_id]) for hit in case.evidence.hits)
+        ]
+        body = json.dumps({"question": case.question.text, "hits": hits}).encode()
+        told = ("POST /v1/check HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", f"content-length: {len(body)}")
+        made.append("\r\n".join([*told, "", ""]).encode() + body)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------- the server
+
+
+@contextmanager
+def server(workers: int = WORKERS) -> Iterator[tuple[int, psutil.Process]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "suffice", "serve", "--port", str(port), "--workers", str(workers), "--quiet"]
+    with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) as running:
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield port, psutil.Process(running.pid)
+        finally:
+            running.send_signal(signal.SIGTERM)
+            running.wait(60)
+
+
+def figures(process: psutil.Process) -> tuple[float, float]:
+    """Processor seconds and resident megabytes of the server and its workers."""
+    every = [process, *process.children(recursive=True)]
+    times = [one.cpu_times() for one in every]
+    return sum(one.user + one.system for one in times), sum(one.memory_info().rss for one in every) / 1e6
+
+
+def tables(quick: bool) -> Iterator[Measured]:
+    seconds = 5 if quick else 30
+    loads = {"300 a second": (24, float(RATE)), "eight connections": (8, None), f"{CROWD} connections": (CROWD, None)}
+    rows, kept, memory = [], True, []
+    with server() as (port, process):
+        progress("warming up")
+        asked(port, 3, 8, None)
+        for name, (connections, rate) in loads.items():
+            progress(name)
+            before, _ = figures(process)
+            told = asked(port, seconds, connections, rate)
+            after, resident = figures(process)
+            memory.append(resident)
+            answers: dict[str, int] = told["statuses"]
+            served = answers.get("200", 0)
+            refused = answers.get("429", 0)
+            broken = sum(count for status, count in answers.items() if status not in ("200", "429"))
+            each = (after - before + told["processor"]) / max(served, 1) * 1e3
+            kept &= broken == 0
+            if rate is not None:
+                kept &= told["p99"] <= P99_MS and told["rate"] >= 0.99 * RATE
+            rows.append(
+                (name, f"{told['rate']:,.0f}", f"{told['p50']:.1f}", f"{told['p99']:.1f}", f"{told['worst']:.1f}",
+                 f"{refused:,}", str(broken), f"{each:.2f}", f"{CORES * 1e3 / each:,.0f}", f"{resident:,.0f}")
+            )  # fmt: skip
+    yield Measured(
+        "Checks over HTTP",
+        f"{seconds} s each. Required: {RATE} a second with p99 at most {P99_MS:g} ms, and nothing but 200 and 429.",
+        (
+            "load",
+            "served/s",
+            "p50 ms",
+            "p99 ms",
+            "worst ms",
+            "429",
+            "other",
+            "processor ms each",
+            f"possible on {CORES} cores",
+            "MB",
+        ),
+        tuple(rows),
+        (f"Processor time is that of the server and the load generator. Load average {os.getloadavg()[0]:.1f}.",),
+        kept=kept,
+    )
+
+
+def soak(minutes: int, rate: float) -> Iterator[Measured]:
+    """Memory, minute by minute, under a steady load of ever the same questions."""
+    rows, held = [], []
+    with server() as (port, process):
+        asked(port, 20, 24, rate)  # caches fill
+        for minute in range(minutes + 1):
+            held.append(figures(process)[1])
+            rows.append((str(minute), f"{held[-1]:,.0f}", f"{held[-1] / held[0]:.3f}", f"{os.getloadavg()[0]:.1f}"))
+            if minute < minutes:
+                progress(f"minute {minute + 1}: {held[-1]:,.0f} MB")
+                asked(port, 60, 24, rate)
+    yield Measured(
+        f"Memory over {minutes} minutes at {rate:g} checks a second",
+        f"All processes of the service. Required: at most {100 * (FLAT - 1):.0f} % more than at the start.",
+        ("minute", "MB", "of the start", "load average"),
+        tuple(rows),
+        kept=max(held) <= FLAT * held[0],
+    )
+
+
+def asked(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
+    told = ["--load", str(port), str(seconds), str(connections), *([] if rate is None else ["--rate", str(rate)])]
+    return apart("benchmarks.bench_serve", *told)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few seconds each")
+    parser.add_argument("--load", nargs=3, metavar=("PORT", "SECONDS", "CONNECTIONS"), help="be the load generator")
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--soak", type=int, metavar="MINUTES", help="watch the memory instead")
+    chosen = parser.parse_args()
+    if chosen.load:
+        import uvloop
+
+        port, seconds, connections = chosen.load
+        print(json.dumps(uvloop.run(load(int(port), float(seconds), int(connections), chosen.rate))))
+        return 0
+    if chosen.soak:
+        return shown(soak(chosen.soak, chosen.rate or RATE))
+    return shown(tables(chosen.quick))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+// A verdict and what it rests on: gauge, reasons, the marked question, the drawing, and the hits with what each covers.
+
+import { gauge } from "./gauge.js";
+import { graph } from "./graph.js";
+import { heading, hidden, make, pieces, placesOf, shortened, two } from "./make.js";
+
+const SAYS = {
+  answer: ["Answer", "The hits look complete: nothing that the question needs seems to be missing."],
+  expand: ["Expand", "Something seems to be missing, and looking further is worth it."],
+  abstain: ["Abstain", "Something seems to be missing, and looking further is not expected to help."],
+};
+const STILL = "The hits look complete enough to answer, although something stands in none of them.";
+const SHOWN = 420; // letters of a hit before the rest folds away
+
+export const actionWord = (action) => SAYS[action]?.[0] ?? action;
+
+/** A place for verdicts that stays while they change, so that the gauge can move. */
+export function evidenceView({ canExpand, onExpand, onQuery }) {
+  const dial = gauge();
+  const title = make("h2", { id: "verdict-title" });
+  const says = make("p", {});
+  const expand = make("button", { type: "button", id: "check-expand", onclick: onExpand }, "Expand from the library");
+  const why = make("p", { class: "soft small", id: "expand-why" });
+  const from = make("p", { class: "soft small" });
+  const words = make("div", {}, title, says, from, make("div", { class: "row" }, expand), why);
+  const top = make("section", { class: "verdict", "aria-labelledby": "verdict-title" }, dial.node, words);
+  const rounds = make("div");
+  const rest = make("div");
+
+  expand.disabled = !canExpand;
+  expand.setAttribute("aria-describedby", "expand-why");
+  why.textContent = canExpand ? "" : "Expanding needs a library: suffice serve --library DIR";
+
+  function show({ question, verdict, hits, answerAt, fresh = new Set() }) {
+    const [word, sentence] = SAYS[verdict.action];
+    top.className = `verdict ${verdict.action}`;
+    title.textContent = word;
+    says.textContent = verdict.action === "answer" && verdict.missing.length ? STILL : sentence;
+    from.textContent = answerAt === null ? "This gate never answers." : `The gate answers from ${two(answerAt)} on.`;
+    dial.show(verdict, answerAt);
+    rest.replaceChildren(
+      ...section("The question", markedQuestion(question, verdict.drawing)),
+      ...section("Why", reasons(verdict.reasons)),
+      ...missing(verdict, onQuery),
+      ...section("What connects", graph(verdict.drawing, hits)),
+      ...section("Hits", hitList(verdict.drawing, hits, fresh)),
+    );
+  }
+
+  return { node: make("div", {}, top, rounds, rest), show, rounds, busy: (on) => (expand.disabled = on || !canExpand) };
+}
+
+const section = (title, ...content) => [heading(title), ...content.flat().filter(Boolean)];
+
+function markedQuestion(question, { names }) {
+  // Places are counted in code points by the service, in half ones by the browser.
+  const letters = Array.from(question);
+  const at = (place) => letters.slice(0, place).join("").length;
+  const covered = (text) => make("mark", {}, text, hidden(" (covered)"));
+  const lacking = (text) => make("span", { class: "lacking" }, text, hidden(" (in no hit)"));
+  const places = names.map((one) => [at(one.start), at(one.end), one.held_by.length ? covered : lacking]);
+  return [
+    make("p", { class: "marked" }, pieces(question, places)),
+    make("p", { class: "legend soft small", "aria-hidden": "true" },
+      make("span", {}, make("mark", {}, "covered"), " by a hit"),
+      make("span", {}, make("span", { class: "lacking" }, "missing"), " from all hits")),
+  ];
+}
+
+function reasons(some) {
+  if (!some.length) return make("p", { class: "soft" }, "Nothing moved the probability far from the usual.");
+  const most = Math.max(...some.map((one) => Math.abs(one.effect)), 0.5);
+  return make("ul", { class: "bars" }, some.map(({ effect, words }) => {
+    const [kind, width] = [effect >= 0 ? "answer" : "abstain", (Math.abs(effect) / most) * 50];
+    const bar = make("i");
+    bar.style.width = `${width}%`;
+    bar.style.left = `${effect >= 0 ? 50 : 50 - width}%`;
+    const sign = `${effect >= 0 ? "+" : "−"}${two(Math.abs(effect))}`;
+    return make("li", { class: kind },
+      make("span", { class: "sign" }, sign, hidden(effect >= 0 ? " for complete: " : " against: ")),
+      words,
+      make("span", { class: "bar", "aria-hidden": "true" }, bar));
+  }));
+}
+
+function missing({ missing: names, next_queries: queries }, onQuery) {
+  if (!names.length && !queries.length) return [];
+  const chips = make("ul", { class: "chips abstain" }, names.map((name) => make("li", { class: "chip" }, name)));
+  const look = queries.length ? make("p", { class: "soft small" }, onQuery ? "Look for it in the library:" : "Look for:") : null;
+  const button = (query) => make("button", { type: "button", class: "chip", onclick: () => onQuery(query) }, query);
+  const asks = make("ul", { class: "chips" }, queries.map((query) => make("li", {}, onQuery ? button(query) : make("code", {}, query))));
+  return section("What is missing", names.length ? chips : null, look, asks);
+}
+
+function hitList({ hits: read, names, links }, hits, fresh) {
+  if (!hits.size) return make("p", { class: "soft" }, "There are no hits: nothing is held for this question.");
+  const rows = [...hits.values()].map((hit) => {
+    const covers = names.filter((one) => one.held_by.includes(hit.doc_id)).map((one) => one.text);
+    const unread = !read.includes(hit.doc_id);
+    const led = links.filter(([, to]) => to === hit.doc_id).map(([by]) => hits.get(by)?.title).filter(Boolean);
+    const isNew = fresh.has(hit.doc_id);
+    const chips = make("ul", { class: "chips answer", "aria-label": "Covers" }, covers.map((name) => make("li", { class: "chip" }, name)));
+    return make("li", { class: `${unread ? "unread" : ""} ${isNew ? "fresh" : ""}` },
+      hit.title ? make("h3", {}, hit.title, isNew ? make("span", { class: "new" }, " · found") : null) : null,
+      hitText(hit.text || "", covers),
+      covers.length ? chips : null,
+      covers.length && !led.length ? null : make("p", { class: "soft small" }, stands(unread, led)));
+  });
+  return make("ol", { class: "hits" }, rows);
+}
+
+function stands(unread, led) {
+  if (unread) return "Not read: the gate looks at the first distinct hits only.";
+  return led.length ? `${led.join(" and ")} leads here.` : "Covers nothing that the question names.";
+}
+
+function hitText(text, covers) {
+  const shown = shortened(text, SHOWN);
+  const marked = (part) => pieces(part, placesOf(part, covers).map(([start, end]) => [start, end, (word) => make("mark", {}, word)]));
+  if (shown === text) return make("p", {}, marked(text));
+  return [make("p", {}, marked(shown)), make("details", {}, make("summary", {}, "Read all of it"), make("p", {}, marked(text)))];
+}

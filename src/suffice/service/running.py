@@ -1,0 +1,117 @@
+"""Workers, sockets, signals: from settings to a service that runs until it is told to stop.
+
+SIGTERM or Ctrl-C: no new connections, what was taken in is answered, then the workers end. SIGHUP (with several workers): one
+after the other is replaced, so that new gates or another library come in without a gap. A worker that dies is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import tempfile
+import time
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from suffice.errors import InputError
+from suffice.service.settings import SHARED, TOLD, Settings
+
+__all__ = ["JsonLines", "run"]
+
+BACKLOG = 1024
+SLOW_S = 20  # without a sign of life; on a busy machine a worker takes some seconds to begin
+
+
+class JsonLines(logging.Formatter):
+    """A line of JSON for each event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        told: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "event": record.getMessage()}
+        told |= getattr(record, "told", {})
+        if record.exc_info:
+            told["fault"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)
+
+
+LOGS: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"()": "suffice.service.running.JsonLines"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
+    "loggers": {
+        "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "suffice.service": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+    },
+}
+
+
+def run(settings: Settings) -> None:
+    """Serve until told to stop."""
+    settings.checked()
+    listening = _bound(settings)
+    host, port = listening.getsockname()[:2]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core a worker: more threads would only wait for one another
+    os.environ[TOLD] = settings.as_json()
+    config = uvicorn.Config(
+        "suffice.service.app:from_environment",
+        factory=True,
+        host=host,
+        port=port,
+        workers=settings.workers,
+        http="suffice.service.wire:Clocked",
+        ws="none",
+        lifespan="on",
+        backlog=BACKLOG,
+        log_config=LOGS,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=round(settings.limits.leave_seconds),
+        timeout_worker_healthcheck=SLOW_S,
+    )
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    logging.getLogger("suffice.service").info("listening", extra={"told": {"address": address, "workers": settings.workers}})
+    if settings.workers == 1:
+        uvicorn.Server(config).run([listening])
+        return
+    with tempfile.TemporaryDirectory(prefix="suffice-metrics-") as shared:
+        os.environ[SHARED] = shared
+        _Workers(config, [listening]).run()
+
+
+def _bound(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+        listening.listen(BACKLOG)  # whoever comes while the workers still load their gates waits, and is served
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise InputError(f"cannot listen on {settings.host}:{settings.port}: {error}", hint="choose another --port") from error
+    listening.set_inheritable(True)
+    return listening
+
+
+class _Workers(Multiprocess):
+    """uvicorn's supervisor. Our door closes before the workers leave, and the figures of a dead worker are no longer live."""
+
+    def terminate_all(self) -> None:
+        for listening in self.sockets:
+            listening.close()
+        super().terminate_all()
+
+    def keep_subprocess_alive(self) -> None:
+        before = {process.pid for process in self.processes}
+        super().keep_subprocess_alive()
+        for pid in before - {process.pid for process in self.processes}:
+            if pid is not None:
+                from prometheus_client import multiprocess  # late: it looks for its folder when it is imported
+
+                multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -1,0 +1,105 @@
+"""HTTP/1.1 with clocks: whoever dawdles over a request's head is cut off, and a service that leaves answers what it holds.
+
+uvicorn's protocol waits for ever for the first header, and closes idle connections the moment it is told to stop: a request
+that is on its way just then would be lost. Here idle connections stay open a moment longer, and every answer from then on says
+that it is the last one on its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from suffice.service.replies import JSON, Refusal, envelope, problem
+
+if TYPE_CHECKING:
+    from suffice.service.holding import Service
+
+__all__ = ["Clocked"]
+
+HEAD_BYTES = 64 * 1024
+LINGER_S = 0.5
+LOOK_AGAIN_S = 0.05
+
+
+class Clocked(HttpToolsProtocol):
+    """One connection. Its application is the porter, who knows the service."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._service: Service = self.app.service  # type: ignore[union-attr, unused-ignore]
+        self._limits = self._service.settings.limits
+        self._head_clock: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            self._refuse(Refusal(429, "busy", "as many connections are open as this worker keeps"))
+            return
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_here()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head_clock is None and self._idle:
+            self._expect_head()
+        if self._head_clock is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_clock is not None and self._head_bytes > HEAD_BYTES:
+            self._refuse(Refusal(431, "head_too_large", f"the headers are larger than {HEAD_BYTES:,} bytes"))
+
+    def on_headers_complete(self) -> None:
+        self._head_is_here()
+        super().on_headers_complete()
+        if self._service.leaving and self.cycle is not None:
+            self.cycle.keep_alive = False
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(Refusal(400, "bad_request", "this is no HTTP request"))
+
+    def shutdown(self) -> None:
+        self._service.leaving = True
+        if not self._idle:
+            self.cycle.keep_alive = False
+        self.loop.call_later(LINGER_S, self._leave)
+
+    def _leave(self) -> None:
+        if self._idle and not self._head_bytes and not self.transport.is_closing():
+            self.transport.close()
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect_head(self) -> None:
+        self._head_clock = self.loop.call_later(self._limits.head_seconds, self._late)
+
+    def _head_is_here(self) -> None:
+        self._head_bytes = 0
+        if self._head_clock is not None:
+            self._head_clock.cancel()
+            self._head_clock = None
+
+    def _late(self) -> None:
+        # Where we were the ones who stalled, its bytes may lie here unread: they are looked at before the judgement.
+        self._head_clock = self.loop.call_later(LOOK_AGAIN_S, self._too_late)
+
+    def _too_late(self) -> None:
+        seconds = self._limits.head_seconds
+        self._refuse(Refusal(408, "too_slow", f"no whole request came within {seconds:g} seconds"))
+
+    def _refuse(self, refused: Refusal) -> None:
+        """An answer without the application, and the end of the connection."""
+        self._head_is_here()
+        if self.transport.is_closing():
+            return
+        body = envelope("", error=problem(refused))
+        head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[refused.status_code] + head.encode() + body)
+        self.transport.close()

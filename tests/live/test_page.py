@@ -1,0 +1,365 @@
+"""The page at `/` in a real browser: each flow by mouse or by keys, what goes wrong, what is empty, large type, a phone.
+
+Pictures for the docs are made on the way with SUFFICE_PICTURES=docs/images.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
+pytest.importorskip("playwright", reason="pip install playwright")
+
+import uvicorn
+from playwright import sync_api as playwright
+from tests.service import cinema
+from tests.small_world import COMPARISON
+
+from suffice.evaluate.gate_runs import GateRun
+from suffice.service.app import application
+from suffice.service.keys import Keys
+from suffice.service.settings import Settings
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# Not live without a browser: CI must not fail for want of a Debian package that it may be unable to install.
+pytestmark = pytest.mark.live if BROWSER else pytest.mark.skip(reason="no chromium here: apt-get install chromium")
+
+PICTURES = os.environ.get("SUFFICE_PICTURES")
+Open = Callable[..., Any]
+expect = playwright.expect
+expect.set_options(timeout=30_000)  # a busy machine is no fault of the page
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[str]:
+    """The service on a free port of this machine, in a thread; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        application(settings), http="suffice.service.wire:Clocked", ws="none", proxy_headers=False, log_level="critical"
+    )
+    server = uvicorn.Server(config)
+    running = threading.Thread(target=server.run, args=([listening],))
+    running.start()
+    while not server.started:
+        assert running.is_alive()
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        running.join(30)
+        listening.close()
+
+
+def judged() -> GateRun:
+    """A gate that is right on average, on questions of three kinds."""
+    rng, n = np.random.default_rng(5), 600
+    p = rng.beta(0.6, 0.6, n)
+    complete = rng.random(n) < p
+    return GateRun(
+        "village",
+        "bm25",
+        10,
+        "default",
+        tuple(f"q{at}" for at in range(n)),
+        tuple(("bridge", "comparison", "compositional")[at % 3] for at in range(n)),
+        tuple(2 + at % 2 for at in range(n)),
+        tuple(complete.tolist()),
+        tuple(p.tolist()),
+        tuple("answer" if one >= 0.7 else "expand" if one > 0.3 else "abstain" for one in p),
+        "Answers from p_complete 0.700 on (chosen by hand).",
+    )
+
+
+@pytest.fixture(scope="module")
+def token(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A file of keys, and a token that may read."""
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    return str(path), Keys(path).new("page", ("read",))[0]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, token: tuple[str, str]) -> Iterator[str]:
+    """A service with films, a run and keys."""
+    place = tmp_path_factory.mktemp("page")
+    run = judged().save(place / "run.json")
+    with serving(Settings(library=cinema(place / "cinema"), report=str(run), keys=token[0])) as at:
+        yield at
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[str]:
+    """A service with a gate and nothing else."""
+    with serving(Settings()) as at:
+        yield at
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
+    """Open a view. Whatever the browser complains about, our own policy for scripts included, fails the test."""
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(view: str = "check", at: str = "", key: bool = True, **how: Any) -> Any:
+        context = browser.new_context(reduced_motion="reduce", **{"viewport": {"width": 1000, "height": 900}, **how})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        if key:
+            page.add_init_script(f"sessionStorage.setItem('suffice-key', '{token[1]}')")
+        page.goto((at or address) + f"#{view}", wait_until="networkidle")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    refused = "Failed to load resource"  # a status that we meant; the page tells what it was
+    assert [one for one in complaints if refused not in one] == []
+
+
+def picture(page: Any, name: str, **how: Any) -> None:
+    if PICTURES:
+        page.screenshot(path=str(Path(PICTURES) / f"page-{name}.png"), full_page=True, **how)
+
+
+def checked(page: Any, question: str, hits: str) -> None:
+    page.get_by_label("Question").first.fill(question)
+    page.get_by_label("Hits, best first").fill(hits)
+    page.get_by_role("button", name="Check", exact=True).click()
+
+
+# ----------------------------------------------------------------------------------------------------------------- check
+
+
+def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
+    page = visit()
+    page.get_by_role("button", name="Fill in an example").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    gauge = page.get_by_role("img", name=re.compile("Complete with probability"))
+    expect(gauge).to_be_visible()
+    low = share(gauge)
+    expect(page.get_by_role("heading", name="Abstain")).to_be_visible()
+    assert page.locator(".marked mark").all_text_contents() == ["Shadows in Paradise (covered)", "Dog Law (covered)"]
+    expect(page.locator(".chips.abstain")).to_have_text("Aki Kaurismäki")
+    assert page.locator(".drawing .gap").count() == 1
+    page.get_by_text("The same in words").click()
+    expect(page.get_by_text("“Dog Law” mentions “Jerome Storm”.")).to_be_visible()
+    expect(page.get_by_text("“Shadows in Paradise” leads on to Aki Kaurismäki, which no hit is about.")).to_be_visible()
+    assert page.locator(".bars li").count() >= 2
+    picture(page, "check")
+
+    page.get_by_role("button", name="Expand from the library").click()
+    expect(page.get_by_role("status").first).to_contain_text("Ended: the gate says answer")
+    expect(page.get_by_role("heading", name="Answer", exact=True)).to_be_visible()
+    assert share(gauge) > low
+    steps = page.locator(".rounds li")
+    assert steps.count() >= 3
+    assert "+ Aki Kaurismäki" in " ".join(steps.all_inner_texts())
+    expect(page.locator(".hits")).to_contain_text("Aki Kaurismäki (born 4 April 1957)")
+    picture(page, "expand")
+
+
+def share(gauge: Any) -> int:
+    told = re.search(r"probability (\d+) %", gauge.get_attribute("aria-label"))
+    assert told is not None
+    return int(told[1])
+
+
+def test_hits_come_from_the_library_and_what_is_missing_is_underlined(visit: Open) -> None:
+    page = visit()
+    page.get_by_label("Question").first.fill("Did Jerome Storm direct Metropolis in 1927?")
+    page.get_by_role("button", name="Find hits in the library").click()
+    expect(page.locator(".hits h3").first).to_contain_text("Jerome Storm")
+    assert page.locator(".marked mark").all_text_contents() == ["Jerome Storm (covered)"]
+    assert page.locator(".marked .lacking").all_text_contents() == ["Metropolis (in no hit)", "1927 (in no hit)"]
+    before = page.locator(".hits > li").count()
+    page.locator("button.chip").first.click()  # what the gate would look for next
+    expect(page.get_by_role("status").first).to_contain_text("added")
+    assert page.locator(".hits > li").count() >= before
+
+
+def test_what_documents_say_stays_text(visit: Open) -> None:
+    page = visit()
+    bad = '<img src=x onerror="document.title=1"> | <script>document.title=2</script> of Ada'
+    checked(page, "Who is <b>Ada</b> & <img src=x>?", bad)
+    expect(page.locator(".hits")).to_contain_text("<script>document.title=2</script>")
+    assert page.locator("#check-result img, #check-result script, #check-result b").count() == 0
+    assert page.title() == "Check · suffice"
+
+
+def test_what_cannot_be_checked_is_said(visit: Open) -> None:
+    page = visit()
+    for question, hits, says in (
+        ("", "", "There is no question yet."),
+        ("Who?", '[{"text": "a"', "line 1 is broken"),
+        ("Who?", "[3]", "Hit 1 is neither a text nor an object."),
+        ("Who?", '[{"doc_id": "a", "text": 3}]', "hits[0]"),
+    ):
+        checked(page, question, hits)
+        expect(page.get_by_role("alert").first).to_contain_text(says)
+    checked(page, "Who taught Ada?", "")  # no hits are no mistake
+    expect(page.get_by_text("There are no hits")).to_be_visible()
+    expect(page.get_by_role("alert").first).to_be_empty()
+    page.route("**/v1/check", lambda route: route.abort())
+    checked(page, "Who taught Ada?", "Ada was taught by Mary.")
+    expect(page.get_by_role("alert").first).to_contain_text("The service cannot be reached.")
+
+
+def test_a_key_is_asked_for_once(visit: Open, token: tuple[str, str]) -> None:
+    page = visit(key=False)
+    dialog = page.get_by_role("dialog", name="A key is needed")
+    expect(dialog).to_be_visible()
+    dialog.get_by_label("Key", exact=True).fill(token[1])
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    checked(page, "Who taught Ada?", "Ada was taught by Mary.")
+    expect(page.locator(".verdict")).to_be_visible()
+
+
+# ------------------------------------------------------------------------------------------------------------------- ask
+
+
+def test_a_plan_fills_in_and_citations_lead_to_their_sentence(visit: Open) -> None:
+    page = visit("ask")
+    page.get_by_label("Question").last.fill(COMPARISON)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("heading", name="Dog Law", exact=True).first).to_be_visible()
+    expect(page.locator("#plan > li.done")).to_have_count(6)  # five steps, and the gate's own look
+    assert page.locator("#plan > li").nth(4).inner_text().startswith("5. Which one is it")
+    cited = page.locator("#plan").get_by_role("link", name="Aki Kaurismäki · sentence 1").first
+    cited.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("mark:focus")).to_contain_text("Aki Kaurismäki (born 4 April 1957)")
+    assert page.url.endswith("#ask")
+    picture(page, "ask")
+
+
+def test_it_abstains_and_says_for_want_of_what(visit: Open) -> None:
+    page = visit("ask")
+    page.get_by_label("Question").last.fill("When did the director of the film Leek Soup die?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#ask-result .verdict.abstain")).to_contain_text("Leek Soup")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    page.route("**/v1/ask", lambda route: None)  # one that never begins
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#ask-status")).to_have_text("Stopped.")
+
+
+# ---------------------------------------------------------------------------------------------------------------- report
+
+
+def test_the_threshold_moves_by_pointer_and_by_keys(visit: Open) -> None:
+    page = visit("report")
+    slider = page.get_by_role("slider", name="Answer from")
+    at = page.locator("#threshold-at")
+    expect(at).to_have_text("0.70")
+    expect(page.locator("#promise")).to_contain_text("The promise that can be kept: among answered, at most")
+    picture(page, "report")
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(at).to_have_text("0.72")
+    expect(page.locator(".counts")).to_contain_text("no longer answered")
+    chart = page.locator(".chart .hold")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 40, steps=4)
+    page.mouse.up()
+    assert 65 <= int(page.locator(".counts dd").first.inner_text().split()[0]) <= 75
+    page.mouse.click(box["x"] + box["width"] * 0.99, box["y"] + 40)
+    assert float(at.inner_text()) < 0.1
+    assert int(page.locator(".counts dd").first.inner_text().split()[0]) > 90
+    assert page.locator(".heat td.deep").count() == 6
+
+
+def test_drift_is_shown_where_it_was_seen(visit: Open) -> None:
+    drift = {
+        "gate": "default",
+        "questions": 40,
+        "words": "The questions have moved: recalibrate.",
+        "recalibrate": True,
+        "features": [{"feature": "content", "psi": 0.61, "ks": 0.3}],
+        "actions_then": {"answer": 0.5},
+        "actions_now": {"answer": 0.2},
+    }
+    page = visit("check")
+    envelope = {"ok": True, "data": {"run": None, "drift": [drift]}, "error": None, "request_id": "1"}
+    page.route("**/v1/report", lambda route: route.fulfill(json=envelope))
+    page.get_by_role("link", name="Report").click()
+    expect(page.get_by_text("The questions have moved: recalibrate.")).to_be_visible()
+    expect(page.get_by_text("answer 50 % → 20 %")).to_be_visible()
+    expect(page.get_by_role("row", name="content 0.61 0.30")).to_be_visible()
+
+
+# ------------------------------------------------------------------------------------------------- empty, large, narrow
+
+
+def test_empty_rooms_say_what_to_type(visit: Open, bare: str) -> None:
+    page = visit("ask", bare, key=False)
+    expect(page.get_by_text("suffice serve --library library")).to_be_visible()
+    page.get_by_role("link", name="Report").click()
+    expect(page.get_by_text("suffice serve --report run.json")).to_be_visible()
+    expect(page.get_by_text("Too few checks have come by")).to_be_visible()
+    page.get_by_role("link", name="Check").click()
+    expect(page.get_by_role("button", name="Find hits in the library")).to_be_hidden()
+    checked(page, "Who taught Ada?", "Ada was taught by Mary.")
+    expect(page.get_by_role("button", name="Expand from the library")).to_be_disabled()
+
+
+def test_the_keyboard_goes_through_it_all_and_focus_follows_the_view(visit: Open) -> None:
+    page = visit()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    for name in ("Check", "Ask", "Report"):
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name=name)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Can the gate be trusted?")).to_be_focused()
+    assert page.get_by_role("link", name="Report").get_attribute("aria-current") == "page"
+    assert (
+        page.get_by_role("main").count() == page.get_by_role("banner").count() == page.get_by_role("contentinfo").count() == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("zoom", {"viewport": {"width": 500, "height": 450}, "device_scale_factor": 2}),  # a window of 1000 at 200 %
+        ("phone", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}),
+    ],
+)
+def test_nothing_is_cut_off_on_a_phone_or_at_twice_the_size(visit: Open, name: str, how: dict[str, Any]) -> None:
+    page = visit(**how)
+    page.get_by_role("button", name="Fill in an example").click()
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator(".hits h3").last).to_be_visible()
+    picture(page, name)
+    for view in ("Check", "Ask", "Report"):
+        page.get_by_role("link", name=view).click()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= how["viewport"]["width"]

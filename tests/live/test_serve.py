@@ -1,0 +1,327 @@
+"""A real service in processes of its own: several workers, streams, dawdlers, too many visitors, and a quiet end under load."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
+
+import psutil
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
+from tests.service import ASKED, cinema, events_of
+from tests.small_world import COMPARISON
+from tests.test_service_refusals import FORMS
+
+from suffice.service.keys import Keys
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]  # in one process: the services are started once
+
+ROOT = Path(__file__).parents[2]
+BODY = json.dumps(ASKED).encode()
+
+
+@contextmanager
+def serving(*words: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """A service on a free port, ready; it is told to stop at the end."""
+    command = [sys.executable, "-m", "suffice", "serve", "--port", "0", *words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stderr is not None
+            port = int(json.loads(running.stderr.readline())["address"].rsplit(":", 1)[1])
+            threading.Thread(target=running.stderr.read, daemon=True).start()  # a full pipe would stop it
+            while get(port, "/readyz")[0] != 200:
+                time.sleep(0.05)
+            yield port, running
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
+    visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        visit.request("GET", path, headers=headers)
+        said = visit.getresponse()
+        return said.status, said.read()
+    finally:
+        visit.close()
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return Keys(tmp_path_factory.mktemp("keys") / "keys.json")
+
+
+@pytest.fixture(scope="module")
+def token(keys: Keys) -> str:
+    return keys.new("tests", ("read", "write"))[0]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, keys: Keys, token: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """Two workers that share a library and ask for keys."""
+    library = cinema(tmp_path_factory.mktemp("library") / "cinema")
+    with serving("--workers", "2", "--library", library, "--keys", str(keys.path)) as running:
+        yield running
+
+
+def test_two_workers_serve_and_their_figures_add_up(service: tuple[int, Any], token: str) -> None:
+    port, running = service
+    assert len(workers_of(running)) == 2
+    said = [ask(port, token) for _ in range(20)]
+    assert said == [200] * 20
+    figures = get(port, "/metrics", authorization=f"Bearer {token}")[1].decode()
+    assert 'suffice_checks_total{action="abstain",gate="default"} 20.0' in figures
+    assert get(port, "/metrics")[0] == 401
+
+
+def ask(port: int, token: str) -> int:
+    visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    visit.request("POST", "/v1/check", BODY, {"content-type": "application/json", "authorization": f"Bearer {token}"})
+    status = visit.getresponse().status
+    visit.close()
+    return status
+
+
+def workers_of(running: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The processes that serve, not the one that multiprocessing keeps beside them."""
+    living = [one for one in psutil.Process(running.pid).children() if one.status() != psutil.STATUS_ZOMBIE]
+    return [one for one in living if "spawn_main" in " ".join(one.cmdline())]
+
+
+def test_verdicts_come_while_questions_are_still_sent(service: tuple[int, Any], token: str) -> None:
+    with talk(
+        service[0], "POST /v1/check/batch", token, "content-type: application/x-ndjson", "transfer-encoding: chunked"
+    ) as line:
+        got = b""
+        for number in range(1, 4):
+            line.sendall(chunk(BODY + b"\n"))
+            while b'"line":%d,' % number not in got:
+                got += line.recv(65536)
+        line.sendall(b"0\r\n\r\n")
+
+
+def test_a_client_that_sends_all_before_it_reads_is_served(service: tuple[int, Any], token: str) -> None:
+    lines = 4000  # their verdicts do not fit into the buffers of a connection
+    body = (b'{"question": "Who taught Ada?", "hits": []}\n') * lines
+    with talk(
+        service[0], "POST /v1/check/batch", token, "content-type: application/x-ndjson", f"content-length: {len(body)}"
+    ) as line:
+        line.sendall(body)
+        got = b"".join(iter(lambda: line.recv(65536), b""))
+    assert got.count(b'"ok":true') == lines
+
+
+def test_the_steps_of_a_journey_arrive_one_by_one(service: tuple[int, Any], token: str) -> None:
+    visit = http.client.HTTPConnection("127.0.0.1", service[0], timeout=60)
+    headers = {"content-type": "application/json", "accept": "text/event-stream", "authorization": f"Bearer {token}"}
+    visit.request("POST", "/v1/ask", json.dumps({"question": COMPARISON}), headers)
+    said = visit.getresponse()
+    first = b""
+    while b"\n\n" not in first:
+        first += said.read1()
+    events = events_of((first + said.read()).decode())
+    assert [events[0][0], events[-1][0]] == ["plan", "end"]
+    assert events[-1][1]["data"]["answer"] == "Dog Law"
+    visit.close()
+
+
+# ------------------------------------------------------------------------------------------------------- the whole OpenAPI
+
+
+@schemathesis.serializer("application/x-ndjson")
+def as_it_is(_: Any, value: Any) -> bytes:
+    return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
+
+
+@pytest.fixture(scope="module")
+def openapi(service: tuple[int, Any]) -> Any:
+    return schemathesis.openapi.from_url(f"http://127.0.0.1:{service[0]}/openapi.json")
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize(("method", "path"), list(FORMS))
+def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
+    openapi: Any, token: str, method: str, path: str, mode: GenerationMode
+) -> None:
+    strategy = openapi[path][method].as_strategy(generation_mode=mode)
+
+    @given(case=strategy)
+    @settings(max_examples=4, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    def visit(case: Any) -> None:
+        # Which gates and retrievers there are, no schema says; and left without its key, a case still sends our header.
+        left_out = [positive_data_acceptance, ignored_auth]
+        # A wrong line of a batch is told in its place; and in a query one id is the same as a list of one.
+        left_out += [] if "json" in FORMS[method, path] else [negative_data_rejection]
+        headers = {"authorization": f"Bearer {token}"}
+        case.call_and_validate(headers=headers, timeout=60, excluded_checks=left_out)
+
+    with suppress(Unsatisfiable):  # a form without fields cannot be filled in wrongly
+        visit()
+
+
+# --------------------------------------------------------------------------------------------------------------- dawdlers
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[int]:
+    """One worker that waits for nobody and takes on two requests at a time."""
+    limits = ("head_seconds=0.6", "body_seconds=0.6", "at_once=2", "connections=100")
+    with serving(*(word for one in limits for word in ("--limit", one))) as (port, _):
+        yield port
+
+
+@contextmanager
+def talk(port: int, what: str, token: str = "", *headers: str) -> Iterator[socket.socket]:
+    """A connection on which a request has begun."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        told = [f"{what} HTTP/1.1", "host: 127.0.0.1", "connection: close", f"authorization: Bearer {token}", *headers]
+        line.sendall("\r\n".join([*told, "", ""]).encode())
+        yield line
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def answer_to(port: int, *pieces: bytes, pause: float = 0.15) -> bytes:
+    """Sent piece by piece, slowly, until the other side has had enough."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        for piece in pieces:
+            try:
+                line.sendall(piece)
+            except OSError:
+                break
+            time.sleep(pause)
+        try:
+            return b"".join(iter(lambda: line.recv(65536), b""))
+        except ConnectionResetError:
+            return b""
+
+
+HEAD = b"POST /v1/check HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status"),
+    [
+        ((b"",), b"408"),
+        ((b"GET /heal",), b"408"),
+        (tuple(b"GET /healthz HTTP/1.1\r\nx: y"[at : at + 3] for at in range(0, 27, 3)), b"408"),
+        ((b"\r\n",) * 12, b"408"),
+        ((HEAD + b"content-length: 50\r\n\r\n", b'{"question"'), b"408"),
+        ((HEAD + b"transfer-encoding: chunked\r\n\r\n", *[b"1\r\n \r\n"] * 9), b"408"),
+        ((HEAD + b"content-length: 99999999\r\n\r\n",), b"413"),
+        ((b"GET /healthz HTTP/1.1\r\nx: " + b"y" * 70_000,), b"431"),
+        ((b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",), b"400"),
+        ((b"GET /\xff\xfe HTTP/1.1\r\n\r\n",), b"400"),
+        ((HEAD + b"content-length: -1\r\n\r\n",), b"400"),
+        ((HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",), b"400"),
+    ],
+)  # fmt: skip
+def test_dawdlers_and_garbage_are_cut_off_with_an_answer(strict: int, pieces: tuple[bytes, ...], status: bytes) -> None:
+    said = answer_to(strict, *pieces)
+    assert said.startswith(b"HTTP/1.1 " + status), said[:200]
+    assert b'"ok":false' in said
+
+
+def test_a_crowd_of_dawdlers_does_not_keep_others_out(strict: int) -> None:
+    idle = [socket.create_connection(("127.0.0.1", strict)) for _ in range(60)]
+    for line in idle:
+        line.sendall(b"GET /v1/gates HTTP/1.1\r\n")
+    assert get(strict, "/v1/gates")[0] == 200
+    for line in idle:
+        line.close()
+
+
+def test_too_many_at_once_are_told_to_come_back(strict: int) -> None:
+    seen: Counter[int] = Counter()
+
+    def visit() -> None:
+        line = http.client.HTTPConnection("127.0.0.1", strict, timeout=60)
+        for _ in range(5):
+            line.request("POST", "/v1/check", BODY, {"content-type": "application/json"})
+            said = line.getresponse()
+            said.read()
+            seen[said.status] += 1
+            if said.status == 429:
+                assert said.headers["retry-after"] == "1"
+        line.close()
+
+    crowd = [threading.Thread(target=visit) for _ in range(16)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    assert set(seen) == {200, 429}
+    assert sum(seen.values()) == 80
+
+
+# ----------------------------------------------------------------------------------------------------------------- the end
+
+
+def test_a_worker_that_dies_is_replaced(service: tuple[int, Any], token: str) -> None:
+    port, running = service
+    before = workers_of(running)
+    before[0].kill()
+    until = time.monotonic() + 60
+    while {one.pid for one in workers_of(running)} <= {one.pid for one in before}:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert ask(port, token) == 200
+
+
+def test_told_to_stop_under_load_it_answers_everything_it_has_taken(service: tuple[int, Any], token: str) -> None:
+    port, running = service
+    answered, lost = Counter[int](), []
+    headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+
+    def visit() -> None:
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        line.connect()
+        last = False
+        while not last:
+            try:
+                line.request("POST", "/v1/check", BODY, headers)
+                said = line.getresponse()
+                said.read()
+            except OSError as error:
+                lost.append(repr(error))
+                return
+            answered[said.status] += 1
+            last = said.headers.get("connection") == "close"
+        line.close()
+
+    crowd = [threading.Thread(target=visit) for _ in range(12)]
+    for one in crowd:
+        one.start()
+    while sum(answered.values()) < 60:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGTERM)
+    for one in crowd:
+        one.join()
+    assert running.wait(30) in (0, -signal.SIGTERM)
+    assert lost == []
+    assert set(answered) == {200}
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=5)

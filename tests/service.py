@@ -1,0 +1,55 @@
+"""A service for the tests: the village's films as its library, the gate that ships, and a client in the same process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+from tests.small_world import FILMS
+
+from suffice.library import Library
+from suffice.service.app import application
+from suffice.service.settings import Limits, Settings
+
+ASKED = {
+    "question": "Which film came out first, The Navigator or Metropolis?",
+    "hits": [
+        {"doc_id": "navigator", "title": "The Navigator (1924 film)", "text": "The Navigator is a 1924 comedy.", "score": 8.0}
+    ],
+}
+LINES = {"content-type": "application/x-ndjson"}
+JSON = {"content-type": "application/json"}
+
+
+def cinema(folder: Path) -> str:
+    """A library of films on disk."""
+    Library.build(folder, FILMS).close()
+    return str(folder)
+
+
+@contextmanager
+def client(settings: Settings | None = None, **limits: Any) -> Iterator[TestClient]:
+    """A visitor of a service with these settings and limits."""
+    chosen = settings or Settings()
+    if limits:
+        chosen = Settings(**{**{name: getattr(chosen, name) for name in chosen.__slots__}, "limits": Limits(**limits)})
+    with TestClient(application(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False) as visitor:
+        yield visitor
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Name and data of each server-sent event."""
+    found = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
+        if fields:
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found

@@ -1,0 +1,129 @@
+"""Keys, settings and the command line of the service: what is refused before anything listens."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.errors import DataError, InputError
+from suffice.service.keys import Keys
+from suffice.service.settings import Limits, Settings
+
+
+def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    token, key = keys.new("laptop", ("read", "write"))
+    assert keys.admitted(token) == key
+    assert key.scopes == ("read", "write")
+    written = keys.path.read_text()
+    assert token not in written
+    assert token.rsplit("_", 1)[1] not in written
+    assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("wrong", ["", "suf", "suf_", "x" * 10_000, "suf_000000000000_" + "a" * 43, "sufé"])
+def test_any_other_text_does_not_open(tmp_path: Path, wrong: str) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    token = keys.new("laptop")[0]
+    for one in (wrong, token + " ", token[:-1] + ("a" if token[-1] != "a" else "b"), token.upper()):
+        assert keys.admitted(one) is None
+
+
+def test_a_key_made_elsewhere_is_known_at_once(tmp_path: Path) -> None:
+    here, elsewhere = Keys(tmp_path / "keys.json"), Keys(tmp_path / "keys.json")
+    assert here.known() == []
+    token, key = elsewhere.new("laptop")
+    assert here.admitted(token) == key
+    elsewhere.revoke(key.key_id)
+    assert here.admitted(token) is None
+
+
+def test_names_are_plain_and_once(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    keys.new("laptop")
+    for name, scopes in (("laptop", ("read",)), ("", ("read",)), ("a b", ("read",)), ("x", ()), ("x", ("admin",))):
+        with pytest.raises(InputError):
+            keys.new(name, scopes)
+    with pytest.raises(InputError, match="no key named 'tower'"):
+        keys.revoke("tower")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2, "keys": []}', '{"version": 1, "keys": [{"name": "x"}]}'])
+def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.json").write_text(text)
+    with pytest.raises(DataError, match="is no file of keys"):
+        Keys(tmp_path / "keys.json").admitted("suf_000000000000_" + "a" * 43)
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("example.org", False)],
+)
+def test_other_machines_are_served_only_with_a_key(tmp_path: Path, host: str, local: bool) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    for settings in (Settings(host=host), Settings(host=host, keys=str(keys.path))):
+        if local:
+            assert settings.checked() is settings
+        else:
+            with pytest.raises(InputError, match="can be reached from other machines"):
+                settings.checked()
+    keys.new("laptop")
+    Settings(host=host, keys=str(keys.path)).checked()
+
+
+def test_settings_reach_the_workers_as_they_are() -> None:
+    settings = Settings(library="films", gates={"default": "default", "news": "gates/news"}, limits=Limits(at_once=3))
+    assert Settings.from_json(settings.as_json()) == settings
+
+
+def test_a_limit_is_a_number_above_zero() -> None:
+    with pytest.raises(InputError, match="at_once is 0"):
+        Limits(at_once=0)
+
+
+# --------------------------------------------------------------------------------------------------------- command line
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["serve", *words])
+    return result.exit_code, result.output
+
+
+def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
+    file = str(tmp_path / "keys.json")
+    code, made = run("key", "new", "--keys", file, "--name", "laptop", "--write", "--json")
+    assert code == 0
+    assert Keys(file).admitted(json.loads(made)["token"]) is not None
+    listed = run("key", "list", "--keys", file)[1]
+    assert "read write" in listed
+    assert "laptop" in listed
+    assert json.loads(made)["token"] not in listed
+    assert run("key", "revoke", "laptop", "--keys", file)[0] == 0
+    assert "holds no key" in run("key", "list", "--keys", file)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--host", "0.0.0.0"), "can be reached from other machines"),
+        (("--gate", "nowhere"), "nowhere is not a gate"),
+        (("--library", "nowhere"), "nowhere is not a library"),
+        (("--limit", "at_onec=3"), "did you mean 'at_once'"),
+        (("--limit", "at_once=many"), "'many' is no number"),
+        (("--limit", "at_once=0"), "expected a number above 0"),
+        (("--gate", "a=default", "--gate", "a=default"), "two gates are called 'a'"),
+        (("--grade", "best"), "grade is 'best'"),
+    ],
+)
+def test_what_cannot_be_served_is_said_before_anything_listens(words: tuple[str, ...], says: str) -> None:
+    code, printed = run("--port", "0", *words)
+    assert code == 2
+    assert says in printed
