@@ -20,7 +20,7 @@ from suffice.assess.gate import Gate
 from suffice.errors import InputError
 from suffice.integrations.gated import checked
 from suffice.integrations.otel import SCHEMA, TracedGate, evaluation_attributes, retrieval_span
-from suffice.reason.expand import Budget
+from suffice.reason.expand import Reach
 
 SHORT = [{"title": title, "text": text} for title, text in (FILM, WRONG)]
 
@@ -99,7 +99,7 @@ def test_the_names_are_those_of_the_conventions(gate: Gate) -> None:
 
 def test_the_steps_of_a_search_are_not_told(gate: Gate, heard: Heard) -> None:
     traced = TracedGate(gate, tracer=heard.tracer)
-    checked(QUESTION, lambda queries: [SHORT] * len(queries), traced, budget=Budget())
+    checked(QUESTION, lambda queries: [SHORT] * len(queries), traced, reach=Reach())
     assert 0 < len(heard.spans()) < 20
     assert all(len(span.events) == 1 for span in heard.spans())
 

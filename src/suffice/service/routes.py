@@ -15,7 +15,7 @@ from suffice.assess.gate import Gate
 from suffice.assess.incoming import take
 from suffice.library import Library
 from suffice.ports import RETRIEVERS
-from suffice.reason.expand import Completion, Limits
+from suffice.reason.expand import Completion, Reach
 from suffice.service.checking import Asked
 from suffice.service.holding import Service
 from suffice.service.intake import LINES, Open, Reading, Writing, service_of
@@ -148,9 +148,9 @@ async def complete(request: Request, form: CompleteForm) -> Response:
 
 def _completed(service: Service, form: CompleteForm) -> dict[str, Any]:
     # Before the deadline of the request, so that what was found by then is still handed over.
-    limits = Limits(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
+    reach = Reach(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
     library = service.library
-    found = library.complete(form.question, service.gate(form.gate), k=form.k, limits=limits, retriever=form.retriever)
+    found = library.complete(form.question, service.gate(form.gate), k=form.k, reach=reach, retriever=form.retriever)
     return {
         "hits": _hit_records(library, found.hits, texts=form.texts),
         "verdict": found.verdict.as_json(),
