@@ -136,13 +136,18 @@ def _agreement(count: int, exact: Store, embedded: Store, distant: Store, vector
         near, true = look(embedded), look(exact)
         with_embedded, with_exact = _overlap(near, there), _overlap(true, there)
         kept &= with_embedded >= (1.0 if "dense" in name else 0.99)
-        rows.append((name, f"{with_embedded:.4f}", f"{with_exact:.4f}", f"{_overlap(near, true):.4f}"))
+        rows.append(
+            (name, *(f"{one:.4f}" for one in (with_embedded, with_exact, _overlap(near, true))), f"{_gap(true, there):.0e}")
+        )
     return Measured(
         f"The same {K} hits, {count:,} documents on 3 shards",
         "Share of the first ten that both find. Required: 1.0 for vectors, 0.99 for BM25, beside the embedded store.",
-        ("search", "cluster and embedded", "cluster and exact", "embedded and exact"),
+        ("search", "cluster and embedded", "cluster and exact", "embedded and exact", "worst gap"),
         tuple(rows),
-        ("Exact: the store in memory. The embedded store's BM25 rounds lengths to 256 steps, which the last column shows.",),
+        (
+            "Exact: the store in memory. The embedded store's BM25 rounds lengths to 256 steps, which the fourth column shows.",
+            "Worst gap: by how much, of the score, the cluster's n-th hit differs from the exact n-th: two that tie may trade places.",
+        ),
         kept,
     )
 
@@ -151,6 +156,12 @@ def _overlap(ours: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> 
     """The mean share of the longer list that both hold; two that found nothing agree."""
     pairs = [({hit.doc_id for hit in one}, {hit.doc_id for hit in other}) for one, other in zip(ours, theirs)]
     return float(np.mean([len(one & other) / max(len(one), len(other), 1) if one | other else 1.0 for one, other in pairs]))
+
+
+def _gap(true: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> float:
+    """The largest relative difference of scores in the same place."""
+    pairs = [(one.score or 0.0, other.score or 0.0) for some, others in zip(true, theirs) for one, other in zip(some, others)]
+    return max((abs(one - other) / max(abs(one), 1e-9) for one, other in pairs), default=0.0)
 
 
 def _operations(count: int, embedded: Any, distant: Any, vectors: Any, held: Sequence[Document]) -> Measured:
