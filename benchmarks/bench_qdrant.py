@@ -146,7 +146,7 @@ def _agreement(count: int, exact: Store, embedded: Store, distant: Store, vector
         tuple(rows),
         (
             "Exact: the store in memory. The embedded store's BM25 rounds lengths to 256 steps, which the fourth column shows.",
-            "Worst gap: by how much, of the score, the cluster's n-th hit differs from the exact n-th: two that tie may trade places.",
+            "Worst gap: of the cluster's n-th score from the exact n-th, as a share of it: two that tie may trade places.",
         ),
         kept,
     )
