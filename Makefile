@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test fix bench docs results clean
+.PHONY: help run test doors fix bench docs results clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,15 @@ test: $(VENV)/.dev  ## set up and run format check, lint, types and all tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+doors: door-dspy door-ragas door-deepeval  ## try the heavy frameworks, each in an environment of its own; minutes
+
+# ragas as it installs today cannot be imported without it: docs/decisions/0024-doors-into-frameworks.md.
+door-ragas: BESIDE = langchain-community==0.3.31
+door-%:
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[report,$*]' $(BESIDE) hypothesis 'pytest<9.2'
+	$(VENV)-$*/bin/python -m pytest -q tests/test_$*.py tests/test_examples.py -k $*
 
 fix: $(VENV)/.dev  ## format and mend what the linter can mend
 	$(BIN)/ruff format .
