@@ -26,6 +26,7 @@ ROOMS = (
 ).split()
 THINKING = ("retrieve", "assess", "reason")
 MAX_LINES = 400
+MAX_BODY = 60  # of a function, without its signature: a command's options are long and plain
 
 WORLD = set(
     "os time random socket ssl http urllib requests httpx subprocess multiprocessing threading asyncio sqlite3 tempfile shutil "
@@ -157,6 +158,18 @@ def too_long(source: Path) -> list[str]:
     return [f"{file.name} has {length} lines" for file, length in lengths.items() if length > MAX_LINES]
 
 
+def too_deep(source: Path) -> list[str]:
+    """Functions whose body, without the docstring, does not fit on a screen."""
+    wrong = []
+    for name, tree in modules(source).items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                if (lines := (node.end_lineno or 0) - first.lineno + 1) > MAX_BODY:
+                    wrong.append(f"{name}.{node.name} has {lines} lines")
+    return wrong
+
+
 def unsafe(source: Path) -> list[str]:
     """Nothing unpickles, evaluates, or runs a shell."""
     wrong = []
@@ -183,6 +196,7 @@ RULES: dict[str, Callable[[Path], list[str]]] = {
     "thinking is pure": impurities,
     "no label leaks": leaks,
     "no file over the limit": too_long,
+    "no function over the limit": too_deep,
     "nothing unsafe": unsafe,
 }
 
@@ -207,6 +221,7 @@ PLANTED = [
     ("no label leaks", "retrieve/new.py", "from suffice.datasets.gold import Gold"),
     ("no label leaks", "assess/new.py", "import suffice.evaluate.smuggler"),
     ("no file over the limit", "text.py", "x = 1\n" * (MAX_LINES + 1)),
+    ("no function over the limit", "text.py", "def f():\n" + "    x = 1\n" * (MAX_BODY + 1)),
     ("nothing unsafe", "files.py", "import pickle"),
     ("nothing unsafe", "files.py", "x = eval('1')"),
     ("nothing unsafe", "files.py", "import numpy as np\nx = np.load('f', allow_pickle=True)"),
