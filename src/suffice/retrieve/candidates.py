@@ -28,6 +28,7 @@ __all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "Candidates", "Sample"]
 
 DEPTH = 200
 SAMPLE = 20_000  # documents that say how rare a term is
+TOGETHER = 16  # questions of one look
 SEEDS, CARRIERS = 20, 50  # candidates whose entities bring others in, and how many each entity brings
 
 
@@ -93,20 +94,37 @@ class CandidateRetriever:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
-        wanted = filters or [None] * len(questions)
-        return [self._searched(question, k, filter) for question, filter in zip(questions, wanted)]
+        wanted = list(filters or [None] * len(questions))
+        found: list[tuple[Hit, ...]] = []
+        for at in range(0, len(questions), TOGETHER):
+            found += self._searched(questions[at : at + TOGETHER], k, wanted[at : at + TOGETHER])
+        return found
 
-    def _searched(self, question: str, k: int, filter: Filter | None) -> tuple[Hit, ...]:
-        (named,) = self._sample.vocabulary.mentions([question])
-        depth, own = max(k, self._depth), filter_for(named)
-        looks = [Look(depth, text=question, filter=filter)]
-        if own and not filter:
-            looks.append(Look(depth, text=question, filter=own))
-        seen = self._store.look(looks)
-        bm25 = {hit.doc_id: hit.score or 0.0 for hits in seen.hits for hit in hits}
-        documents = [seen.documents[doc_id] for doc_id in bm25 if doc_id in seen.documents]
+    def _searched(self, questions: Sequence[str], k: int, filters: Sequence[Filter | None]) -> list[tuple[Hit, ...]]:
+        """All questions in one look, and their neighbours in one more: a distant store is asked as seldom as can be."""
+        named, depth = self._sample.vocabulary.mentions(questions), max(k, self._depth)
+        owns = [None if filter else filter_for(one) for filter, one in zip(filters, named)]
+        plain = [Look(depth, text=question, filter=filter) for question, filter in zip(questions, filters)]
+        narrow = [Look(depth, text=question, filter=own) if own else Look(depth) for question, own in zip(questions, owns)]
+        seen = self._store.look([*plain, *narrow])
+        scores = [
+            {hit.doc_id: hit.score or 0.0 for hit in (*wide, *close) if hit.doc_id in seen.documents}
+            for wide, close in zip(seen.hits, seen.hits[len(plain) :])
+        ]
+        candidates = [[seen.documents[doc_id] for doc_id in one] for one in scores]
         if self._neighbours:
-            documents += self._carriers(documents)
+            candidates = [[*one, *others] for one, others in zip(candidates, self._carriers(candidates))]
+        return [self._ranked(*one, k) for one in zip(questions, filters, named, scores, candidates)]
+
+    def _ranked(
+        self,
+        question: str,
+        filter: Filter | None,
+        named: Mentions,
+        bm25: Mapping[DocId, float],
+        documents: Sequence[Document],
+        k: int,
+    ) -> tuple[Hit, ...]:
         if not documents:
             return ()
         corpus = Corpus(documents)
@@ -115,15 +133,20 @@ class CandidateRetriever:
         retriever = SignalRetriever(corpus, self._signals(candidates), weights=self._weights)
         return retriever.search([question], k=k, filters=None if filter is None else [filter])[0]
 
-    def _carriers(self, documents: Sequence[Document]) -> list[Document]:
+    def _carriers(self, candidates: Sequence[Sequence[Document]]) -> list[list[Document]]:
         """Others that share an entity with the first few: the graph may lead to what has no word of the question."""
-        entities = list(dict.fromkeys(one for document in documents[:SEEDS] for one in document.entities))
+        named = [dict.fromkeys(entity for one in some[:SEEDS] for entity in one.entities) for some in candidates]
+        entities = list(dict.fromkeys(entity for some in named for entity in some))
         if not entities:
-            return []
-        known = {document.doc_id for document in documents}
-        found = self._store.lookup("entities", entities)
-        others = dict.fromkeys(doc_id for ids in found for doc_id in ids[:CARRIERS] if doc_id not in known)
-        return [document for document in self._store.get(list(others)) if document is not None]
+            return [[] for _ in candidates]
+        carrying = {entity: ids[:CARRIERS] for entity, ids in zip(entities, self._store.lookup("entities", entities))}
+        others = []
+        for some, few in zip(candidates, named):
+            known = {document.doc_id for document in some}
+            others.append(dict.fromkeys(doc_id for entity in few for doc_id in carrying[entity] if doc_id not in known))
+        wanted = list(dict.fromkeys(doc_id for one in others for doc_id in one))
+        documents = {one.doc_id: one for one in self._store.get(wanted) if one is not None}
+        return [[documents[doc_id] for doc_id in one if doc_id in documents] for one in others]
 
 
 class _Agreement:
