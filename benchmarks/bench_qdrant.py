@@ -216,9 +216,9 @@ def _costs(count: int, built: float, grown: int, store: QdrantStore) -> Measured
 # ---------------------------------------------------------------------------------------------- quality
 
 
-def quality(data: Path, limit: int) -> Iterator[Measured]:
-    """complete@k of two retrievers over both stores, on the questions of three data sets."""
-    for name in SETS:
+def quality(data: Path, limit: int, sets: Sequence[str] = SETS) -> Iterator[Measured]:
+    """complete@k of two retrievers over both stores, on the questions of the data sets."""
+    for name in sets:
         dataset = read(name, data / name)
         held = list(dataset.documents())
         encoded = ENCODER.encode([searchable(one) for one in held])
@@ -278,10 +278,11 @@ def main() -> int:
     parser.add_argument(
         "--quality", type=Path, metavar="DATA", help="bridge and hybrid-metagraph on the data sets in this folder"
     )
+    parser.add_argument("--sets", default=",".join(SETS), help="only these data sets, with --quality")
     parser.add_argument("--questions", type=int, default=1_000, help="of each data set, with --quality")
     chosen = parser.parse_args()
     if chosen.quality:
-        return shown(quality(chosen.quality, chosen.questions))
+        return shown(quality(chosen.quality, chosen.questions, chosen.sets.split(",")))
     if chosen.sizes:
         return shown(one for size in chosen.sizes.split(",") for one in measured(int(size)))
     return shown(tables(chosen.quick))
