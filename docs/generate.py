@@ -1,4 +1,4 @@
-"""The reference pages, generated from the code so that they cannot drift: commands, features, metrics, retrievers, errors."""
+"""The pages that are generated from the code and from stored runs, so that they cannot drift: `pages()` is all of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import typer
 
-from docs import bridge, bridge_cards, expansion, gates, loop, results, studies
+from docs import bridge, bridge_cards, expansion, formats, gates, loop, python, results, service, settings, studies
+from docs.tables import table
 from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
 from suffice.assess.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.cli.app import app
+from suffice.cli.examples import EXAMPLES
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
 from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
 from suffice.ports import RETRIEVERS
@@ -39,7 +41,9 @@ def commands() -> str:
                 rows.append((f"`{', '.join(parameter.opts)}`", parameter.help or "", default))
             else:
                 rows.append((f"`{parameter.name}`", getattr(parameter, "help", "") or "", ""))
-        lines.append(table(("option", "meaning", "default"), rows))
+        if rows:
+            lines.append(table(("option", "meaning", "default"), rows))
+        lines.append(f"    {EXAMPLES[name]}\n")
         for child, one in sorted(getattr(command, "commands", {}).items()):
             describe(one, f"{name} {child}")
 
@@ -104,22 +108,22 @@ def error_tree() -> str:
     return f"# Errors\n\n{drawn}\n\n" + table(("error", "code", "exit code", "meaning"), rows)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    return "\n".join(["| " + " | ".join(row) + " |" for row in [list(head), ["---"] * len(head), *cells]]) + "\n"
-
-
 PAGES = {
     "commands.md": commands,
     "features.md": features,
     "metrics.md": metrics,
     "retrievers.md": retrievers,
     "errors.md": error_tree,
+    "python.md": python.page,
+    "formats.md": formats.page,
+    "settings.md": settings.page,
 }
 
 
 def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
+    if http := service.page():
+        reference[REFERENCE / "http.md"] = NOTE + http
     measured = {results.RUNS.parent / "retrieval.md": results.page()}
     for one in (gates, studies, loop, expansion, bridge, bridge_cards):
         measured |= one.pages()
