@@ -26,7 +26,7 @@ def page() -> str | None:
         for method, door in doors.items():
             lines += _door(f"{method.upper()} {path}", door, schemas)
     lines += ["## Refusals\n", table(("status", "why"), [(str(code), why) for code, why in sorted(WHY.items())])]
-    named = [name for name in schemas if not name.startswith("Envelope") and name not in ("Failure", "Problem")]
+    named = [name for name in schemas if not name.startswith("Envelope") and name != "Failure"]
     lines.append("## Parts\n")
     for name in sorted(named):
         lines += [f"### {name}\n", *_described(schemas[name]), _fields(schemas[name])]
