@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from benchmarks import overview
 
-from docs import bridge, bridge_cards, expansion, formats, gates, loop, python, results, service, settings, studies
+from docs import bridge, bridge_cards, expansion, formats, front, gates, loop, python, results, service, settings, studies
 from docs.tables import NOTE, table
 from suffice import errors
 from suffice.assess.features import FEATURES
@@ -128,4 +128,4 @@ def pages() -> dict[Path, str]:
     measured = {kept / "retrieval.md": results.page(), kept / "performance.md": overview.page(kept)}
     for one in (gates, studies, loop, expansion, bridge, bridge_cards):
         measured |= one.pages()
-    return reference | {path: NOTE + text for path, text in measured.items()}
+    return reference | {path: NOTE + text for path, text in measured.items()} | {front.README: front.page()}
