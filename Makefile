@@ -36,14 +36,15 @@ fix: $(VENV)/.dev  ## format and mend what the linter can mend
 bench: $(VENV)/.dev  ## time us against peers, as ratios; SHORT=1 for the small sizes only
 	$(BIN)/python -m benchmarks $(if $(SHORT),--quick) $(if $(WRITE),--write)
 
-docs: $(VENV)/.dev  ## write the generated pages of docs/ anew
+docs: $(VENV)/.dev  ## write the generated pages of docs/ anew, and make the site: site/index.html
 	$(BIN)/python -m docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 
 results: $(VENV)/.dev  ## run the experiments of docs/results again (needs the real data)
 	$(BIN)/python -m docs.results
 
 clean:  ## remove the environment and what the commands wrote
-	rm -rf $(VENV) demo runs dist build
+	rm -rf $(VENV) demo runs dist build site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,4 +1,6 @@
-"""`make bench`: every benchmark in turn. `--quick` keeps to the small sizes, `--write` makes the pages in docs/results.
+"""`make bench`: every benchmark in turn, then all ratios in one table. `--write` makes the pages in docs/results.
+
+`--quick` keeps to the small sizes, and leaves out the parts that take minutes even so (qdrant, batch, name-links).
 
 `python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again
 because the gate has changed.
@@ -20,6 +22,7 @@ from datetime import date
 from pathlib import Path
 
 import psutil
+from docs.tables import NOTE
 
 from benchmarks import (
     bench_batch,
@@ -32,6 +35,7 @@ from benchmarks import (
     bench_qdrant,
     bench_reading,
     bench_serve,
+    overview,
 )
 from benchmarks.measured import Measured, show
 
@@ -50,15 +54,8 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
         "The library on disk": bench_library.tables,
     },
 }
-PAGES = {
-    "gate": RESULTS / "performance-gate.md",
-    "bridge": RESULTS / "performance-bridge.md",
-    "name-links": RESULTS / "performance-name-links.md",
-    "batch": RESULTS / "performance-batch.md",
-    "qdrant": RESULTS / "performance-qdrant.md",
-    "serve": RESULTS / "performance-serve.md",
-    "search": RESULTS / "performance.md",
-}
+PAGES = {part: RESULTS / f"performance-{part}.md" for part in PARTS}
+LONG = ("qdrant", "batch", "name-links")
 
 
 def machine() -> str:
@@ -77,9 +74,9 @@ def load() -> str:
     return f"{os.getloadavg()[0]:.1f}"
 
 
-def page(sections: dict[str, list[Measured]], command: str, quick: bool, loads: tuple[str, str]) -> str:
+def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bool, loads: tuple[str, str]) -> str:
     lines = [
-        "# Speed and memory: what was measured\n",
+        f"# Speed and memory: {overview.TITLES[part]}\n",
         f"<!-- Written by `{command}`; do not edit. -->\n",
         f"{'A short run: the small sizes only.' if quick else 'A full run.'} {date.today().isoformat()}, {machine()}.",
         f"Load average {loads[0]} at the start, {loads[1]} at the end: other work ran beside it, so that times on the wall are "
@@ -94,12 +91,12 @@ def page(sections: dict[str, list[Measured]], command: str, quick: bool, loads: 
     return "\n".join(lines)
 
 
-def run(part: str, benches: dict[str, Callable[[bool], Iterable[Measured]]], asked: argparse.Namespace) -> list[str]:
-    """The benchmarks of one part in turn, and its page; what failed or fell short."""
+def run(part: str, asked: argparse.Namespace, found: dict[str, list[Measured]]) -> list[str]:
+    """The benchmarks of one part in turn, and its page; what failed or fell short. Its tables join what was found."""
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
     before, failed = load(), []
     sections: dict[str, list[Measured]] = {}
-    for name, tables in benches.items():
+    for name, tables in PARTS[part].items():
         print(f"\n=== {name} ===", flush=True)
         try:
             sections[name] = list(show(tables(asked.quick)))  # read twice: for what fell short, and for the page
@@ -108,8 +105,9 @@ def run(part: str, benches: dict[str, Callable[[bool], Iterable[Measured]]], ask
             failed.append(name)
         failed += [one.title for one in sections.get(name, []) if one.kept is False]
         if asked.write:  # after each, so that a run that is cut short leaves what it measured
-            written = page(sections, command, asked.quick, (before, load()))
+            written = page(part, sections, command, asked.quick, (before, load()))
             PAGES[part].write_text(written, encoding="utf-8")
+    found[part] = [one for tables in sections.values() for one in tables]
     return failed
 
 
@@ -119,7 +117,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="the small sizes only")
     parser.add_argument("--write", action="store_true", help="write the part's page in docs/results from this run")
     asked = parser.parse_args()
-    failed = [one for part, benches in PARTS.items() if asked.part in (None, part) for one in run(part, benches, asked)]
+    chosen = [asked.part] if asked.part else [part for part in PARTS if not (asked.quick and part in LONG)]
+    found: dict[str, list[Measured]] = {}
+    failed = [one for part in chosen for one in run(part, asked, found)]
+    print(f"\n{overview.table(found).table()}")
+    if asked.write:
+        (RESULTS / "performance.md").write_text(NOTE + overview.page(RESULTS), encoding="utf-8")
     if failed:
         print(f"error: did not finish, or fell short: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

@@ -41,7 +41,7 @@ def refreshed(page: Path) -> str:
     if not any(language == "text" for language, _ in blocks(page)):
         return text
     names: dict[str, object] = {}
-    with _elsewhere():
+    with tempfile.TemporaryDirectory() as folder, elsewhere(Path(folder)):
         printed = ""
 
         def anew(found: re.Match[str]) -> str:
@@ -57,12 +57,11 @@ def refreshed(page: Path) -> str:
 
 
 @contextlib.contextmanager
-def _elsewhere() -> Iterator[None]:
-    """In an empty folder, as a reader would try it."""
+def elsewhere(folder: Path) -> Iterator[None]:
+    """In another folder, as a reader would try it."""
     here = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(here)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
-from suffice.cli import manners
+from suffice.cli import examples, manners
 from suffice.cli.app import app
 
 DOCUMENTS = [
@@ -52,6 +55,25 @@ def test_help_lists_every_command() -> None:
         assert command in result.stdout
 
 
+def every_command(command: Any, name: str = "suffice") -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for child, one in getattr(command, "commands", {}).items():
+        yield from every_command(one, f"{name} {child}")
+
+
+def test_every_help_ends_with_an_example_that_the_command_takes() -> None:
+    top = typer.main.get_command(app)
+    commands = dict(every_command(top))
+    assert sorted(commands) == sorted(examples.EXAMPLES)
+    for name, command in commands.items():
+        help_text = suffice(*name.split()[1:], "--help").stdout
+        assert f"  Example:\n    {examples.EXAMPLES[name]}" in help_text, name
+        assert examples.EXAMPLES[name].startswith(name)
+        if not getattr(command, "commands", {}):
+            words = shlex.split(examples.EXAMPLES[name])[len(name.split()) :]
+            command.make_context(name, words)  # an option that is not there is an error here
+
+
 def test_the_version_is_the_package_version() -> None:
     from importlib.metadata import version
 
@@ -69,7 +91,7 @@ def test_help_needs_no_heavy_import() -> None:
 def test_the_doctor_finds_what_is_installed() -> None:
     findings = as_json(suffice("doctor", "--json"))
     assert findings["ready"] is True
-    assert {"numpy", "matplotlib", "onnx"} <= {one["name"] for one in findings["parts"]}
+    assert {"numpy", "extra report", "extra serve"} <= {one["name"] for one in findings["parts"]}
     (gate,) = [one for one in findings["parts"] if one["name"] == "gate, grade fast"]
     assert gate["found"] == "ships with suffice"
     assert "ready" in suffice("doctor").stdout

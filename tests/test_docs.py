@@ -83,3 +83,16 @@ def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_me
                 cell = study.table(title).cell(name, "AUROC")
                 assert cell.paper == floor
                 assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page
+
+
+def test_every_format_with_a_version_stands_on_its_page() -> None:
+    from docs.formats import WRITTEN, versions
+
+    assert set(versions()) == set(WRITTEN)
+
+
+def test_every_variable_that_is_read_stands_on_the_page_of_settings() -> None:
+    from docs.settings import VARIABLES, read_by_the_package
+
+    assert read_by_the_package() <= set(VARIABLES)
+    assert "SUFFICE_CACHE" in read_by_the_package()

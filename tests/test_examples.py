@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import runpy
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
+from docs.notebook import NOTEBOOK, executed, said
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -74,3 +77,11 @@ def test_the_example_prints_what_it_shows(
         printed = capsys.readouterr().out
     for line in lines:
         assert line in printed
+
+
+def test_the_notebook_tells_its_story_again(tmp_path: Path) -> None:
+    stored = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    told = said(executed(stored, tmp_path))
+    for now, then in zip(told, said(stored), strict=True):
+        assert re.sub(r"\d+", "0", now) == re.sub(r"\d+", "0", then)  # a fitted gate's figures may move with the machine
+    assert NOTEBOOK.stat().st_size < 30_000

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from suffice.cli import ask, build, check, demo, doctor, evaluate, fit, grade, manners, mcp, report, reproduce, search, serve
+from suffice.cli.examples import with_examples
 
 __all__ = ["app", "main"]
 
@@ -49,6 +50,7 @@ app.command("report")(report.report)
 app.add_typer(serve.app, name="serve")
 app.command("mcp")(mcp.mcp)
 app.command("doctor")(doctor.doctor)
+with_examples(app, "suffice")
 
 
 def main() -> None:

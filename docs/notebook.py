@@ -1,0 +1,47 @@
+"""The notebook of examples/: run cell by cell in one namespace, like a kernel does. `python -m docs.notebook` stores outputs.
+
+Its cells only print, so that nothing of Jupyter is needed to prove it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from docs.outputs import ROOT, elsewhere, run
+
+NOTEBOOK = ROOT / "examples" / "notebook" / "story.ipynb"
+
+
+def executed(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same notebook with the outputs of this run, made in this folder."""
+    names: dict[str, object] = {}
+    cells, count = [], 0
+    with elsewhere(folder):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                count += 1
+                printed = run("".join(cell["source"]), names, f"cell {count}")
+                output = {"output_type": "stream", "name": "stdout", "text": printed.splitlines(keepends=True)}
+                cell = {**cell, "execution_count": count, "outputs": [output] if printed else []}
+            cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def said(notebook: dict[str, Any]) -> list[str]:
+    """What each code cell prints."""
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return ["".join("".join(output["text"]) for output in cell["outputs"]) for cell in code]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        told = executed(json.loads(NOTEBOOK.read_text(encoding="utf-8")), Path(folder))
+    NOTEBOOK.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("\n".join(said(told)))
+
+
+if __name__ == "__main__":
+    main()

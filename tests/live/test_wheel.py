@@ -1,0 +1,178 @@
+"""The wheel in a clean environment, far from the source tree: what it holds, and every command, with and without extras."""
+
+from __future__ import annotations
+
+import email
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.films import films
+
+from suffice.datasets.jsonl import document_record
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("wheel")]
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+QUESTION = "Who is the father of the director of The Alder Tree?"
+HITS = [{"title": "The Alder Tree", "text": "The Alder Tree is a 1950 Norwegian drama film directed by Anna Berg."}]
+
+# All commands in one process: starting Python a dozen times would take longer than the work.
+SMOKE = """
+import json, shlex, sys
+from typer.testing import CliRunner
+import suffice
+from suffice.cli.app import app
+told = {"file": suffice.__file__}
+for line in json.load(sys.stdin):
+    done = CliRunner().invoke(app, shlex.split(line))
+    told[line] = [done.exit_code, done.output]
+print(json.dumps(told))
+"""
+
+# What is typed, and a word of what it says; in this order, for one makes what the next one needs.
+WITHOUT_EXTRAS = {
+    "doctor": "ready",
+    "build corpus.jsonl --out library": "library of 20 documents",
+    f'search library "{QUESTION}" --k 2': "The Alder Tree",
+    f'search library "{QUESTION}" --complete': "Anna Berg",
+    f'check "{QUESTION}" --hits hits.json': "missing: Anna Berg",
+    f'ask library "{QUESTION}"': "ANSWER  Otto Berg",
+    "grade corpus.jsonl --out made": "answer leakage: 0 of",
+    "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
+    "evaluate gate --dataset jsonl --path made --limit 30 --no-baselines": "auroc",
+    "evaluate expansion --dataset jsonl --path made --limit 20 --k 4 --answer-at 0.5 --gate default": "bridge",
+    "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive": "naive",
+    "evaluate difficulty run.json --benchmark made --k 4": "hops",
+    "report run.json": "bm25",
+    "serve key new --keys keys.json --name shop": "only time it is shown",
+    "serve key list --keys keys.json": "shop",
+    "serve key revoke shop --keys keys.json": "revoked shop",
+}
+LACKING = {  # what is not there is said with the line that brings it
+    "fit --dataset jsonl --path made --out gate": "pip install 'suffice[fit]'",
+    "report run.json --out page.html": "pip install 'suffice[report]'",
+    "serve --port 0": "pip install 'suffice[serve]'",
+    "mcp": "pip install 'suffice[mcp]'",
+    f'ask library "{QUESTION}" --model m --base-url http://127.0.0.1:9/v1': "pip install 'suffice[llm]'",
+    "build corpus.jsonl --store qdrant://127.0.0.1:9/films": "pip install 'suffice[qdrant]'",
+    "grade corpus.jsonl --out more --scheduler tcp://127.0.0.1:9": "pip install 'suffice[dask]'",
+}
+WITH_EXTRAS = {
+    "fit --benchmark made --k 4 --out gate": "gate for",
+    f'check "{QUESTION}" --hits hits.json --gate gate': "p_complete",
+    "report run.json --out page.html": "page.html",
+}
+
+
+class Installed(NamedTuple):
+    wheel: Path
+    folder: Path  # of the environment
+
+    def suffice(self, lines: list[str], cwd: Path, *, extras: bool = False) -> dict[str, tuple[int, str]]:
+        """What each line comes to. Extras are those of the environment that runs the tests, lent by path; not its suffice."""
+        lent = {"PYTHONPATH": sysconfig.get_path("purelib")} if extras else {}
+        done = subprocess.run(
+            [self.folder / "bin" / "python", "-P", "-c", SMOKE],
+            input=json.dumps(lines), capture_output=True, text=True, check=True, cwd=cwd, env={**plain(), **lent},
+        )  # fmt: skip
+        told = json.loads(done.stdout)
+        assert Path(told.pop("file")).is_relative_to(self.folder)
+        return {line: (code, said) for line, (code, said) in told.items()}
+
+
+def plain() -> dict[str, str]:
+    """The surroundings without anything that points back here."""
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "SUFFICE_DATA", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    return {name: value for name, value in os.environ.items() if name not in hidden} | {
+        "COLUMNS": "160",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    pytest.importorskip("build", reason="pip install build hatchling")
+    place = tmp_path_factory.mktemp("wheel")
+    run = [sys.executable, "-m"]
+    subprocess.run([*run, "build", "--no-isolation", "--outdir", place, ROOT], check=True, capture_output=True)
+    (wheel,) = place.glob("*.whl")
+    subprocess.run([*run, "venv", "--without-pip", place / "env"], check=True)
+    pip = [*run, "pip", "--python", place / "env" / "bin" / "python", "--disable-pip-version-check", "install", "--quiet"]
+    # Without compiling: of what is installed, these commands read a tenth.
+    subprocess.run([*pip, "--no-compile", "--constraint", ROOT / "constraints.txt", wheel], check=True, env=plain())
+    return Installed(wheel, place / "env")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    lines = [json.dumps(document_record(one)) + "\n" for one in films()]
+    (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
+    return folder
+
+
+def test_the_wheel_holds_the_package_whole_and_nothing_else(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        (stated,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+        metadata = email.message_from_bytes(wheel.read(stated))
+    package = ROOT / "src"
+    there = {str(file.relative_to(package)) for file in (package / "suffice").rglob("*") if file.is_file()}
+    assert held == {name for name in there if "__pycache__" not in name}
+    assert {"suffice/py.typed", "suffice/models/gate-fast/manifest.json", "suffice/service/page/index.html"} <= held
+    assert metadata["Version"] == PROJECT["version"]
+    assert sorted(metadata.get_all("Provides-Extra", [])) == sorted(PROJECT["optional-dependencies"])
+
+
+def test_the_sdist_holds_what_the_tests_need_and_nothing_that_git_ignores(installed: Installed) -> None:
+    (sdist,) = installed.wheel.parent.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"src/suffice/__init__.py", "tests/live/test_wheel.py", "Makefile", "constraints.txt", "PKG-INFO"} <= names
+    assert [name for name in names if re.match(r"(\.venv|site|runs|demo|shared|dist|build)/|.*__pycache__", name)] == []
+
+
+def test_every_command_does_its_work_without_an_extra(installed: Installed, desk: Path) -> None:
+    told = installed.suffice([*WITHOUT_EXTRAS, *LACKING], desk)
+    for line, word in WITHOUT_EXTRAS.items():
+        code, said = told[line]
+        assert (code, word in said) == (0, True), f"suffice {line}\n{said}"
+    for line, word in LACKING.items():
+        code, said = told[line]
+        assert (code, word in said) == (2, True), f"suffice {line}\n{said}"
+
+
+def test_what_is_fitted_reported_and_served_is_so_with_the_extras(installed: Installed, desk: Path) -> None:
+    told = installed.suffice(list(WITH_EXTRAS), desk, extras=True)
+    for line, word in WITH_EXTRAS.items():
+        code, said = told[line]
+        assert (code, word in said) == (0, True), f"suffice {line}\n{said}"
+
+
+def test_the_script_is_on_the_path_and_the_service_comes_and_goes(installed: Installed, desk: Path) -> None:
+    script = installed.folder / "bin" / "suffice"
+    version = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=desk, env=plain()).stdout
+    assert version.strip() == PROJECT["version"]
+    lent = {**plain(), "PYTHONPATH": sysconfig.get_path("purelib")}
+    words = shlex.split("serve --port 0 --library library --gate gate")
+    with subprocess.Popen([script, *words], cwd=desk, env=lent, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert "http://127.0.0.1:" in json.loads(running.stderr.readline())["address"]
+        running.terminate()
+        running.stderr.read()
+    assert running.returncode in (0, -signal.SIGTERM)  # uvicorn ends by the signal that it was told with
