@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test fix bench docs results clean
+.PHONY: help run test fix bench trust docs results clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ fix: $(VENV)/.dev  ## format and mend what the linter can mend
 
 bench: $(VENV)/.dev  ## time us against peers, as ratios; SHORT=1 for the small sizes only
 	$(BIN)/python -m benchmarks $(if $(SHORT),--quick) $(if $(WRITE),--write)
+
+trust: $(VENV)/.dev  ## break, flood and attack it, and count; hours, QUICK=1 for minutes, WRITE=1 stores the figures
+	$(BIN)/python -m trust $(if $(QUICK),--quick) $(if $(WRITE),--write)
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs
