@@ -12,20 +12,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: sever
 
 import argparse
 import sys
-import time
 from importlib import import_module
 
 from benchmarks.measured import gathered
 
-from trust.stored import PARTS, Figures, parts_here, store
+from trust.stored import PARTS, Begun, Figures, parts_here, store
 
 
 def run(part: str, *, quick: bool, write: bool) -> list[str]:
     """One part from start to end; what of it failed or fell short."""
-    began = time.time()
+    begun = Begun.now()
     found, failed = gathered(PARTS[part], import_module(f"trust.{part}").tables(quick))
     if write and found:
-        store(part, Figures.now(part, found, failed, quick=quick, began=began))
+        store(part, Figures.now(part, found, failed, quick=quick, begun=begun))
     return failed
 
 

@@ -29,6 +29,18 @@ PARTS = {
 
 
 @dataclass(frozen=True)
+class Begun:
+    """When a run began and of which commit: an hour later there may be another."""
+
+    at: float
+    commit: str
+
+    @classmethod
+    def now(cls) -> Begun:
+        return cls(time.time(), _commit())
+
+
+@dataclass(frozen=True)
 class Figures:
     """A part's tables, and enough to measure them again."""
 
@@ -43,14 +55,14 @@ class Figures:
     tables: tuple[Measured, ...]
 
     @classmethod
-    def now(cls, part: str, tables: Sequence[Measured], failed: Sequence[str], *, quick: bool, began: float) -> Figures:
+    def now(cls, part: str, tables: Sequence[Measured], failed: Sequence[str], *, quick: bool, begun: Begun) -> Figures:
         return cls(
             command=f"python -m trust {part} --write" + (" --quick" if quick else ""),
-            commit=_commit(),
-            date=datetime.fromtimestamp(began, UTC).date().isoformat(),
+            commit=begun.commit,
+            date=datetime.fromtimestamp(begun.at, UTC).date().isoformat(),
             machine=machine(),
             load=load(),
-            seconds=round(time.time() - began, 1),
+            seconds=round(time.time() - begun.at, 1),
             quick=quick,
             failed=tuple(failed),
             tables=tuple(tables),

@@ -53,8 +53,7 @@ class Library:
     def __init__(self, home: Home) -> None:
         self.path, self.store, self.encoder_name = home.path, home.store, home.encoder
         self._encoder: Encoder | None = None
-        self._made: dict[str, Any] = {}
-        self._made_at = -1
+        self._made: tuple[int, dict[str, Any]] = (-1, {})  # of which generation; replaced as one, for threads share it
 
     @classmethod
     def build(
@@ -272,9 +271,10 @@ class Library:
     def _of_this_generation(self, what: str, make: Callable[[], Any]) -> Any:
         """What was made from this generation of the documents, made now if it was not."""
         key = self.store.generation
-        if key != self._made_at:
-            self._made, self._made_at = {}, key
-        made = self._made
+        made_at, made = self._made
+        if key != made_at:
+            made = {}
+            self._made = key, made
         if what not in made:
             made[what] = make()
         return made[what]
