@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json as json_module
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "read_prices", "say", "show_table", "words"]
 
 settings = {"debug": False}
+
+# A disk that fails is nobody's fault here; what was acknowledged stands, and the same command goes on from there.
+DISK_HINTS = {
+    errno.ENOSPC: "make room on the disk, then run the same command again",
+    errno.EDQUOT: "make room within your quota, then run the same command again",
+    errno.EROFS: "the place is read-only: choose another, or make it writable and run the same command again",
+    errno.EACCES: "check the permissions, or choose another place, then run the same command again",
+    errno.EPERM: "check the permissions, or choose another place, then run the same command again",
+    errno.EIO: "the disk cannot be read or written: check it, then run the same command again",
+}
 
 
 @contextmanager
@@ -39,6 +50,16 @@ def friendly_errors(*, json: bool = False) -> Iterator[None]:
         raise typer.Exit(130) from error
     except (typer.Exit, typer.Abort):
         raise
+    except OSError as error:
+        if settings["debug"]:
+            raise
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        hint = DISK_HINTS.get(error.errno or 0, "look at that file or folder, then run the same command again")
+        if json:
+            print_json({"error": {"code": "disk", "message": told, "hint": hint}})
+        say(f"error: {told}")
+        say(f"hint: {hint}")
+        raise typer.Exit(1) from error
     except Exception as error:
         if settings["debug"]:
             raise

@@ -65,7 +65,7 @@ class Kept:
 
     def clear(self) -> None:
         """The command is through: nobody needs them any more."""
-        for file in self.folder.glob("block-*"):
+        for file in (*self.folder.glob("block-*"), *self.folder.glob(".block-*.draft")):
             file.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
