@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ IDLE = 8  # connections kept open for the next readers
 Acknowledged = Callable[[Sequence[DocId]], None]
 Encode = Callable[[Sequence[str]], Any]
 
+# SQLite's connections must not be used in a process that was forked, nor closed there: that would undo the parent's locks. A
+# child leaves them as they are and opens its own.
+_OPEN: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
+_LEFT_BEHIND: list[Truth | None] = []
+
 
 class _MovedError(Exception):
     """The store went on while a snapshot was being taken; take another."""
@@ -61,8 +67,8 @@ class _Looked:
 class EmbeddedStore:
     """The Store port in one folder. `batch` documents at most become one generation; a longer `put` makes several.
 
-    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store; a process
-    that forks opens its own.
+    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store, and so
+    may a process and those that it forks.
     """
 
     def __init__(self, path: Path | str, *, batch: int = 10_000, wait_s: float = 30.0) -> None:
@@ -77,18 +83,19 @@ class EmbeddedStore:
         self._mirror: tempfile.TemporaryDirectory[str] | None = None
         if not self._file.exists():
             self._create()
-        self._watch = self._connect()
+        self._watch: Truth | None = self._connect()
         self._idle: list[Truth] = []
         self._reader: tuple[int, WordReader] | None = None
         self._looked: _Looked | None = None
         self._closed = False
+        _OPEN.add(self)
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
-            for truth in (*self._idle, self._watch):
+            for truth in (*self._idle, *filter(None, [self._watch])):
                 truth.close()
-            self._idle, self._reader, self._looked = [], None, None
+            self._idle, self._watch, self._reader, self._looked = [], None, None, None
         if self._mirror:
             self._mirror.cleanup()
 
@@ -203,6 +210,7 @@ class EmbeddedStore:
             if not self._reader or self._reader[0] != state.text:
                 self._reader = state.text, WordReader(self._readable(text_folder(self.path, state.text)))
             searcher = self._reader[1].searcher()
+            self._watch = self._watch or self._connect()
             now = self._watch.state()
             # The index was loaded after the truth, so it holds this generation's rows, unless it has forgotten some since:
             # the writer may be one generation beyond the published one, and forgets what died GRACE before that.
@@ -341,7 +349,16 @@ class EmbeddedStore:
                 return self._idle.pop()
         return self._connect()
 
+    def _after_fork(self) -> None:
+        """In the child: begin with nothing open, and with locks that no thread of the parent holds."""
+        _LEFT_BEHIND.extend([*self._idle, self._watch])
+        self._guard, self._local = threading.Lock(), threading.local()
+        self._idle, self._watch, self._reader, self._looked = [], None, None, None
+
     def _give_back(self, truth: Truth) -> None:
+        if truth.pid != os.getpid():
+            _LEFT_BEHIND.append(truth)
+            return
         with self._guard:
             if not self._closed and len(self._idle) < IDLE:
                 self._idle.append(truth)
@@ -370,4 +387,10 @@ def _opened(path: Path, generation: int) -> EmbeddedStore:
     return store
 
 
+def _forked() -> None:
+    for store in list(_OPEN):
+        store._after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)
 STORES.add("embedded", EmbeddedStore)

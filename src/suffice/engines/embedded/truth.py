@@ -76,7 +76,7 @@ class Truth:
     """One connection to the file. Statements run inside `reading` or `writing`, which see one generation."""
 
     def __init__(self, file: Path, *, frozen: bool = False) -> None:
-        self.file = file
+        self.file, self.pid = file, os.getpid()
         log = file.with_name(file.name + "-wal")
         if frozen and log.exists() and log.stat().st_size:
             raise EngineError(
