@@ -106,11 +106,20 @@ def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_ha
     if check_hashes:
         for name, expected in found.files.items():
             part = path / name
-            if "\0" in name or not part.resolve().is_relative_to(path.resolve()):  # a link may lead outside, too
-                raise DataError(f"{path / MANIFEST} names a file outside its folder: {name!r}", hint=rebuild)
+            if not _inside(part, path):
+                raise DataError(f"{path / MANIFEST} names a file outside its folder: {name!r:.200}", hint=rebuild)
             if not part.is_file() or sha256_of(part) != expected:
                 raise DataError(f"{part} is missing or altered: its hash is not the one in the manifest", hint=rebuild)
     return found
+
+
+def _inside(part: Path, folder: Path) -> bool:
+    """Whether it lies in the folder, also where it is a link. A name that no disk can hold lies nowhere."""
+    try:
+        part.is_file()
+        return part.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
