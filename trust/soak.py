@@ -145,9 +145,10 @@ def keep_asking(visitor: Visitor, made: dict[str, Body], examples: list[str], *,
         _, path, media = KINDS[kind]
         visitor.visit(kind, "POST", path, made[kind](question, chance), media, due=due)
         due = max(due + every, time.monotonic() - every)  # what was missed in a stall is not asked all at once
+    visitor.line.close()
 
 
-def keep_writing(visitor: Visitor, *, until: float) -> None:
+def keep_writing(visitor: Visitor, *, every: float, until: float) -> None:
     """Groups of documents come and go; `expected` says what has been acknowledged."""
     number = 0
     while time.monotonic() < until:
@@ -164,7 +165,8 @@ def keep_writing(visitor: Visitor, *, until: float) -> None:
             path = "/v1/library/documents?" + "&".join(f"id={one}" for one in gone)
             if visitor.visit("write", "DELETE", path, None, "", due=time.monotonic()):
                 visitor.told.expected |= dict.fromkeys(gone, False)
-        time.sleep(max(0.0, min(began + WRITE_EVERY_S, until) - time.monotonic()))
+        time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
+    visitor.line.close()
 
 
 # -------------------------------------------------------------------------------------------------------------------- watch
@@ -197,7 +199,7 @@ def keep_watching(told: Soak, look: Callable[[], Sample], *, began: float, until
         time.sleep(max(every, 0.1))
 
 
-def soak(folder: Path, *, minutes: float, rate: float = RATE) -> Soak:
+def soak(folder: Path, *, minutes: float, rate: float = RATE, write_every: float = WRITE_EVERY_S) -> Soak:
     """The whole of it, in a folder that is empty at first."""
     data = controlled(documents=DOCUMENTS)
     examples = [one.question.text for one in data.examples()][:200]
@@ -209,11 +211,11 @@ def soak(folder: Path, *, minutes: float, rate: float = RATE) -> Soak:
         made = bodies(examples, library)
     words = ("--library", str(library.path), "--keys", str(keys.path))
     with (folder / "log").open("w") as log, server(*words, stderr=log, TMPDIR=str(temporary)) as (port, process):
-        began = time.monotonic() + max(10.0, WARM * 60 * minutes)
+        began = time.monotonic() + max(5.0, WARM * 60 * minutes)
         until = began + 60 * minutes
         every = VISITORS / rate
         with ThreadPoolExecutor(VISITORS + 1) as crew:
-            working = [crew.submit(keep_writing, Visitor(port, token, told), until=until)]
+            working = [crew.submit(keep_writing, Visitor(port, token, told), every=write_every, until=until)]
             for seed in range(VISITORS):
                 visitor = Visitor(port, token, told)
                 working.append(crew.submit(keep_asking, visitor, made, examples, every=every, seed=seed, until=until))
