@@ -153,6 +153,8 @@ def server(
                     break
                 except OSError:
                     time.sleep(0.1)
+            else:
+                raise RuntimeError(f"the service did not begin; its exit status is {running.poll()}")
             yield port, psutil.Process(running.pid)
         finally:
             running.send_signal(signal.SIGTERM)
