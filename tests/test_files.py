@@ -34,6 +34,7 @@ def test_an_artefact_opens_with_what_made_it(tmp_path: Path) -> None:
     manifest = open_artefact(make(tmp_path / "a"), kind="thing", version=1, rebuild=REBUILD)
     assert (manifest.settings, manifest.seed) == ({"k": 1}, 42)
     assert manifest.packages["numpy"]
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o755
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "shim.c"
 CACHE = HERE.parent / ".cache" / "trust"
+NOW = '"now"'
 NEVER = 2**60  # a fault at this call only counts
 HANGS_S = 240.0
 SERIAL = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "NO_COLOR": "1"}
@@ -68,8 +69,8 @@ class Ended:
 
     @property
     def acknowledged(self) -> bool:
-        """With --json a command says nothing on the standard output before all is done."""
-        return bool(self.out.strip())
+        """With --json a command says nothing on the standard output before all is done, unless it fails."""
+        return bool(self.out.strip()) and (self.status == 0 or self.killed)
 
 
 def shim() -> Path:
@@ -141,6 +142,11 @@ class Nursery:
             file.unlink(missing_ok=True)
         self._process.stdin.write(json.dumps(asdict(asked)) + "\n")
 
+    def kill(self) -> None:
+        """Kill what was begun now, if it still lives."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(NOW + "\n")
+
     def wait(self) -> Ended:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -187,6 +193,8 @@ def main() -> None:
     shared = ctypes.CDLL(None)
     seen = folder / "seen"
     for line in sys.stdin:
+        if line.strip() == NOW:
+            continue  # it was dead already
         told = json.loads(line)
         fault = Fault(**told["fault"]) if told["fault"] else None
         began = time.monotonic()
@@ -250,17 +258,23 @@ def _live(told: dict, fault: Fault | None, folder: Path, shared: ctypes.CDLL) ->
 
 
 def _work(told: dict) -> int:  # type: ignore[type-arg]
+    import typer
+
     from suffice.cli.app import app
+    from suffice.cli.manners import friendly_errors
     from trust.works import write_on
 
-    if told["writer"]:
-        write_on(*told["writer"])
-        return 0
     sys.argv = ["suffice", *told["words"]]
     try:
-        app()
+        if told["writer"]:
+            with friendly_errors():
+                write_on(*told["writer"])
+        else:
+            app()
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(bool(left.code))
+    except typer.Exit as left:
+        return left.exit_code
     except BaseException:  # noqa: BLE001 - what the interpreter would do with it
         import traceback
 
@@ -273,8 +287,8 @@ def _bury(child: int, dies_after_s: float | None) -> int:
     """Wait for the child's end, or bring it about; its exit status."""
     handle = os.pidfd_open(child)
     try:
-        ended, _, _ = select.select([handle], [], [], HANGS_S if dies_after_s is None else dies_after_s)
-        if not ended:
+        ended, _, _ = select.select([handle, sys.stdin], [], [], HANGS_S if dies_after_s is None else dies_after_s)
+        if handle not in ended:
             os.kill(child, signal.SIGKILL)
     finally:
         os.close(handle)

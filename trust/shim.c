@@ -230,8 +230,8 @@ int openat64(int folder, const char *path, int flags, ...) { MODE_OF(flags) retu
 int __open_2(const char *path, int flags) { return opened(AT_FDCWD, path, flags, 0); }
 int __open64_2(const char *path, int flags) { return opened(AT_FDCWD, path, flags | O_LARGEFILE, 0); }
 
-int mkdirat(int folder, const char *path, mode_t mode) {
-    FAIL_IF(strikes_path(CREATE, folder, path));
+int mkdirat(int folder, const char *path, mode_t mode) { /* which nothing interrupts */
+    FAIL_IF(awake && armed->error != EINTR && strikes_path(CREATE, folder, path));
     return (int)syscall(SYS_mkdirat, folder, path, mode);
 }
 

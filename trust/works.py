@@ -223,6 +223,8 @@ class Update:
                 self._ledger.done()
             self._stamp = max(self._stamp, int(stamp))
         look_at_library(self.folder, self._ledger)
+        if any(self._ledger.held.values()) and not (self.folder / "text-1").is_dir():
+            raise TroubleError("repair", "the text index had to be made anew")
 
 
 def write_on(folder: str, stamp: int, seed: int, turns: int = 12) -> None:
@@ -306,8 +308,8 @@ class Grade:
         self._references, self.checked, self._runs = references, 0, 0
 
     def ask(self) -> Asked:
-        # A seed stays for a few runs, so that one goes on where the one before it died.
-        self._seed = sorted(self._references)[self._runs // 3 % len(self._references)]
+        # A seed stays for two runs, so that one goes on where the one before it died.
+        self._seed = sorted(self._references)[self._runs // 2 % len(self._references)]
         self._runs += 1
         return grade_words(self._home, self.folder, self._seed, blocks=self._blocks)
 

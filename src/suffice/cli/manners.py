@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json as json_module
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from suffice.errors import InputError, SufficeError
+from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.ports import Progress
 
 if TYPE_CHECKING:
@@ -20,16 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "read_prices", "say", "show_table", "words"]
 
 settings = {"debug": False}
-
-# A disk that fails is nobody's fault here; what was acknowledged stands, and the same command goes on from there.
-DISK_HINTS = {
-    errno.ENOSPC: "make room on the disk, then run the same command again",
-    errno.EDQUOT: "make room within your quota, then run the same command again",
-    errno.EROFS: "the place is read-only: choose another, or make it writable and run the same command again",
-    errno.EACCES: "check the permissions, or choose another place, then run the same command again",
-    errno.EPERM: "check the permissions, or choose another place, then run the same command again",
-    errno.EIO: "the disk cannot be read or written: check it, then run the same command again",
-}
 
 
 @contextmanager
@@ -54,11 +43,10 @@ def friendly_errors(*, json: bool = False) -> Iterator[None]:
         if settings["debug"]:
             raise
         told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        hint = DISK_HINTS.get(error.errno or 0, "look at that file or folder, then run the same command again")
         if json:
-            print_json({"error": {"code": "disk", "message": told, "hint": hint}})
+            print_json({"error": {"code": "disk", "message": told, "hint": disk_hint(error)}})
         say(f"error: {told}")
-        say(f"hint: {hint}")
+        say(f"hint: {disk_hint(error)}")
         raise typer.Exit(1) from error
     except Exception as error:
         if settings["debug"]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.files.records import naming
 
 if sys.platform != "win32":
     import fcntl
@@ -77,6 +78,7 @@ def new_artefact(
         (draft / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n", encoding="utf-8")
         for one in draft.rglob("*"):
             _sync(one)
+        os.chmod(draft, 0o755)  # a draft is its maker's alone, what is published is everybody's to read
         _sync(draft)
         _replace_folder(draft, path)
     finally:
@@ -144,7 +146,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 def sha256_of(path: Path) -> str:
     """The sha256 of a file's bytes, read in blocks."""
-    with Path(path).open("rb") as stream:
+    with naming(path), Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ __all__ = [
     "Line",
     "Record",
     "is_json_array",
+    "naming",
     "read_json_array",
     "read_json_object",
     "read_json_records",
@@ -92,10 +94,20 @@ def readable_file(path: Path) -> Path:
     return path
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors in the middle of this file name it, which the operating system does not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
     """The lines of a UTF-8 file, one by one. A line that is too long or not UTF-8 is a bad record."""
     path = readable_file(path)
-    with path.open("rb") as stream:
+    with naming(path), path.open("rb") as stream:
         number = 0
         while block := stream.readline(max_bytes + 1):
             number += 1
@@ -134,7 +146,7 @@ def read_json_records(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECOR
 
 def is_json_array(path: Path) -> bool:
     """Whether the file begins like a JSON array."""
-    with readable_file(path).open("rb") as stream:
+    with naming(path), readable_file(path).open("rb") as stream:
         return stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
@@ -184,7 +196,7 @@ class _JsonReader:
 
     def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
         """Where each item starts; the caller takes the item out of the window before asking for the next place."""
-        with self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
+        with naming(self.path), self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
             if self._peek() != opening:
                 found = repr(self.window[self.at : self.at + 20])
                 raise InputError(f"{self.path}:{self.line}: expected a JSON {what}, it starts with {found}")

@@ -1,7 +1,8 @@
 """What models are made of, read with distrust: arrays, and networks as ONNX. Whoever wrote the file may mean harm.
 
 An array is exactly as long as its header says before any memory is asked for, and holds numbers or letters, never objects. A
-network lies in its one file: weights that it would fetch from elsewhere on the disk are refused.
+network that is given as bytes has all its weights in them; one that is given as a file may have some in other files of its
+folder, and nowhere else: onnxruntime sees to that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from suffice.errors import DataError
 
 __all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts"]
 
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_VERSION = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
 
 
 def read_array(path: Path, *, hint: str = "") -> npt.NDArray[Any]:
@@ -41,9 +42,9 @@ def array_in(content: bytes, what: str) -> npt.NDArray[Any]:
 
 def _array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
     version = npy.read_magic(stream)
-    if version not in _HEADERS:
+    if version != _VERSION:
         raise ValueError(f"its format version is {version}")
-    shape, by_columns, kind = _HEADERS[version](stream)
+    shape, by_columns, kind = npy.read_array_header_1_0(stream)
     if kind.hasobject:
         raise ValueError("it holds objects, which would have to be unpickled")
     if math.prod(shape) * kind.itemsize != size - stream.tell():

@@ -28,7 +28,7 @@ from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_er
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
-from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
 from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.stored import encodable, looked, paired, storable, stored_vectors
@@ -40,6 +40,7 @@ TRUTH = "truth.sqlite"
 TRIES = 20
 BATCH_CHARACTERS = 32_000_000  # a batch of long documents ends before its count, so that memory stays bounded
 IDLE = 8  # connections kept open for the next readers
+FULL_OR_CLOSED = "see that the disk is whole, has room and may be written, then try again"
 
 Acknowledged = Callable[[Sequence[DocId]], None]
 Encode = Callable[[Sequence[str]], Any]
@@ -135,8 +136,8 @@ class EmbeddedStore:
             try:
                 with self._reading() as snapshot:
                     return snapshot.search_text(questions, k=k, filters=filters)
-            except DamagedIndexError:
-                self._repair()
+            except DamagedIndexError as error:
+                self._repair(error)
         raise EngineError(f"the text index of {self.path} was damaged and made anew", hint="search again", retryable=True)
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
@@ -193,7 +194,7 @@ class EmbeddedStore:
                             yield Snapshot(truth, state, searcher, records)
                             return
                     if isinstance(trouble, DamagedIndexError) and attempt > 0:
-                        self._repair()
+                        self._repair(trouble)
         finally:
             self._give_back(truth)
         if isinstance(trouble, FileNotFoundError):
@@ -299,14 +300,14 @@ class EmbeddedStore:
                 finally:
                     writer.close()
             except DamagedIndexError as error:
-                raise EngineError(
-                    f"the text index of {self.path} failed: {error}", hint="see that the disk has room, then try again"
-                ) from error
+                raise EngineError(f"the text index of {self.path} failed: {error}", hint=FULL_OR_CLOSED) from error
             finally:
                 truth.close()
 
-    def _repair(self) -> None:
-        """Make the text index anew from the truth, unless somebody else just did."""
+    def _repair(self, trouble: DamagedIndexError) -> None:
+        """Make the text index anew from the truth, unless somebody else just did, or the trouble lies elsewhere."""
+        if trouble.elsewhere:
+            raise EngineError(f"the text index of {self.path} cannot be read: {trouble}", hint=FULL_OR_CLOSED) from trouble
         with self._writing() as (writer, truth):
             state = truth.state()
             try:
@@ -333,7 +334,7 @@ class EmbeddedStore:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise EngineError(f"{self.path} cannot be made: {error}", hint="check the folder's permissions") from error
+            raise EngineError(f"{self.path} cannot be made: {error}", hint=disk_hint(error)) from error
         with self._locked():
             if not self._file.exists():  # else another process was quicker
                 create_truth(self._file)
