@@ -32,7 +32,7 @@ TOLD = ("full", "broken", "unreadable", "read-only")
 WORKS = ("build, a new library", "build, over a library", "update", "fit", "grade")
 OUTCOMES = ("ended well", "told", "died", "untold", "lost", "corrupt", "not well again")
 WRONG = ("untold", "lost", "corrupt", "not well again")
-TRIALS, QUICK = 3, 1
+TRIALS, QUICK = 2, 1  # what must not be noticed is there from the first call on: once is enough
 EXIT_CODES = {kind.exit_code for kind in (SufficeError, *SufficeError.__subclasses__())}
 
 
@@ -109,7 +109,7 @@ def tables(quick: bool, *, seed: int = SEED, only: str = "") -> Iterator[Measure
                 if only in f"{name} {fault}":
                     progress(f"{name}: {fault}")
                     chance = random.Random(f"{seed} {name} {fault}")
-                    found.append(tried(yard, yard.work(name), fault, trials, chance))
+                    found.append(tried(yard, yard.work(name), fault, QUICK if fault in UNNOTICED else trials, chance))
         yield _measured(found, seed)
         if not only:
             yield _served(yard, seed, kills=3 if quick else 15)

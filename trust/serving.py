@@ -52,10 +52,10 @@ class Service:
         self.ledger, self.address, self._stamp = Ledger(), "", 0
 
     @contextmanager
-    def running(self, *, fault: Fault | None = None, for_s: float = HANGS_S) -> Iterator[None]:
-        """It serves until it is killed, `for_s` after its start or at the end of the block, whatever comes first."""
+    def running(self, *, fault: Fault | None = None) -> Iterator[None]:
+        """It serves until it is killed, at the end of the block if not before."""
         words = ("serve", "--library", str(self.library), "--keys", str(self._keys), "--port", "0", "--quiet")
-        self._nursery.begin(Asked(words, fault=fault, dies_after_s=for_s))
+        self._nursery.begin(Asked(words, fault=fault))
         ended: list[Any] = []
         waiting = threading.Thread(target=lambda: ended.append(self._nursery.wait()))
         waiting.start()
@@ -111,13 +111,13 @@ class Service:
 def served_and_killed(nursery: Nursery, home: Path, kills: int, chance: random.Random) -> Row:
     """Post until it dies; what was answered must be there, and the next one serves without repair."""
     row, service = Row("killed while it was written to"), Service(nursery, home)
-    longest = 2.0  # twice what it takes to begin
     for _ in range(kills):
-        began = time.monotonic()
-        with service.running(for_s=chance.uniform(0.3, 1.0) * longest):
-            longest = max(longest, 2 * (time.monotonic() - began))
+        with service.running():
+            death = threading.Timer(chance.uniform(0.0, 1.5), nursery.kill)
+            death.start()
             while service.address and service.write(chance)[0]:
                 pass
+            death.join()
         row.times += 1
         service.look(row)
     return row

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
         ("update", "broken", "told"),
         ("grade", "unreadable", "told"),
         ("build, a new library", "read-only", "told"),
-        ("fit", "full", "told"),
     ],
 )
 def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
@@ -38,7 +37,7 @@ def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
 def test_what_the_service_answered_is_there_after_it_was_killed(yard: Yard) -> None:
     row = served_and_killed(yard.nursery, yard.room("served"), 2, random.Random(7))
     assert row.said == []
-    assert row.times == 2
+    assert row.checked, "nothing was written: the test proves nothing"
 
 
 def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(yard: Yard) -> None:
