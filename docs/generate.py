@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from docs import bridge, bridge_cards, expansion, gates, loop, results, studies
+from docs import bridge, bridge_cards, expansion, gates, guarantees, loop, results, studies
 from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
@@ -121,6 +121,6 @@ PAGES = {
 def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
     measured = {results.RUNS.parent / "retrieval.md": results.page()}
-    for one in (gates, studies, loop, expansion, bridge, bridge_cards):
+    for one in (gates, studies, loop, expansion, bridge, bridge_cards, guarantees):
         measured |= one.pages()
     return reference | {path: NOTE + text for path, text in measured.items()}
