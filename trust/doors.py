@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -25,7 +25,7 @@ from suffice.library import Library
 from trust.mutations import Input, Seed
 from trust.targets import FaultError, Opened, Target
 
-__all__ = ["DOORS", "Visitor"]
+__all__ = ["DOORS", "OPENED", "Visitor", "judged", "visited"]
 
 HIT = {
     "doc_id": "navigator",
@@ -194,40 +194,24 @@ def judged(status: int, body: bytes) -> bool:
     return status < 400
 
 
-@contextmanager
-def _endpoint(folder: Path, *, seeds: Sequence[Seed]) -> Iterator[Opened]:
-    with visited(folder) as visitor:
-        yield Opened(seeds, lambda given: judged(*visitor.sent(given.content)))
-
-
-def _posted(door: str) -> Target:
+def _posted(door: str, visitor: Visitor) -> Opened:
     """Two ways in: the body alone is altered, as JSON; or all of the request, as bytes."""
     method, _, path = door.partition(" ")
     head = _request(method, path, JSON)
     whole = tuple(Seed("request", f"{head}{json.dumps(body)}".encode()) for body in BODIES[door])
     bodies = tuple(Seed("body", json.dumps(body).encode()) for body in BODIES[door])
-
-    @contextmanager
-    def opened(folder: Path) -> Iterator[Opened]:
-        with visited(folder) as visitor:
-            start = head.encode()
-            heads = {"body": start, "request": b""}
-            yield Opened((*bodies * 3, *whole), lambda given: judged(*visitor.sent(heads[given.part] + given.content)))
-
-    return Target(door, "doors", "its body as JSON, and the whole request as bytes", opened)
+    heads = {"body": head.encode(), "request": b""}
+    return Opened((*bodies * 3, *whole), lambda given: judged(*visitor.sent(heads[given.part] + given.content)))
 
 
-def _asked(door: str) -> Target:
+def _asked(door: str, visitor: Visitor) -> Opened:
+    """Address and headers."""
     method = door.partition(" ")[0]
     seeds = tuple(Seed("request", _request(method, address).encode()) for address in ADDRESSES[door])
-    return Target(door, "doors", "address and headers", partial(_endpoint, seeds=seeds))
+    return Opened(seeds, lambda given: judged(*visitor.sent(given.content)))
 
 
-BATCH = "POST /v1/check/batch"
-
-
-@contextmanager
-def _batch(folder: Path) -> Iterator[Opened]:
+def _batch(door: str, visitor: Visitor) -> Opened:
     """Lines of a batch: the answer has begun before they are read, so that each line of it tells how it fared."""
     line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
     seeds = (
@@ -235,25 +219,23 @@ def _batch(folder: Path) -> Iterator[Opened]:
         Seed("request", (_request("POST", "/v1/check/batch?explain=false&rounds_left=2", LINES) + json.dumps(line)).encode()),
     )
     heads = {"lines": _request("POST", "/v1/check/batch", LINES).encode(), "request": b""}
-    with visited(folder) as visitor:
 
-        def read(given: Input) -> bool:
-            status, body = visitor.sent(heads[given.part] + given.content)
-            if status != 200:
-                return judged(status, body)
-            told = [json.loads(one) for one in body.splitlines()]
-            if lost := [one for one in told if one["error"] and one["error"]["code"] in ("internal", "engine", "damaged")]:
-                raise FaultError(str(lost[0]))
-            return all(one["ok"] for one in told)
+    def read(given: Input) -> bool:
+        status, body = visitor.sent(heads[given.part] + given.content)
+        if status != 200:
+            return judged(status, body)
+        told = [json.loads(one) for one in body.splitlines()]
+        if lost := [one for one in told if one["error"] and one["error"]["code"] in ("internal", "engine", "damaged")]:
+            raise FaultError(str(lost[0]))
+        return all(one["ok"] for one in told)
 
-        yield Opened((*[seeds[0]] * 3, seeds[1]), read)
+    return Opened((*[seeds[0]] * 3, seeds[1]), read)
 
 
 # --------------------------------------------------------------------------------------------------------------- wire
 
 
-@contextmanager
-def _wire(folder: Path) -> Iterator[Opened]:
+def _wire(door: str, visitor: Visitor) -> Opened:
     """Bytes through a socket, into the service's own protocol, until it has answered or wants more than there is."""
     from uvicorn.config import Config
     from uvicorn.server import ServerState
@@ -261,31 +243,37 @@ def _wire(folder: Path) -> Iterator[Opened]:
     from suffice.service.wire import Clocked
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    with visited(folder) as visitor:
-        config = Config(
-            visitor.app, http=Clocked, ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
-        )
-        config.load()
-        state, loop = ServerState(), visitor.loop
+    config = Config(
+        visitor.app, http=Clocked, ws="none", lifespan="off", log_config=None, access_log=False, proxy_headers=False
+    )
+    config.load()
+    state, loop = ServerState(), visitor.loop
 
-        async def talk(content: bytes) -> bytes:
-            ours, theirs = socket.socketpair()
-            ours.setblocking(False)
-            protocol = Clocked(config=config, server_state=state, app_state={}, _loop=loop)
-            await loop.connect_accepted_socket(lambda: protocol, theirs)
-            try:
-                await loop.sock_sendall(ours, content)
+    async def talk(content: bytes) -> bytes:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        protocol = Clocked(config=config, server_state=state, app_state={}, _loop=loop)
+        await loop.connect_accepted_socket(lambda: protocol, theirs)
+        try:
+            await loop.sock_sendall(ours, content)
+            for _ in range(4):  # turns of the loop, until the other side has read what lies there
                 await asyncio.sleep(0)
-                while (cycle := protocol.cycle) is not None and not (cycle.response_complete or cycle.more_body):
-                    await asyncio.sleep(0.0002)
-                ours.shutdown(socket.SHUT_WR)
-                return await _all_of(loop, ours)
-            except ConnectionError:
-                return b""  # it was closed on us, which is an answer
-            finally:
-                ours.close()
+            while _in_work(protocol):
+                await asyncio.sleep(0.0002)
+            ours.shutdown(socket.SHUT_WR)
+            return await _all_of(loop, ours)
+        except ConnectionError:
+            return b""  # it was closed on us, which is an answer
+        finally:
+            ours.close()
 
-        yield Opened(_wire_seeds(), lambda given: _statuses(loop.run_until_complete(talk(given.content))))
+    return Opened(_wire_seeds(), lambda given: _statuses(loop.run_until_complete(talk(given.content))))
+
+
+def _in_work(protocol: Any) -> bool:
+    """Is a whole request being answered? One that wants more bytes waits for us, and a connection that closes for nobody."""
+    cycle = protocol.cycle
+    return cycle is not None and not (cycle.response_complete or cycle.more_body or protocol.transport.is_closing())
 
 
 async def _all_of(loop: asyncio.AbstractEventLoop, ours: socket.socket) -> bytes:
@@ -316,9 +304,28 @@ def _statuses(came: bytes) -> bool:
     return bool(found) and max(found) < 400
 
 
-DOORS: Sequence[Target] = (
-    *map(_posted, BODIES),
-    Target(BATCH, "doors", "lines of JSON, and the whole request as bytes", _batch),
-    *map(_asked, ADDRESSES),
-    Target("wire", "doors", "bytes on a connection", _wire),
+# Each door, and how it is opened in a service that runs: the tests share one.
+OPENED: dict[str, Callable[[Visitor], Opened]] = {
+    **{door: partial(_posted, door) for door in BODIES},
+    "POST /v1/check/batch": partial(_batch, "POST /v1/check/batch"),
+    **{door: partial(_asked, door) for door in ADDRESSES},
+    "wire": partial(_wire, "wire"),
+}
+
+
+@contextmanager
+def _alone(folder: Path, *, door: str) -> Iterator[Opened]:
+    with visited(folder) as visitor:
+        yield OPENED[door](visitor)
+
+
+SAYS = {
+    _posted: "its body, and the whole request",
+    _asked: "address and headers",
+    _batch: "its lines",
+    _wire: "bytes on a connection",
+}
+DOORS: Sequence[Target] = tuple(
+    Target(door, "doors", SAYS[opened.func], partial(_alone, door=door))  # type: ignore[attr-defined]
+    for door, opened in OPENED.items()
 )

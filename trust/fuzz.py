@@ -13,6 +13,7 @@ With atheris installed, `python -m trust.fuzz --atheris musique -runs=100000` le
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import sys
@@ -142,10 +143,15 @@ def tried(target: Target, opened: Opened, start: int, stop: int) -> Found:
     return found
 
 
-def kept_cases(folder: Path = CASES) -> Iterator[tuple[str, Input]]:
-    """Inputs that were findings once: tests/cases/TARGET/PART=what-it-was; a part's own slashes are commas."""
+def kept_cases(folder: Path = CASES) -> Iterator[tuple[str, Input, Path]]:
+    """Inputs that were findings once: TARGET/PART=what-was-wrong; dashes for a target's blanks, commas for a part's slashes."""
+    known = {_plain(name): name for name in targets()}
     for path in sorted(folder.glob("*/*")):
-        yield path.parent.name, Input(path.name.partition("=")[0].replace(",", "/"), path.read_bytes())
+        yield known[path.parent.name], Input(path.name.partition("=")[0].replace(",", "/"), path.read_bytes()), path
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "-", name)
 
 
 # ---------------------------------------------------------------------------------------------------------- measuring

@@ -1,7 +1,7 @@
 """Targets: the data sets, logs and texts that people bring.
 
-A data set is read in its folder, or by its first file alone; with and without leaving bad records out. What decides is the length
-of the input, so that each input is read in one way only, and always in the same.
+A data set is read in its folder, or by its first file alone; with and without leaving bad records out. What decides is the
+length of the input, so that each input is read in one way only, and always in the same.
 """
 
 from __future__ import annotations
@@ -79,7 +79,11 @@ TSV = (
 RUN = "q1 Q0 a1 1 7.5 bm25\nq1 Q0 b2 2 3 bm25\nq2 Q0 b2 1 1e-3 bm25\n"
 SEEDS: dict[str, tuple[Seed, ...]] = {
     "frames": (_text("test.tsv", TSV),),
-    "multihop_rag": (_json("MultiHopRAG.json", [ASKED]), _json("corpus.json", [NEWS]), _lines("corpus.json", NEWS, {**NEWS, "title": "B"})),
+    "multihop_rag": (
+        _json("MultiHopRAG.json", [ASKED]),
+        _json("corpus.json", [NEWS]),
+        _lines("corpus.json", NEWS, {**NEWS, "title": "B"}),
+    ),
     "hotpotqa": (
         _json("hotpotqa.json", [FACTS]),
         _lines("hotpotqa.json", FACTS, {**FACTS, "_id": "5a7b"}),

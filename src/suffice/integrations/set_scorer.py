@@ -203,7 +203,7 @@ def _tokenizer(path: Path) -> Any:
 
 
 def _session(path: Path, threads: int) -> Any:
-    session = open_network(path, threads=threads, hint=REBUILD)
+    session = open_network(path.read_bytes(), threads=threads, hint=REBUILD)  # as bytes: nothing comes from other files
     wanted = {"input_ids", "attention_mask", "token_type_ids"}
     if {one.name for one in session.get_inputs()} != wanted or [one.name for one in session.get_outputs()] != ["logits"]:
         raise DataError(f"{path} has other inputs or outputs than {sorted(wanted)} and logits", hint=REBUILD)
