@@ -62,16 +62,13 @@ def is_told(ended: Ended) -> bool:
 
 
 def tried(yard: Yard, work: Work, fault: str, trials: int, chance: random.Random) -> Row:
-    """The work with this fault from a random call on, so often; after each time the disk is well again."""
+    """The work with this fault from a random call on, so often, or once from the first; each time the disk is well again."""
     row = Row(work.name, fault)
     under = str(work.folder.parent)
-    calls = 1
-    for _ in range(2):  # something stands there then, and how many calls there are is known
-        counted = yard.nursery.run(replace(work.ask(), fault=Fault(fault, under, NEVER)))
-        calls = max(calls, counted.seen)
-        _looked(work, counted, row)
-    for at in range(trials):
-        first = 1 if fault in (*UNNOTICED, "read-only") or not at else chance.randint(1, calls)
+    counted = yard.nursery.run(replace(work.ask(), fault=Fault(fault, under, NEVER)))  # something stands there then, too
+    _looked(work, counted, row)
+    for _ in range(trials):
+        first = 1 if trials == 1 or fault == "read-only" else chance.randint(1, max(counted.seen, 1))
         ended = yard.nursery.run(replace(work.ask(), fault=Fault(fault, under, first)))
         row.trials += 1
         _judge(ended, fault, row)

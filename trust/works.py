@@ -309,7 +309,7 @@ class Grade:
 
     def ask(self) -> Asked:
         # A seed stays for two runs, so that one goes on where the one before it died.
-        self._seed = sorted(self._references)[self._runs // 2 % len(self._references)]
+        self._seed = sorted(self._references)[(self._runs + 1) // 2 % len(self._references)]
         self._runs += 1
         return grade_words(self._home, self.folder, self._seed, blocks=self._blocks)
 
