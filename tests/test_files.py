@@ -116,13 +116,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
 
 
-def test_what_a_dead_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_what_a_dead_writer_left_is_removed_by_the_next_who_writes_or_opens(tmp_path: Path) -> None:
     (tmp_path / ".a.0f3k2x9_.draft").mkdir()
     (tmp_path / ".a.0f3k2x9_.draft" / "half.txt").write_text("ha")
     (tmp_path / ".notes[1].0f3k2x9_.draft").write_text("ha")
     (tmp_path / ".mine.draft").write_text("not of ours")
     make(tmp_path / "a")
     write_atomically(tmp_path / "notes[1]", "whole")
+    (tmp_path / ".a.1f3k2x9_.draft").mkdir()
+    open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
     assert sorted(one.name for one in tmp_path.iterdir()) == [".mine.draft", "a", "notes[1]"]
 
 

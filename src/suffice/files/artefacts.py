@@ -90,6 +90,7 @@ def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_ha
     """The manifest of an artefact that this version can read. `rebuild` is the command that makes a new one."""
     path = Path(path)
     _recover_folder(path)
+    _remove_dead_drafts(path)
     if not (path / MANIFEST).is_file():
         raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
     try:
