@@ -38,8 +38,9 @@ from suffice.reason.loop import ask
 from suffice.reason.tracing import dumped, read_traces, replay, tree
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.name_links import NameLinks, name_links
-from suffice.retrieve.ranker import FEATURES as RANKED
+from suffice.retrieve.pool import FEATURES as RANKED
 from suffice.retrieve.ranker import TreeRanker
+from trust.grammars import Says
 from trust.hostile_files import tree_model
 from trust.mutations import Input, Seed
 from trust.targets import Files, Opened, Target, of_files
@@ -210,13 +211,8 @@ def _opened_run(folder: Path, file: Path, given: Input) -> None:
 
 @cache
 def _journey() -> bytes:
-    class Mumbles:
-        name = "mumbles"
-
-        def complete(self, prompts: list[str], *, schema: Any = None) -> list[str]:
-            return ['{"answer": "Ermengarde of Tours", "sentences": [1, 2]}' for _ in prompts]
-
-    made = ask(BRIDGE, Shelf(), GATE, Mumbles(), budget=Budget(seconds=60, rounds=2), clock=clock_of(0, 0.1, 0.25))
+    mumbles = Says('{"answer": "Ermengarde of Tours", "sentences": [1, 2]}', "mumbles")
+    made = ask(BRIDGE, Shelf(), GATE, mumbles, budget=Budget(seconds=60, rounds=2), clock=clock_of(0, 0.1, 0.25))
     return dumped(made).encode()
 
 

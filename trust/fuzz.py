@@ -251,7 +251,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def by_coverage(name: str, options: Sequence[str]) -> None:
     """The same target, its inputs chosen by atheris for the new lines they reach. The first byte says which part it is."""
-    import atheris
+    import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     with atheris.instrument_imports(include=["suffice"]), opened_alone(name) as (_, opened):
         parts = [seed.part for seed in opened.seeds]

@@ -83,7 +83,7 @@ def _options(text: str) -> None:
     left = 4
     for read in (parse_limits, numbers, read_prices, _day):
         try:
-            read([text] if read is parse_limits else text)  # type: ignore[operator, arg-type]
+            read([text] if read is parse_limits else text)  # type: ignore[arg-type]
         except InputError:
             left -= 1
     if not left:
