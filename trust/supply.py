@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS = ROOT / "requirements.lock", ROOT / "constraints.txt"
+PATIENCE_S = 1800  # for an index that is slow
 TOOLS = ROOT / ".cache" / "tools" / "bin"
 PINNED = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)[ ]*(?:;(?P<marker>[^\\\n]*))?", re.MULTILINE)
 
@@ -176,7 +177,12 @@ def fresh_check() -> str:
         wanted.write_text("\n".join(chosen) + "\n", encoding="utf-8")
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         install = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps", "--requirement", wanted]
-        done = subprocess.run([str(one) for one in install], capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                [str(one) for one in install], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+            )
+        except subprocess.TimeoutExpired:
+            return f"not installed within {PATIENCE_S / 60:g} minutes"
         if done.returncode:
             return f"not installed: {done.stderr.strip().splitlines()[-1]}"
         return f"p {bare_check(str(python))['p']:.4f}"
