@@ -68,7 +68,6 @@ def killed_often(work: Work, run: Run, kills: int, chance: random.Random, *, aim
     """Run the work again and again, each time with a death in it, and look at what is there after each."""
     tally = Tally(work.name)
     whole = _finished(work, run, tally, count=aimed)
-    _finished(work, run, tally)
     for at in range(AT_MOST * kills):
         if tally.kills == kills:
             break

@@ -227,7 +227,7 @@ class Update:
             raise TroubleError("repair", "the text index had to be made anew")
 
 
-def write_on(folder: str, stamp: int, seed: int, turns: int = 12) -> None:
+def write_on(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
     """What runs in the child: put and delete groups, now and then compact or follow links; say what was acknowledged."""
     chance = random.Random(seed)
     with Library.open(folder) as library:
