@@ -13,15 +13,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: one core is what the figures are about
 
 import argparse
-import platform
-import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 
-import psutil
 from docs.tables import NOTE
 
 from benchmarks import (
@@ -37,7 +33,7 @@ from benchmarks import (
     bench_serve,
     overview,
 )
-from benchmarks.measured import Measured, show
+from benchmarks.measured import Measured, gathered, load, machine
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
@@ -56,22 +52,6 @@ PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
 }
 PAGES = {part: RESULTS / f"performance-{part}.md" for part in PARTS}
 LONG = ("qdrant", "batch", "name-links")
-
-
-def machine() -> str:
-    """Cores, processor and memory; nothing that names the machine."""
-    try:
-        listed = subprocess.run(["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
-    except (OSError, subprocess.CalledProcessError):
-        listed = ""
-    models = [line.partition(":")[2].strip() for line in listed.splitlines() if line.startswith("Model name:")]
-    memory = psutil.virtual_memory().total / 2**30
-    model = " ".join([*models, f"({platform.machine()})"])
-    return f"{os.cpu_count()} cores, {model}, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
-
-
-def load() -> str:
-    return f"{os.getloadavg()[0]:.1f}"
 
 
 def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bool, loads: tuple[str, str]) -> str:
@@ -94,16 +74,12 @@ def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bo
 def run(part: str, asked: argparse.Namespace, found: dict[str, list[Measured]]) -> list[str]:
     """The benchmarks of one part in turn, and its page; what failed or fell short. Its tables join what was found."""
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
-    before, failed = load(), []
+    before = load()
+    failed: list[str] = []
     sections: dict[str, list[Measured]] = {}
     for name, tables in PARTS[part].items():
-        print(f"\n=== {name} ===", flush=True)
-        try:
-            sections[name] = list(show(tables(asked.quick)))  # read twice: for what fell short, and for the page
-        except Exception:  # noqa: BLE001 - one that fails must not cost the figures of the others
-            traceback.print_exc()
-            failed.append(name)
-        failed += [one.title for one in sections.get(name, []) if one.kept is False]
+        sections[name], short = gathered(name, tables(asked.quick))
+        failed += short
         if asked.write:  # after each, so that a run that is cut short leaves what it measured
             written = page(part, sections, command, asked.quick, (before, load()))
             PAGES[part].write_text(written, encoding="utf-8")

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import IO
 
 import numpy as np
 import psutil
@@ -135,12 +136,16 @@ def bodies() -> list[bytes]:
 
 
 @contextmanager
-def server(workers: int = WORKERS) -> Iterator[tuple[int, psutil.Process]]:
+def server(
+    *words: str, workers: int = WORKERS, stderr: IO[str] | None = None, **environment: str
+) -> Iterator[tuple[int, psutil.Process]]:
+    """A real service on a free port, ready, with more words for its command line."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "suffice", "serve", "--port", str(port), "--workers", str(workers), "--quiet"]
-    with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) as running:
+    command = [sys.executable, "-m", "suffice", "serve", "--port", str(port), "--workers", str(workers), "--quiet", *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    with subprocess.Popen(command, env=environment, stderr=stderr) as running:
         try:
             for _ in range(600):
                 try:
@@ -148,6 +153,8 @@ def server(workers: int = WORKERS) -> Iterator[tuple[int, psutil.Process]]:
                     break
                 except OSError:
                     time.sleep(0.1)
+            else:
+                raise RuntimeError(f"the service did not begin; its exit status is {running.poll()}")
             yield port, psutil.Process(running.pid)
         finally:
             running.send_signal(signal.SIGTERM)

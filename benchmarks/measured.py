@@ -1,20 +1,25 @@
 """What a benchmark hands over: a table, one sentence that says what it shows and what is required, and whether that was kept.
 
 A bench module has `tables(quick)`, which yields them as they are measured; `python -m benchmarks` prints all and, with
-`--write`, makes a page in docs/results of what it printed.
+`--write`, makes a page in docs/results of what it printed. The parts of `trust/` hand over the same.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
 import resource
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,36 @@ def show(tables: Iterable[Measured]) -> Iterator[Measured]:
 def shown(tables: Iterable[Measured]) -> int:
     """Print them all; the exit status says whether what is required was kept."""
     return int(any(one.kept is False for one in list(show(tables))))
+
+
+def gathered(name: str, tables: Iterable[Measured]) -> tuple[list[Measured], list[str]]:
+    """One section, printed as it comes, and what of it failed or fell short. Whatever breaks costs no figures but its own."""
+    print(f"\n=== {name} ===", flush=True)
+    held: list[Measured] = []
+    failed = []
+    try:
+        for one in show(tables):
+            held.append(one)
+    except Exception:  # noqa: BLE001
+        traceback.print_exc()
+        failed.append(name)
+    return held, failed + [one.title for one in held if one.kept is False]
+
+
+def machine() -> str:
+    """Cores, processor and memory; nothing that names the machine."""
+    try:
+        listed = subprocess.run(["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    except (OSError, subprocess.CalledProcessError):
+        listed = ""
+    models = [line.partition(":")[2].strip() for line in listed.splitlines() if line.startswith("Model name:")]
+    memory = psutil.virtual_memory().total / 2**30
+    model = " ".join([*models, f"({platform.machine()})"])
+    return f"{os.cpu_count()} cores, {model}, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
+
+
+def load() -> str:
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def progress(what: str) -> None:

@@ -8,7 +8,21 @@ from typing import Any
 import typer
 from benchmarks import overview
 
-from docs import bridge, bridge_cards, expansion, formats, front, gates, loop, python, results, service, settings, studies
+from docs import (
+    bridge,
+    bridge_cards,
+    expansion,
+    formats,
+    front,
+    gates,
+    guarantees,
+    loop,
+    python,
+    results,
+    service,
+    settings,
+    studies,
+)
 from docs.tables import NOTE, table
 from suffice import errors
 from suffice.assess.features import FEATURES
@@ -126,6 +140,6 @@ def pages() -> dict[Path, str]:
         reference[REFERENCE / "http.md"] = NOTE + http
     kept = results.RUNS.parent
     measured = {kept / "retrieval.md": results.page(), kept / "performance.md": overview.page(kept)}
-    for one in (gates, studies, loop, expansion, bridge, bridge_cards):
+    for one in (gates, studies, loop, expansion, bridge, bridge_cards, guarantees):
         measured |= one.pages()
     return reference | {path: NOTE + text for path, text in measured.items()} | {front.README: front.page()}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import subprocess
@@ -182,6 +183,17 @@ def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(monkeypatch:
     assert "error: ZeroDivisionError: oh" in result.stderr
     assert isinstance(suffice("--debug", "doctor").exception, ZeroDivisionError)
     manners.settings["debug"] = False
+
+
+def test_a_failing_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "gates/gate")
+
+    monkeypatch.setattr("suffice.cli.doctor.examine", full)
+    result = suffice("doctor", "--json")
+    assert result.exit_code == 1
+    assert "error: gates/gate: No space left on device\nhint: make room" in result.stderr
+    assert json.loads(result.stdout)["error"]["code"] == "disk"
 
 
 @pytest.mark.parametrize("filter", ["{", "[]", '{"source": {"$in": ["The Pst"]}}', '{"sorce": {"$in": ["x"]}}'])

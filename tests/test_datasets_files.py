@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import files
 from suffice.errors import InputError
-from suffice.files import BadRecords, read_json_object, read_json_records, read_jsonl, read_lines
+from suffice.files import BadRecords, read_json_object, read_json_records, read_jsonl, read_lines, records
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4), lambda one: st.lists(one, max_size=3)
@@ -22,7 +21,7 @@ def test_an_object_is_read_entry_by_entry_whatever_the_block_size(tmp_path_facto
     path = tmp_path_factory.mktemp("o") / "o.json"
     path.write_text(json.dumps(content, indent=indent, ensure_ascii=False), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_BLOCK", block)
+        patch.setattr(records, "_BLOCK", block)
         assert [(entry.key, entry.value) for entry in read_json_object(path)] == list(content.items())
 
 

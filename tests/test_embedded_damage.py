@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -13,7 +14,7 @@ from embedded_looks import ids, text_folder
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.words import DamagedIndexError, WordWriter
 from suffice.engines.embedded.writer import GRACE
-from suffice.errors import DataError, NotReadyError
+from suffice.errors import DataError, EngineError, NotReadyError
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document
 
@@ -69,6 +70,35 @@ def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
         assert store.put([Document("new", "a zeppelin"), VILLAGE[0]], VILLAGE_VECTORS[:2]) == 2
         assert ids(store, "zeppelin engine") == ["new", "babbage", "ada"]
         assert len(store) == len(VILLAGE) + 1
+
+
+def test_a_full_disk_is_no_reason_to_make_the_text_index_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: WordWriter) -> None:
+        raise DamagedIndexError("An IO error occurred: 'No space left on device (os error 28)'")
+
+    with EmbeddedStore(folder) as store:
+        index = text_folder(folder)
+        with monkeypatch.context() as patch:
+            patch.setattr(WordWriter, "commit", full)
+            with pytest.raises(EngineError, match="No space left") as caught:
+                store.put([Document("new", "a zeppelin")])
+        assert "has room" in caught.value.hint
+        assert store.put([Document("newer", "a zeppelin")]) == 1
+        assert ids(store, "zeppelin") == ["newer"]
+    assert text_folder(folder) == index
+
+
+def test_a_vector_file_that_cannot_be_written_is_an_engines_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with EmbeddedStore(folder) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", broken)
+            with pytest.raises(EngineError, match="cannot be written") as caught:
+                store.put([Document("new", "a zeppelin")], VILLAGE_VECTORS[:1])
+        assert "check it" in caught.value.hint
+        assert ids(store, "zeppelin") == []
 
 
 def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> None:

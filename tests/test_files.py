@@ -1,15 +1,25 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import files
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.files import BadRecords, new_artefact, open_artefact, read_json_array, read_jsonl, sha256_of, write_atomically
+from suffice.files import (
+    BadRecords,
+    new_artefact,
+    open_artefact,
+    read_json_array,
+    read_jsonl,
+    records,
+    sha256_of,
+    write_atomically,
+)
 
 REBUILD = "suffice build"
 
@@ -24,6 +34,7 @@ def test_an_artefact_opens_with_what_made_it(tmp_path: Path) -> None:
     manifest = open_artefact(make(tmp_path / "a"), kind="thing", version=1, rebuild=REBUILD)
     assert (manifest.settings, manifest.seed) == ({"k": 1}, 42)
     assert manifest.packages["numpy"]
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o755
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
@@ -98,11 +109,55 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     def broken(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(files.os, "replace", broken)
+    monkeypatch.setattr("os.replace", broken)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(target, "new")
     assert target.read_text() == "old"
     assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_what_a_dead_writer_left_is_removed_by_the_next_who_writes_or_opens(tmp_path: Path) -> None:
+    (tmp_path / ".a.0f3k2x9_.draft").mkdir()
+    (tmp_path / ".a.0f3k2x9_.draft" / "half.txt").write_text("ha")
+    (tmp_path / ".notes[1].0f3k2x9_.draft").write_text("ha")
+    (tmp_path / ".mine.draft").write_text("not of ours")
+    make(tmp_path / "a")
+    write_atomically(tmp_path / "notes[1]", "whole")
+    (tmp_path / ".a.1f3k2x9_.draft").mkdir()
+    open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".mine.draft", "a", "notes[1]"]
+
+
+def test_the_draft_of_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "slow "
+        write_atomically(tmp_path / "a", "quick")
+        yield "writer"
+
+    write_atomically(tmp_path / "a", lines())
+    assert (tmp_path / "a").read_text() == "slow writer"
+    with new_artefact(tmp_path / "b", kind="thing", version=1) as draft:
+        make(tmp_path / "b", "quick")
+        (draft / "part.txt").write_text("slow")
+    assert (tmp_path / "b" / "part.txt").read_text() == "slow"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_folder_opened_between_the_two_renames_is_replaced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "a", "old")
+    rename, meddled = os.rename, iter([True])
+
+    def opened_in_between(old: Path, new: Path) -> None:
+        if new == tmp_path / "a" and old.suffix == ".draft" and next(meddled, False):
+            open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)  # brings the old one back
+        rename(old, new)
+
+    monkeypatch.setattr("os.rename", opened_in_between)
+    make(tmp_path / "a", "new")
+    assert (tmp_path / "a" / "part.txt").read_text() == "new"
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
 # ------------------------------------------------------------------------------------------------- records
@@ -130,7 +185,7 @@ def test_json_lines_are_read_with_their_place(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_says_where_and_what(tmp_path: Path, content: bytes, message: str) -> None:
-    limit = 200 if "longer" in message else files.MAX_RECORD_BYTES
+    limit = 200 if "longer" in message else records.MAX_RECORD_BYTES
     with pytest.raises(InputError, match=message) as caught:
         list(read_jsonl(lines(tmp_path, content), BadRecords(), max_bytes=limit))
     assert caught.value.hint
@@ -170,7 +225,7 @@ def test_a_json_array_is_read_the_same_whatever_the_block_size(
     path = tmp_path_factory.mktemp("array") / "array.json"
     path.write_text(json.dumps(values, indent=indent), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_BLOCK", block)
+        patch.setattr(records, "_BLOCK", block)
         assert [one.value for one in read_json_array(path, BadRecords())] == values
 
 

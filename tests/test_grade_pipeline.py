@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,15 @@ def test_a_damaged_stage_or_a_lost_file_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "b" / "stages" / "paths" / "records.jsonl").write_text("{", encoding="utf-8")
     (tmp_path / "b" / "questions.jsonl").unlink()
     assert grade(village(), tmp_path / "b").done == ("paths", "benchmark")
+    assert content(tmp_path / "b") == whole
+
+
+def test_files_that_another_run_left_before_it_died_are_not_taken_for_this_ones(tmp_path: Path) -> None:
+    grade(village(), tmp_path / "b")
+    whole = content(tmp_path / "b")
+    grade(village(), tmp_path / "other", settings=Settings(seed=7, per_hop=2))
+    shutil.copy(tmp_path / "other" / "questions.jsonl", tmp_path / "b" / "questions.jsonl")  # and then it died
+    assert grade(village(), tmp_path / "b").done == ("benchmark",)
     assert content(tmp_path / "b") == whole
 
 

@@ -11,6 +11,7 @@ The names below are all there is to learn; the rooms behind them are described i
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from suffice.types import Action, Document, Hit, Question, Trace, Verdict
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Action", "Document", "Gate", "Hit", "Labelled", "Library", "Question", "Trace", "Verdict", "__version__", "ask"]
+
+# onnxruntime from 1.29 on tells its maker about the process that uses it, unless this stands there when it is first imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 # Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
 _DOORS = {

@@ -14,6 +14,7 @@ Abstaining, a spent budget and an empty result are values, not errors.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "ModelError",
     "NotReadyError",
     "SufficeError",
+    "disk_hint",
     "nearest",
 ]
 
@@ -95,6 +97,23 @@ class DataError(SufficeError):
     """A file that suffice wrote no longer matches its manifest."""
 
     code = "damaged"
+
+
+_PERMISSIONS = "check the permissions, or choose another place, then try again"
+_DISK = {
+    errno.ENOSPC: "make room on the disk, then try again",
+    errno.EDQUOT: "make room within your quota, then try again",
+    errno.EROFS: "the place is read-only: choose another, or make it writable and try again",
+    errno.EACCES: _PERMISSIONS,
+    errno.EPERM: _PERMISSIONS,
+    errno.EIO: "the disk cannot be read or written: check it, then try again",
+    errno.EMFILE: "too many files are open: raise the limit (ulimit -n), then try again",
+}
+
+
+def disk_hint(error: OSError) -> str:
+    """What to do about an error of the operating system. What was acknowledged before it stands."""
+    return _DISK.get(error.errno or 0, "look at that file or folder, then try again")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -13,9 +13,11 @@ No algorithm lives here: only which parts belong together.
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from suffice.engines.homes import Home, claim, opened
 from suffice.engines.qdrant import QdrantStore, is_address
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
 from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
 from suffice.reason.expand import Completion, Judge, Reach, expand
@@ -53,8 +55,7 @@ class Library:
     def __init__(self, home: Home) -> None:
         self.path, self.store, self.encoder_name = home.path, home.store, home.encoder
         self._encoder: Encoder | None = None
-        self._made: dict[str, Any] = {}
-        self._made_at = -1
+        self._made: tuple[int, dict[str, Any]] = (-1, {})  # of which generation; replaced as one, for threads share it
 
     @classmethod
     def build(
@@ -272,9 +273,10 @@ class Library:
     def _of_this_generation(self, what: str, make: Callable[[], Any]) -> Any:
         """What was made from this generation of the documents, made now if it was not."""
         key = self.store.generation
-        if key != self._made_at:
-            self._made, self._made_at = {}, key
-        made = self._made
+        made_at, made = self._made
+        if key != made_at:
+            made = {}
+            self._made = key, made
         if what not in made:
             made[what] = make()
         return made[what]
@@ -326,19 +328,20 @@ class Library:
 
     def _kept(self, what: str, load: Callable[[Path], L], find: Callable[[], L]) -> L:
         with self.store.pinned():
-            folder = self.path / f"{what}-{self.store.generation}"
+            generation = self.store.generation
+            folder = self.path / f"{what}-{generation}"
             if folder.exists():
-                try:
+                # Derived, so found again where it is damaged, or where another process has gone on and is removing it.
+                with suppress(SufficeError, OSError):
                     return load(folder)
-                except DataError:
-                    shutil.rmtree(folder, ignore_errors=True)  # derived: found again below
             found = find()
         try:
             found.save(folder)
         except OSError:
             return found  # a library that cannot be written is still one that can be read
         for old in (*self.path.glob(f"{what}-*"), *self.path.glob(f".{what}-*")):
-            if old != folder:
+            number = re.match(rf"\.?{what}-(\d+)", old.name)
+            if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
         return found
 

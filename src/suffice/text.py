@@ -16,6 +16,7 @@ __all__ = ["OPENERS", "STOP_WORDS", "DateMention", "date_mentions", "key_words",
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 
 # The list that Lucene and bm25s share: short enough that no content word is lost, long enough to drop the noise.
@@ -153,4 +154,6 @@ def sentences(text: str, *, language: str = "en") -> list[str]:
     """The sentences of a text, stripped; empty ones fall away."""
     from sentencex import segment  # late: it loads its language tables on import
 
-    return [stripped for one in segment(language, text) if (stripped := one.strip())]
+    # Half a surrogate pair, as broken JSON spells it, has no bytes for its tables to look at.
+    whole = text.encode("utf-8", "replace").decode() if _HALF_PAIR.search(text) else text
+    return [stripped for one in segment(language, whole) if (stripped := one.strip())]

@@ -50,6 +50,7 @@ Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[A
 FEWEST_TO_FIT, FEWEST_TO_ADAPT, FEWEST_TO_SHIFT = 60, 10, 30
 NOTHING = -12.0  # the log-odds that no hits at all are enough
 PARTS = 5  # one of so many parts is kept for a promise
+_MOVED = ("now", "shift", "after", "own")
 
 
 @dataclass(frozen=True)
@@ -377,21 +378,23 @@ class Gate:
         """
         folder, card = keeping.opened(None if path is None else Path(path), grade)
         lenses = Lenses(encoder, reranker).named(card.get("encoder"), card.get("reranker"), where=str(folder))
-        calibration = keeping.record_in(folder, "calibration", "p", "interval", "shares")
-        correction = keeping.record_in(folder, "correction", "now", "shift", "after", "own")
-        words, (now, after, own) = Words.load(), (correction[name] for name in ("now", "after", "own"))
-        return cls(
-            words,
-            GateModel.load(folder, words),
-            Platt.from_json(calibration["p"]),
-            VennAbers.from_json(calibration["interval"]),
-            Policy.from_json(keeping.record_in(folder, "policy")),
-            Profile.from_json(keeping.record_in(folder, "profile")),
-            Shares.from_json(calibration["shares"]),
-            card,
-            NO_CORRECTION if now is None else Correction.from_json(now),
-            float(correction["shift"]),
-            None if after is None else Correction.from_json(after),
-            lenses,
-            None if own is None else Own(GateModel.load(folder / "own", words), Platt.from_json(own)),
-        )
+        with keeping.readable(folder):
+            calibration = keeping.record_in(folder, "calibration", "p", "interval", "shares")
+            now, shift, after, own = map(keeping.record_in(folder, "correction", *_MOVED).__getitem__, _MOVED)
+            gate = cls(
+                words := Words.load(),
+                GateModel.load(folder, words),
+                Platt.from_json(calibration["p"]),
+                VennAbers.from_json(calibration["interval"]),
+                Policy.from_json(keeping.record_in(folder, "policy")),
+                Profile.from_json(keeping.record_in(folder, "profile")),
+                Shares.from_json(calibration["shares"]),
+                card,
+                NO_CORRECTION if now is None else Correction.from_json(now),
+                float(shift),
+                None if after is None else Correction.from_json(after),
+                lenses,
+                None if own is None else Own(GateModel.load(folder / "own", words), Platt.from_json(own)),
+            )
+            gate.check(keeping.TRIAL, [keeping.TRIAL])  # records that do not fit together show now, not in production
+        return gate

@@ -23,6 +23,7 @@ from suffice.assess.reading import KINSHIP, QUIET, Asked, is_agent
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import read_json_object, write_atomically
+from suffice.files.weights import read_array
 
 __all__ = ["QUESTION_COLUMNS", "QuestionModel", "question_rows"]
 
@@ -188,7 +189,7 @@ class QuestionModel:
             idf, model.targets = [float(one) for one in told["idf"]], tuple(told["targets"])
             model._know([gram.encode("utf-8", "surrogateescape") for gram in told["grams"]], idf[1:])
             model._offset = np.array(told["offset"], dtype=float)
-            weights = np.load(folder / WEIGHTS, allow_pickle=False)
+            weights = read_array(folder / WEIGHTS, hint=REFIT)
             height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions + told.get("meant", 0)
             shapes = (len(idf), model._offset.shape, weights.shape, tuple(told["columns"]))
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:

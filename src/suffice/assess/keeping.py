@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
 
-__all__ = ["GRADES", "KIND", "SHIPPED", "VERSION", "opened", "record_in", "schema", "write"]
+__all__ = ["GRADES", "KIND", "SHIPPED", "TRIAL", "VERSION", "opened", "readable", "record_in", "schema", "write"]
 
 KIND, VERSION = "gate", 1
 GRADES = ("fast", "quality")
+TRIAL = "Who taught Ada's teacher in 1843?"  # a question, and a hit that names the same
 SHIPPED = Path(__file__).parent.parent / "models"
 REFIT = "fit it again: suffice fit … --out {path}"
 
@@ -52,7 +54,21 @@ def opened(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
     if card.pop("schema", None) != schema():
         raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
     card.pop("model", None)
+    lenses = (card.get("encoder"), card.get("reranker"))
+    if type(card.get("k")) is not int or card["k"] < 1 or not all(isinstance(one, str | None) for one in lenses):
+        raise DataError(f"the card of {folder} says nothing sound of k and of its lenses", hint=refit)
     return folder, card
+
+
+@contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """DataError where what is read from the folder is not what `write` wrote: of another kind, or not fitting together."""
+    try:
+        yield
+    except (DataError, NotReadyError):
+        raise
+    except (InputError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        raise DataError(f"the gate in {folder} cannot be read: {error!r:.300}", hint=REFIT.format(path=folder)) from error
 
 
 def record_in(folder: Path, name: str, *wanted: str) -> dict[str, Any]:

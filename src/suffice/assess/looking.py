@@ -10,21 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import agreement
+from suffice.assess.echoes import unechoed
 from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
+from suffice.assess.pages import bylined
 from suffice.assess.reading import Asked, Reading, ask, read
 from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
 from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
-from suffice.types import Document, Evidence
+from suffice.types import Evidence
 
-__all__ = ["NO_LENSES", "Lenses", "Looked", "bylined", "look"]
+__all__ = ["NO_LENSES", "Lenses", "Looked", "look"]
 
 Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
-MONTHS = "January February March April May June July August September October November December".split()  # in any locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,9 @@ def look(
 ) -> Looked:
     """`others` are the other runs for each question, where they are looked at too."""
     asked = [ask(one.evidence.question.text, words) for one in taken]
-    evidence = [one.evidence for one in taken]
-    seen = Looked(taken, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
+    evidence = [unechoed(read, one.evidence, words) for read, one in zip(asked, taken, strict=True)]
+    heard = [one if told is one.evidence else replace(one, evidence=told) for one, told in zip(taken, evidence, strict=True)]
+    seen = Looked(heard, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
     if lenses.reranker is not None:
         seen = seen.beside(RELEVANCE, *relevance(evidence, lenses.reranker))
     if lenses.encoder is not None:
@@ -130,12 +132,3 @@ def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
     found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
     scores = [hit.score for hit in evidence.hits]
     return read(asked, [one.title for one in found], [bylined(one) for one in found], scores, words)
-
-
-def bylined(document: Document) -> str:
-    """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
-    day = document.published_at
-    if not document.source and not day:
-        return document.text
-    when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
-    return ". ".join(filter(None, (document.source, when, document.text)))

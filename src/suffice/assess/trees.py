@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, MissingExtraError
+from suffice.files.weights import open_network
 
 __all__ = ["Trees", "to_onnx"]
 
@@ -32,19 +33,10 @@ class Trees:
         """`content` are the bytes of an ONNX file, kept so that a loaded gate can be saved again; DataError where they are
         damaged or want other columns.
         """
-        import onnxruntime
-
         self.content = content
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises classes of its own that it does not export
-            raise DataError(f"a tree model cannot be read: {error}", hint="fit and save the gate again") from error
-        shapes = [(one.name, one.shape[1]) for one in self._session.get_inputs()]
-        if shapes != [("rows", columns)] or [one.name for one in self._session.get_outputs()] != _OUTPUTS:
+        self._session = open_network(content, threads=1, hint="fit and save the gate again")
+        shapes = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
+        if shapes != [("rows", [columns])] or [one.name for one in self._session.get_outputs()] != _OUTPUTS:
             raise DataError(f"a tree model takes {shapes}, expected 'rows' of {columns} columns", hint="fit the gate again")
 
     def p(self, rows: Floats) -> Floats:
@@ -52,8 +44,14 @@ class Trees:
         if not len(rows):
             return np.zeros(0)
         given = np.ascontiguousarray(rows, dtype=np.float32)
-        found = [self._session.run(_OUTPUTS, {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(rows), AT_ONCE)]
-        return np.asarray(found[0] if len(found) == 1 else np.concatenate(found)).ravel()
+        try:
+            found = [self._session.run(_OUTPUTS, {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(rows), AT_ONCE)]
+            p = np.asarray(found[0] if len(found) == 1 else np.concatenate(found)).ravel()
+        except Exception as error:  # onnxruntime raises classes of its own that it does not export
+            raise DataError(f"a tree model fails: {error}", hint="fit and save the gate again") from error
+        if p.shape != (len(rows),):
+            raise DataError(f"a tree model gives {len(p)} numbers for {len(rows)} rows", hint="fit and save the gate again")
+        return p
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.folding import QUIET
+from suffice.errors import DataError
 from suffice.files import open_artefact
+from suffice.files.weights import read_array
 
 __all__ = ["KIND", "ORDINARY", "SHIPPED", "VERSION", "Words"]
 
 Floats = npt.NDArray[np.floating[Any]]
 KIND, VERSION = "table of words", 1
+REBUILD = "python -m training.words"
 ORDINARY = 0.05  # rarity of every quiet word
 _UNKNOWN = repeat(1.0)
 _SHORTEST = np.float32(1e-12)  # nothing has no direction: zero, not a division by it
@@ -44,8 +47,11 @@ class Words:
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Words:
-        open_artefact(path, kind=KIND, version=VERSION, rebuild="python -m training.words")
-        words, rarity, vectors = (np.load(path / f"{name}.npy", allow_pickle=False) for name in ("words", "rarity", "vectors"))
+        open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD)
+        words, rarity, vectors = (read_array(path / f"{name}.npy", hint=REBUILD) for name in ("words", "rarity", "vectors"))
+        kinds, shapes = [one.dtype.kind for one in (words, rarity, vectors)], (words.shape, rarity.shape, vectors.shape[:1])
+        if kinds != ["S", "f", "f"] or set(shapes) != {words.shape[:1]} or vectors.ndim != 2:
+            raise DataError(f"the arrays in {path} do not fit together", hint=REBUILD)
         return cls(words.tolist(), rarity, vectors)
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from suffice.errors import InputError, SufficeError
+from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.ports import Progress
 
 if TYPE_CHECKING:
@@ -39,6 +39,15 @@ def friendly_errors(*, json: bool = False) -> Iterator[None]:
         raise typer.Exit(130) from error
     except (typer.Exit, typer.Abort):
         raise
+    except OSError as error:
+        if settings["debug"]:
+            raise
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if json:
+            print_json({"error": {"code": "disk", "message": told, "hint": disk_hint(error)}})
+        say(f"error: {told}")
+        say(f"hint: {disk_hint(error)}")
+        raise typer.Exit(1) from error
     except Exception as error:
         if settings["debug"]:
             raise

@@ -154,7 +154,7 @@ def _filter(text: str | None) -> Any:
         return text
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"--filter is not valid JSON: {error}", hint=f"for example {EXAMPLE}") from error
     if not isinstance(value, dict):
         raise InputError("--filter is not a JSON object", hint=f"for example {EXAMPLE}")

@@ -19,7 +19,7 @@ examples if its first record has a `question`, as documents otherwise.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,9 @@ def _hit(value: Any) -> Hit | None:
         doc_id = str(doc_id)
     if not is_text(doc_id) or not doc_id:
         return None
-    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score)):
+    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        return None
+    if score is not None and not abs(score) <= sys.float_info.max:  # a whole number may be larger than any float; NaN is not
         return None
     return Hit(doc_id, None if score is None else float(score))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore, is_address
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import InputError, NotReadyError, disk_hint
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.ports import ENCODERS
 
@@ -61,7 +61,7 @@ def _claim_folder(path: Path, encoder: str | None) -> None:
     try:
         write_atomically(path / MANIFEST, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n")
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error}", hint="choose a folder that you may write") from error
+        raise InputError(f"{path} cannot be written: {error}", hint=disk_hint(error)) from error
 
 
 def _cache() -> Path:

@@ -18,6 +18,7 @@ from suffice.assess.lessons import Labelled
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Example
 from suffice.datasets.jsonl import read_documents, read_examples
+from suffice.datasets.records import text
 from suffice.errors import InputError, NotReadyError
 from suffice.evaluate.cases import collect, labelled
 from suffice.evaluate.report import Page, page_html
@@ -58,8 +59,11 @@ def without_of(folder: Path) -> dict[QuestionId, DocId]:
     path = Path(folder) / TWINS
     if not _has_records(path):
         return {}
-    records = (record.value for record in read_json_records(path, BadRecords()))
-    return {str(one["question_id"]): str(one["without"]) for one in records if one.get("without") is not None}
+    found: dict[QuestionId, DocId] = {}
+    for record in read_json_records(path, BadRecords()):
+        if record.value.get("without") is not None:
+            found[text(record, "question_id")] = text(record, "without")
+    return found
 
 
 def benchmark_lessons(

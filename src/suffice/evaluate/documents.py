@@ -36,5 +36,5 @@ def load_document(
         )
     try:
         return read(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise DataError(f"{path} is a damaged {named}: {type(error).__name__}: {error}", hint=hint) from error

@@ -21,6 +21,7 @@ from suffice.evaluate.documents import load_document
 from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import write_atomically
+from suffice.reason.records import record_of
 from suffice.types import Action
 
 __all__ = ["FIGURES", "FIGURE_NAMES", "GateRun", "figures", "summary", "tables"]
@@ -91,11 +92,8 @@ class GateRun:
 def _read(document: dict[str, Any]) -> GateRun:
     fields = {name: value for name, value in document.items() if name not in ("kind", "task", "version")}
     columns = ("question_ids", "kinds", "hops", "complete", "p", "actions")
-    for name in columns:
-        fields[name] = tuple(fields[name])
-    fields["labels"] = tuple(map(tuple, fields["labels"]))
-    fields["baselines"] = {name: tuple(values) for name, values in fields["baselines"].items()}
-    run = GateRun(**fields)
+    fields["baselines"] = {name: tuple(map(float, values)) for name, values in fields["baselines"].items()}
+    run = record_of(GateRun, fields)
     held = [getattr(run, name) for name in columns] + list(run.baselines.values()) + [run.labels or run.p]
     if len(set(map(len, held))) > 1:
         raise ValueError("its columns have different lengths")

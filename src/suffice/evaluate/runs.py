@@ -138,7 +138,7 @@ def _read(document: Mapping[str, Any]) -> Run:
         dataset=str(document["dataset"]),
         ks=_checked_ks(document["ks"]),
         question_ids=tuple(map(str, questions["ids"])),
-        kinds=tuple(questions["kinds"]),
+        kinds=tuple(None if kind is None else str(kind) for kind in questions["kinds"]),
         gold=tuple(map(int, questions["gold"])),
         systems=tuple(_read_system(one) for one in document["systems"]),
         seed=int(document["seed"]),

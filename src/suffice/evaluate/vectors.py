@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError
 from suffice.files import write_atomically
+from suffice.files.weights import read_array
 from suffice.ports import Encoder, Progress, Reranker
 
 __all__ = ["Remembering", "RememberingReranker"]
@@ -43,10 +44,14 @@ class Remembering:
         self._files = 1 + int(paths[-1].stem) if paths else 0
 
     def _block(self, path: Path) -> tuple[list[str], Floats]:
-        vectors = np.load(path.with_suffix(".npy"), allow_pickle=False)
-        keys = json.loads(path.read_text("utf-8"))
-        if vectors.shape != (len(keys), self.dimension):
-            raise DataError(f"{path} does not fit its vectors", hint=f"delete {self.folder} and encode anew")
+        hint = f"delete {self.folder} and encode anew"
+        vectors = read_array(path.with_suffix(".npy"), hint=hint)
+        try:
+            keys = json.loads(path.read_text("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path} cannot be read: {error}", hint=hint) from error
+        if not isinstance(keys, list) or vectors.shape != (len(keys), self.dimension) or vectors.dtype.kind != "f":
+            raise DataError(f"{path} does not fit its vectors", hint=hint)
         return keys, vectors
 
     def _know(self, keys: Sequence[str], vectors: Floats) -> None:

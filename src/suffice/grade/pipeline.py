@@ -15,13 +15,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
 from suffice.datasets.jsonl import document_record, read_documents
-from suffice.errors import InputError, SufficeError
-from suffice.files import BadRecords, new_artefact, open_artefact, sha256_of, write_atomically
+from suffice.errors import InputError
+from suffice.files import BadRecords, write_atomically
 from suffice.grade.blocks import claim_records, question_records, triple_records
 from suffice.grade.bridges import bridges, intersections
 from suffice.grade.claims import RuleClaims, pages_of
@@ -45,6 +45,7 @@ from suffice.grade.ports import (
     made_record,
 )
 from suffice.grade.questions import RuleQuestions, Wording
+from suffice.grade.shelf import Shelf
 from suffice.grade.triples import RuleTriples, Titles
 from suffice.grade.validation import RuleJudge
 from suffice.ports import ENCODERS, Encoder, Job, Mapped, Progress, in_blocks, in_process
@@ -53,8 +54,6 @@ from suffice.types import Document
 
 __all__ = ["FORMS", "Benchmark", "Grading", "Settings", "Stages", "grade"]
 
-_KIND, _VERSION = "grade-stage", 1
-_REBUILD = "run `suffice grade` again with the same --out; it makes what is missing"
 _AT_ONCE, _RULES = 256, "rules"
 FORMS = ("chain", "comparison", "bridge", "intersection")
 FEWEST_DOCUMENTS = 2
@@ -135,8 +134,11 @@ class Grading:
     mapped: Mapped = in_process
     done: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._shelf = Shelf(self.out)
+
     def run(self, documents: Iterable[Document]) -> Benchmark:
-        if self.out.is_file() or (any(map(self._is_there, _WRITTEN)) and not self._is_there("stages")):
+        if self.out.is_file() or (any(map(self._shelf.holds, _WRITTEN)) and not self._shelf.holds("stages")):
             raise InputError(f"what stands at {self.out} was not made here", hint="give --out another folder")
         corpus = self._corpus(documents)
         held = list(read_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
@@ -324,7 +326,7 @@ class Grading:
 
         own = {"valid": judged, "twins": settings.twins, "seed": settings.seed, "encoder": settings.encoder}
         self._stage("benchmark", own, fill, beside=("questions.jsonl", "twins.jsonl"))
-        counts = json.loads((self._folder("benchmark") / "counts.json").read_text(encoding="utf-8"))
+        counts = json.loads((self._shelf.folder("benchmark") / "counts.json").read_text(encoding="utf-8"))
         return int(counts["twins"])
 
     @cached_property
@@ -334,34 +336,18 @@ class Grading:
 
     # -------------------------------------------------------------------------------------------- keeping
 
-    def _folder(self, name: str) -> FilePath:
-        return self.out / "stages" / name
-
-    def _is_there(self, name: str) -> bool:
-        return (self.out / name).exists()
-
     def _stage(
         self, name: str, made_from_: Mapping[str, Any], fill: Callable[[FilePath], None], *, beside: Sequence[str] = ()
     ) -> str:
-        """Do the stage unless its output, and the files it puts `beside`, stand there under the same key; the key."""
-        told = json.loads(json.dumps(made_from_))
-        key = hashlib.sha256(json.dumps([name, _code(), told], sort_keys=True).encode()).hexdigest()
-        try:
-            manifest = open_artefact(self._folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
-            if manifest.settings.get("key") == key and all(map(self._is_there, beside)):
-                return key
-        except SufficeError:
-            pass  # not there, damaged or of another version: it is made anew
-        with new_artefact(self._folder(name), kind=_KIND, version=_VERSION, settings={"key": key, **told}) as folder:
-            fill(folder)
-        self.done.append(name)
+        key, done = self._shelf.stage(name, made_from_, fill, beside=beside)
+        self.done += [name] if done else []
         return key
 
     def _records(self, name: str, made_from_: Mapping[str, Any], make: Callable[[], Iterator[dict[str, Any]]]) -> str:
         return self._stage(name, made_from_, lambda folder: write_atomically(folder / "records.jsonl", map(_line, make())))
 
     def _read(self, name: str) -> Iterator[dict[str, Any]]:
-        with (self._folder(name) / "records.jsonl").open(encoding="utf-8") as stream:
+        with (self._shelf.folder(name) / "records.jsonl").open(encoding="utf-8") as stream:
             yield from map(json.loads, stream)
 
     def _in_blocks(
@@ -377,13 +363,6 @@ class Grading:
     def _tell(self, what: str, done: int, total: int | None) -> None:
         if self.progress is not None:
             self.progress(what, done, total)
-
-
-@cache
-def _code() -> str:
-    """A hash of this room's source: what older rules made is not what these rules make."""
-    files = sorted(FilePath(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(sha256_of(file).encode() for file in files)).hexdigest()
 
 
 def _by(stage: object) -> str:

@@ -9,10 +9,12 @@ and stages can be mixed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from suffice.datasets.records import is_text
+from suffice.errors import InputError
 from suffice.types import DocId, Document
 
 __all__ = [
@@ -147,15 +149,22 @@ def made_record(made: Made) -> dict[str, Any]:
 
 
 def made_from(record: dict[str, Any]) -> Made:
-    """The made question of such an object."""
-    paths = tuple(Path(tuple(Triple(**triple) for triple in path)) for path in record.get("path", ()))
-    return Made(
-        record["question_id"],
-        record["question"],
-        record.get("answer") or "",
-        record.get("kind") or "chain",
-        record.get("hops") or len(record["gold"]),
-        paths,
-        tuple(record["gold"]),
-        record.get("without"),
-    )
+    """The made question of such an object; InputError where it is none."""
+    try:
+        paths = tuple(Path(tuple(_triple(triple) for triple in path)) for path in record.get("path") or ())
+        gold, hops, without = record["gold"], record.get("hops"), record.get("without")
+        name, text = record["question_id"], record["question"]
+        answer, kind = record.get("answer") or "", record.get("kind") or "chain"
+        if not isinstance(gold, list) or not all(map(is_text, (name, text, answer, kind, without or "", *gold))):
+            raise TypeError("a field holds no text")
+        if hops is not None and type(hops) is not int:
+            raise TypeError("hops is no whole number")
+        return Made(name, text, answer, kind, hops or len(gold), paths, tuple(gold), without)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"this is no made question: {error!r:.200}", hint="`suffice grade` writes them") from error
+
+
+def _triple(record: Mapping[str, Any]) -> Triple:
+    if not all(isinstance(value, bool) if name == "several" else is_text(value) for name, value in record.items()):
+        raise TypeError("a field of a triple holds something of another kind")
+    return Triple(**record)

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError, MissingExtraError, ModelError, NotReadyError, nearest
+from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError, nearest
+from suffice.files.weights import open_network
 from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
 from suffice.retrieve.dense import unit
 
@@ -114,15 +115,10 @@ def _tokenizer(path: Path, max_tokens: int) -> Any:
 
 
 def _session(path: Path, threads: int) -> Any:
-    import onnxruntime  # late: slow to import
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads  # 0: as many as there are cores
-    options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises classes of its own that it does not export
-        raise InputError(f"{path} is no ONNX model: {error}", hint="check that the download finished") from error
+        return open_network(path, threads=threads)
+    except DataError as error:
+        raise InputError(str(error), hint="check that the download finished") from error
 
 
 def _padded(encodings: Sequence[Any]) -> dict[str, npt.NDArray[np.int64]]:

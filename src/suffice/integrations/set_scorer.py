@@ -21,6 +21,7 @@ import numpy.typing as npt
 from suffice.assess.trees import Trees
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError
 from suffice.files import open_artefact
+from suffice.files.weights import open_network
 from suffice.integrations.onnx import open_encoder
 from suffice.ports import RETRIEVERS, Encoder, Retriever, Store
 from suffice.retrieve.bridge_reading import AGAIN, FIRST, READING, ReadingBridge
@@ -202,15 +203,7 @@ def _tokenizer(path: Path) -> Any:
 
 
 def _session(path: Path, threads: int) -> Any:
-    import onnxruntime  # late: slow to import
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises classes of its own that it does not export
-        raise DataError(f"{path} is no ONNX model: {error}", hint=REBUILD) from error
+    session = open_network(path.read_bytes(), threads=threads, hint=REBUILD)  # as bytes: nothing comes from other files
     wanted = {"input_ids", "attention_mask", "token_type_ids"}
     if {one.name for one in session.get_inputs()} != wanted or [one.name for one in session.get_outputs()] != ["logits"]:
         raise DataError(f"{path} has other inputs or outputs than {sorted(wanted)} and logits", hint=REBUILD)

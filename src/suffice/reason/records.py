@@ -5,7 +5,7 @@ record_of(Citation, {"doc_id": "ada", "sentence": 0, "text": "Ada was taught by 
 
 from __future__ import annotations
 
-import math
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -53,7 +53,8 @@ def _value(hint: Any, value: Any, place: str) -> Any:
 
 def _fits(hint: type, value: Any) -> bool:
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and abs(value) <= sys.float_info.max  # a whole number may be larger than any float
     return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
 
 

@@ -26,6 +26,7 @@ from scipy import sparse
 
 from suffice.errors import DataError, InputError
 from suffice.files import new_artefact, open_artefact
+from suffice.files.weights import expect_rows, read_array, read_texts
 from suffice.ports import Job, Mapped, in_blocks
 from suffice.retrieve.phrases import Match, Phrases
 from suffice.text import title_key
@@ -185,13 +186,15 @@ class Links:
     @classmethod
     def load(cls, path: Path) -> Links:
         open_artefact(Path(path), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
-        names = ("starts", "targets", "id_ends", "id_bytes")
-        starts, targets, ends, letters = (np.load(Path(path) / f"{name}.npy", allow_pickle=False) for name in names)
-        if len(starts) != len(ends) + 1 or starts[-1] != len(targets):
+        starts, targets = (read_array(Path(path) / f"{name}.npy", hint=_REBUILD) for name in ("starts", "targets"))
+        ids = tuple(read_texts(Path(path), "id", hint=_REBUILD))
+        try:
+            expect_rows(starts, targets, below=len(ids))
+        except ValueError as error:
+            raise DataError(f"the arrays in {path} cannot be links: {error}", hint=_REBUILD) from error
+        if len(starts) != len(ids) + 1:
             raise DataError(f"the arrays in {path} do not fit together", hint=_REBUILD)
-        whole = letters.tobytes()
-        bounds = zip([0, *ends[:-1].tolist()], ends.tolist())
-        return cls(tuple(whole[a:b].decode("utf-8", "surrogatepass") for a, b in bounds), starts, targets)
+        return cls(ids, starts, targets)
 
 
 def _grouped(groups: Ints, count: int) -> tuple[Longs, npt.NDArray[np.int64]]:

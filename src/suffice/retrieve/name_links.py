@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 from suffice.files import new_artefact, open_artefact
+from suffice.files.weights import expect_rows, read_array, read_texts
 from suffice.retrieve.aliases import aliases
 from suffice.retrieve.phrases import Phrases
 from suffice.text import names, title_key, tokens
@@ -36,6 +37,7 @@ WORDS = 2_000_000  # stems that are counted; beyond, those seen once are forgott
 
 _KIND, _VERSION = "name-links", 1
 _REBUILD = "build the library again: suffice build"
+_WHOLE = ("counts", "hashes", "letters")
 
 Ints = npt.NDArray[np.int64]
 
@@ -158,19 +160,25 @@ class NameLinks:
         open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
 
         def read(name: str) -> Any:
-            return np.load(path / f"{name}.npy", allow_pickle=False)
+            return read_array(path / f"{name}.npy", hint=_REBUILD)
 
         def texts(name: str) -> list[str]:
-            ends, whole = read(f"{name}_ends").tolist(), read(f"{name}_bytes").tobytes()
-            return [whole[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends)]
+            return read_texts(path, name, hint=_REBUILD)
 
-        borne = Ragged(read("borne_starts"), read("borne").astype(np.int64))
-        mentioned = Ragged(read("mentioned_starts"), read("mentioned").astype(np.int64))
-        stems = dict(zip(texts("stems"), read("counts").tolist()))
-        ids = tuple(texts("ids"))
-        if len(borne) != len(ids) or len(mentioned) != len(ids):
-            raise DataError(f"the arrays in {path} do not fit together", hint=_REBUILD)
-        return cls(ids, borne, mentioned, read("hashes"), tuple(texts("keys")), stems, float(read("letters")[0]))
+        ids, keys, stems, counts, hashes, letters = texts("ids"), texts("keys"), texts("stems"), *map(read, _WHOLE)
+        rows = [Ragged(read(f"{name}_starts"), read(name)) for name in ("borne", "mentioned")]
+        try:
+            for one in rows:
+                expect_rows(one.starts, one.values, below=len(hashes))
+            expect_rows(np.zeros(1, np.int64), counts[:0])
+            if {len(one) for one in rows} != {len(ids)} or (counts.shape, letters.shape) != ((len(stems),), (1,)):
+                raise ValueError("they do not fit together")
+            if hashes.dtype != np.uint64 or hashes.ndim != 1 or not np.isfinite(float(letters[0])):
+                raise ValueError("hashes and letters are numbers of another kind")
+        except (ValueError, TypeError) as error:
+            raise DataError(f"the arrays in {path} cannot be name links: {error}", hint=_REBUILD) from error
+        borne, mentioned = (Ragged(one.starts, one.values.astype(np.int64)) for one in rows)
+        return cls(tuple(ids), borne, mentioned, hashes, tuple(keys), dict(zip(stems, counts.tolist())), float(letters[0]))
 
     def rows(self, doc_ids: Sequence[DocId]) -> list[int]:
         """Where each document stands; -1 for one that came after the links were made."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, NotReadyError
 from suffice.files import new_artefact, open_artefact, readable_file, write_atomically
+from suffice.files.weights import open_network
 from suffice.retrieve.pool import COLUMN, FEATURES
 
 __all__ = ["SHIPPED", "WEIGHTS", "HandRanker", "Ranker", "TreeRanker"]
@@ -63,24 +64,19 @@ class TreeRanker:
 
     def __init__(self, content: bytes) -> None:
         """`content` are the bytes of an ONNX file; DataError where they are damaged or want other columns."""
-        import onnxruntime
-
         self.content = content
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises classes of its own that it does not export
-            raise DataError(f"a ranker cannot be read: {error}", hint=REFIT.format(path="PATH")) from error
-        shapes = [(one.name, one.shape[1]) for one in self._session.get_inputs()]
-        if shapes != [("rows", len(FEATURES))]:
+        self._session = open_network(content, threads=1, hint=REFIT.format(path="PATH"))
+        shapes = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
+        if shapes != [("rows", [len(FEATURES)])] or [one.name for one in self._session.get_outputs()] != ["p"]:
             raise DataError(f"a ranker takes {shapes}, expected 'rows' of {len(FEATURES)} columns", hint="fit it again")
 
     def p(self, rows: Floats) -> Floats:
         given = np.ascontiguousarray(rows, dtype=np.float32)
-        parts = [self._session.run(["p"], {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(given), AT_ONCE)]
-        return np.concatenate(parts)[:, 0].astype(float) if parts else np.zeros(0)
+        try:
+            parts = [self._session.run(["p"], {"rows": given[at : at + AT_ONCE]})[0] for at in range(0, len(given), AT_ONCE)]
+            return np.concatenate(parts).reshape(len(given)).astype(float) if parts else np.zeros(0)
+        except Exception as error:  # onnxruntime raises classes of its own that it does not export
+            raise DataError(f"a ranker fails: {error}", hint=REFIT.format(path="PATH")) from error
 
     def save(self, path: Path, *, card: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
         """Write the ranker as an artefact folder; `card` says what it was fitted on."""

@@ -104,8 +104,8 @@ class Keys:
             record: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
             if record["version"] != VERSION:
                 raise ValueError(f"its version is {record['version']!r}, expected {VERSION}")
-            return [Key(**{**one, "scopes": tuple(map(str, one["scopes"]))}) for one in record["keys"]]
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            return [_key(one) for one in record["keys"]]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(
                 f"{self.path} is no file of keys: {error!r}", hint="restore it, or make new keys elsewhere"
             ) from error
@@ -114,6 +114,13 @@ class Keys:
         record = {"version": VERSION, "keys": [asdict(one) for one in keys]}
         write_atomically(self.path, json.dumps(record, indent=2) + "\n")
         os.chmod(self.path, 0o600)
+
+
+def _key(told: dict[str, Any]) -> Key:
+    key = Key(**{**told, "scopes": tuple(told["scopes"])})
+    if not all(isinstance(one, str) and one.isascii() for one in (key.key_id, key.name, key.sha256, key.made_at, *key.scopes)):
+        raise TypeError("a field of a key holds no text")
+    return key
 
 
 def _hash(token: str) -> str:

@@ -6,9 +6,9 @@ import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from suffice.errors import InputError
+from suffice.reason.records import record_of
 from suffice.service.keys import Keys
 
 __all__ = ["DEFAULT", "LOOPBACK", "SHARED", "TOLD", "Limits", "Settings"]
@@ -87,5 +87,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
-        told: dict[str, Any] = json.loads(text)
-        return cls(**{**told, "limits": Limits(**told["limits"])})
+        try:
+            return record_of(cls, json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"these are no settings of a service: {error}", hint="`suffice serve` writes them") from error

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from suffice.engines.batch.made_with import made_with
-from suffice.errors import InputError
+from suffice.errors import DataError, InputError
 from suffice.files import write_atomically
+from suffice.files.weights import array_in
 from suffice.ports import Job
 
 __all__ = ["Kept"]
@@ -61,11 +62,15 @@ class Kept:
         if _hash(content) != digest:
             file.unlink(missing_ok=True)
             raise LookupError(f"the kept block {file.name} is damaged")
-        return np.load(io.BytesIO(content), allow_pickle=False) if kind == _ARRAY else json.loads(content)
+        try:
+            return array_in(content, f"the kept block {file.name}") if kind == _ARRAY else json.loads(content)
+        except (DataError, ValueError, RecursionError) as error:
+            file.unlink(missing_ok=True)
+            raise LookupError(f"the kept block {file.name} is damaged: {error}") from error
 
     def clear(self) -> None:
         """The command is through: nobody needs them any more."""
-        for file in self.folder.glob("block-*"):
+        for file in (*self.folder.glob("block-*"), *self.folder.glob(".block-*.draft")):
             file.unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()

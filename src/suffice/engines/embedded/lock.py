@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from suffice.errors import EngineError
+from suffice.errors import EngineError, disk_hint
 
 __all__ = ["writer_lock"]
 
@@ -23,7 +23,7 @@ def writer_lock(folder: Path, *, wait_s: float) -> Iterator[None]:
     try:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise EngineError(f"{folder} cannot be written: {error}", hint="check the folder's permissions") from error
+        raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
     try:
         until = time.monotonic() + wait_s
         while not _taken(handle):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from suffice.engines.embedded.truth import State, Truth, create_truth, sqlite_er
 from suffice.engines.embedded.vectors import Records, open_records
 from suffice.engines.embedded.words import DamagedIndexError, WordReader
 from suffice.engines.embedded.writer import GRACE, Writer, text_folder, vector_file
-from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
 from suffice.ports import STORES, Look, Seen
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.stored import encodable, looked, paired, storable, stored_vectors
@@ -39,9 +40,15 @@ TRUTH = "truth.sqlite"
 TRIES = 20
 BATCH_CHARACTERS = 32_000_000  # a batch of long documents ends before its count, so that memory stays bounded
 IDLE = 8  # connections kept open for the next readers
+FULL_OR_CLOSED = "see that the disk is whole, has room and may be written, then try again"
 
 Acknowledged = Callable[[Sequence[DocId]], None]
 Encode = Callable[[Sequence[str]], Any]
+
+# SQLite's connections must not be used in a process that was forked, nor closed there: that would undo the parent's locks. A
+# child leaves them as they are and opens its own.
+_OPEN: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
+_LEFT_BEHIND: list[Truth | None] = []
 
 
 class _MovedError(Exception):
@@ -61,8 +68,8 @@ class _Looked:
 class EmbeddedStore:
     """The Store port in one folder. `batch` documents at most become one generation; a longer `put` makes several.
 
-    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store; a process
-    that forks opens its own.
+    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store, and so
+    may a process and those that it forks.
     """
 
     def __init__(self, path: Path | str, *, batch: int = 10_000, wait_s: float = 30.0) -> None:
@@ -77,18 +84,19 @@ class EmbeddedStore:
         self._mirror: tempfile.TemporaryDirectory[str] | None = None
         if not self._file.exists():
             self._create()
-        self._watch = self._connect()
+        self._watch: Truth | None = self._connect()
         self._idle: list[Truth] = []
         self._reader: tuple[int, WordReader] | None = None
         self._looked: _Looked | None = None
         self._closed = False
+        _OPEN.add(self)
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
-            for truth in (*self._idle, self._watch):
+            for truth in (*self._idle, *filter(None, [self._watch])):
                 truth.close()
-            self._idle, self._reader, self._looked = [], None, None
+            self._idle, self._watch, self._reader, self._looked = [], None, None, None
         if self._mirror:
             self._mirror.cleanup()
 
@@ -128,8 +136,8 @@ class EmbeddedStore:
             try:
                 with self._reading() as snapshot:
                     return snapshot.search_text(questions, k=k, filters=filters)
-            except DamagedIndexError:
-                self._repair()
+            except DamagedIndexError as error:
+                self._repair(error)
         raise EngineError(f"the text index of {self.path} was damaged and made anew", hint="search again", retryable=True)
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None) -> list[tuple[Hit, ...]]:
@@ -186,7 +194,7 @@ class EmbeddedStore:
                             yield Snapshot(truth, state, searcher, records)
                             return
                     if isinstance(trouble, DamagedIndexError) and attempt > 0:
-                        self._repair()
+                        self._repair(trouble)
         finally:
             self._give_back(truth)
         if isinstance(trouble, FileNotFoundError):
@@ -203,6 +211,7 @@ class EmbeddedStore:
             if not self._reader or self._reader[0] != state.text:
                 self._reader = state.text, WordReader(self._readable(text_folder(self.path, state.text)))
             searcher = self._reader[1].searcher()
+            self._watch = self._watch or self._connect()
             now = self._watch.state()
             # The index was loaded after the truth, so it holds this generation's rows, unless it has forgotten some since:
             # the writer may be one generation beyond the published one, and forgets what died GRACE before that.
@@ -291,14 +300,14 @@ class EmbeddedStore:
                 finally:
                     writer.close()
             except DamagedIndexError as error:
-                raise EngineError(
-                    f"the text index of {self.path} failed: {error}", hint="see that the disk has room, then try again"
-                ) from error
+                raise EngineError(f"the text index of {self.path} failed: {error}", hint=FULL_OR_CLOSED) from error
             finally:
                 truth.close()
 
-    def _repair(self) -> None:
-        """Make the text index anew from the truth, unless somebody else just did."""
+    def _repair(self, trouble: DamagedIndexError) -> None:
+        """Make the text index anew from the truth, unless somebody else just did, or the trouble lies elsewhere."""
+        if trouble.elsewhere:
+            raise EngineError(f"the text index of {self.path} cannot be read: {trouble}", hint=FULL_OR_CLOSED) from trouble
         with self._writing() as (writer, truth):
             state = truth.state()
             try:
@@ -325,7 +334,7 @@ class EmbeddedStore:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise EngineError(f"{self.path} cannot be made: {error}", hint="check the folder's permissions") from error
+            raise EngineError(f"{self.path} cannot be made: {error}", hint=disk_hint(error)) from error
         with self._locked():
             if not self._file.exists():  # else another process was quicker
                 create_truth(self._file)
@@ -341,7 +350,16 @@ class EmbeddedStore:
                 return self._idle.pop()
         return self._connect()
 
+    def _after_fork(self) -> None:
+        """In the child: begin with nothing open, and with locks that no thread of the parent holds."""
+        _LEFT_BEHIND.extend([*self._idle, self._watch])
+        self._guard, self._local = threading.Lock(), threading.local()
+        self._idle, self._watch, self._reader, self._looked = [], None, None, None
+
     def _give_back(self, truth: Truth) -> None:
+        if truth.pid != os.getpid():
+            _LEFT_BEHIND.append(truth)
+            return
         with self._guard:
             if not self._closed and len(self._idle) < IDLE:
                 self._idle.append(truth)
@@ -370,4 +388,10 @@ def _opened(path: Path, generation: int) -> EmbeddedStore:
     return store
 
 
+def _forked() -> None:
+    for store in list(_OPEN):
+        store._after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)
 STORES.add("embedded", EmbeddedStore)

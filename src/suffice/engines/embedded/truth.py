@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, EngineError, NotReadyError, SufficeError
+from suffice.errors import DataError, EngineError, NotReadyError, SufficeError, disk_hint
 from suffice.retrieve.corpus import values_of
 from suffice.types import Condition, DocId, Document, Field, Filter
 
-__all__ = ["Standing", "State", "Truth", "create_truth", "sqlite_errors"]
+__all__ = ["Standing", "State", "Truth", "create_truth", "os_errors", "sqlite_errors"]
 
 FORMAT = 1
 APPLICATION = 0x73756666  # "suff": tells our file from any other SQLite file
@@ -76,7 +76,7 @@ class Truth:
     """One connection to the file. Statements run inside `reading` or `writing`, which see one generation."""
 
     def __init__(self, file: Path, *, frozen: bool = False) -> None:
-        self.file = file
+        self.file, self.pid = file, os.getpid()
         log = file.with_name(file.name + "-wal")
         if frozen and log.exists() and log.stat().st_size:
             raise EngineError(
@@ -242,9 +242,9 @@ class Truth:
 def create_truth(file: Path) -> None:
     """Make an empty truth, under another name first: a crash leaves no file, or a whole one."""
     draft = file.with_name(f".{file.name}.draft")
-    for leftover in file.parent.glob(f"{draft.name}*"):
-        leftover.unlink()
-    with sqlite_errors(file):
+    with sqlite_errors(file), os_errors(file):
+        for leftover in file.parent.glob(f"{draft.name}*"):
+            leftover.unlink()
         database = sqlite3.connect(draft, isolation_level=None)
         try:
             database.execute("PRAGMA journal_mode=WAL")
@@ -253,12 +253,12 @@ def create_truth(file: Path) -> None:
             )
         finally:
             database.close()
-    os.rename(draft, file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        os.rename(draft, file)
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _values(document: Document) -> tuple[Any, ...]:
@@ -301,6 +301,15 @@ def _test(condition: Condition) -> tuple[str, Sequence[str]]:
 
 
 @contextmanager
+def os_errors(file: Path) -> Iterator[None]:
+    """The operating system's errors in the words of the house."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(f"{file} cannot be written: {error.strerror or error}", hint=disk_hint(error)) from error
+
+
+@contextmanager
 def sqlite_errors(file: Path) -> Iterator[None]:
     """SQLite's errors in the words of the house."""
     try:
@@ -313,8 +322,11 @@ def sqlite_errors(file: Path) -> Iterator[None]:
             raise EngineError(f"{file} is busy: {error}", hint="try again in a moment", retryable=True) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_ERROR:
             raise DataError(
-                f"{file} is damaged: {error}", hint="restore it from a backup, or build the library again"
+                f"{file} is damaged: {error}", hint="check the disk; then restore it from a backup, or build the library again"
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            raise EngineError(f"{file} cannot be opened or written: {error}", hint="check the folder's permissions") from error
+            raise EngineError(
+                f"{file} cannot be opened or written: {error}",
+                hint="check the folder's permissions, and that the disk has room",
+            ) from error
         raise EngineError(f"{file}: {error}", hint="check that the disk is whole and has room") from error

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.engines.embedded.truth import os_errors
 from suffice.errors import DataError
 from suffice.retrieve.ranking import top_k
 from suffice.retrieve.stored import Floats, Halves, similarity
@@ -43,6 +44,11 @@ def append(file: Path, slot: int, rows: npt.ArrayLike, places: npt.ArrayLike, ve
     """Write records from this slot on, durably. Whatever stood there belonged to no generation."""
     records = np.empty(len(vectors), _record(vectors.shape[1]))
     records["row"], records["place"], records["vector"] = rows, places, vectors
+    with os_errors(file):
+        _put_down(file, slot, records)
+
+
+def _put_down(file: Path, slot: int, records: Records) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -7,6 +7,7 @@ frequency until it has merged them away.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,15 @@ SCHEMA = _schema()
 
 class DamagedIndexError(Exception):
     """The index cannot be used. It is derived: the store makes a new one from the truth."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the trouble is the disk's or the process's, so that a new index would fail like this one."""
+        return bool(_ELSEWHERE.search(str(self)))
+
+
+# As Rust tells them, and Python: no memory, no permission, too many open files, no room, read-only, no quota.
+_ELSEWHERE = re.compile(r"(os error |code: |Errno )(12|13|23|24|28|30|122)\b")
 
 
 @contextmanager
@@ -118,10 +128,10 @@ class WordWriter:
     """An index as its one writer sees it: nothing is visible before `commit`."""
 
     def __init__(self, folder: Path, *, fresh: bool = False) -> None:
-        if fresh:
-            shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
         with _damage():
+            if fresh:
+                shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
             self._writer = tantivy.Index(SCHEMA, str(folder)).writer(HEAP_BYTES, 1)
             # A writer that died while committing leaves files under names that the next commit would choose again.
             self._writer.garbage_collect_files()

@@ -48,7 +48,9 @@ class Writer:
         """Store these documents, each id once, as the next generation. Durable and visible when it returns."""
         try:
             self._publish(documents, vectors)
-        except DamagedIndexError:  # nothing was published; a text index that fails is made anew
+        except DamagedIndexError as error:  # nothing was published; a text index that fails is made anew
+            if error.elsewhere:
+                raise
             self.rebuild_words()
             self._publish(documents, vectors)
 
@@ -119,8 +121,10 @@ class Writer:
             try:
                 self._words = WordWriter(text_folder(self._home, max(state.text, 1)), fresh=state.text == 0)
                 self._words.forget_from(state.next_row)
-            except DamagedIndexError:
+            except DamagedIndexError as error:
                 self._words = None
+                if error.elsewhere:
+                    raise
                 return self.rebuild_words()
         return self._words
 

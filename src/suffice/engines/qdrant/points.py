@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from suffice.errors import EngineError
 from suffice.types import Condition, DocId, Document, Filter
 
 __all__ = ["DENSE", "KEYWORDS", "NUMBERS", "WORDS", "conditions", "document_of", "payload_of", "point_id"]
@@ -21,6 +22,7 @@ KEYWORDS = ("source", "category", "entities", "published_at")
 NUMBERS = ("day", "place")  # a date as a number, for ranges; the place in the order of insertion
 
 _SPACE = uuid.UUID("5f0f8e0c-6a4b-4d8e-9d7e-4c1f5b1f2a10")  # ours, drawn once
+_FOREIGN = "keep other things in another collection; build this one again with: suffice build FILE --store ADDRESS"
 _NOTHING: dict[str, Any] = {"must": [{"has_id": []}]}
 
 
@@ -51,18 +53,22 @@ def payload_of(document: Document, place: int, length: int) -> dict[str, Any]:
 
 
 def document_of(payload: Mapping[str, Any]) -> Document:
-    day = payload.get("published_at")
-    return Document(
-        payload["id"],
-        payload.get("text", ""),
-        payload.get("title", ""),
-        payload.get("source"),
-        payload.get("category"),
-        date.fromisoformat(day) if day else None,
-        tuple(payload.get("named") or payload.get("entities") or ()),
-        payload.get("parent"),
-        json.loads(payload["extra"]) if "extra" in payload else {},
-    )
+    """The document of a point; EngineError where somebody else has written into the collection."""
+    try:
+        day, named = payload.get("published_at"), payload.get("named") or payload.get("entities") or ()
+        doc_id, text, title = payload["id"], payload.get("text", ""), payload.get("title", "")
+        source, category, parent = about = [payload.get(name) for name in ("source", "category", "parent")]
+        extra = json.loads(payload["extra"]) if "extra" in payload else {}
+        if not all(isinstance(one, str) for one in (doc_id, text, title, *named)) or not all(
+            isinstance(one, str | None) for one in about
+        ):
+            raise TypeError("a field holds no text")
+        if not isinstance(extra, dict) or isinstance(named, str):
+            raise TypeError("a field holds something of another kind")
+        published_at = date.fromisoformat(day) if day else None
+        return Document(doc_id, text, title, source, category, published_at, tuple(named), parent, extra)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise EngineError(f"a point of the collection is no document of suffice: {error!r:.200}", hint=_FOREIGN) from error
 
 
 def conditions(filter: Filter | None) -> dict[str, Any] | None:

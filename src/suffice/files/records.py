@@ -1,190 +1,36 @@
-"""Files that a crash cannot break, and records read one by one.
-
-An artefact (a library, a gate, a run) is a folder with `manifest.json`: its kind and format version, the settings and seed that
-made it, the hashes of its inputs and of its own files, and the versions of the packages used. It is written under a temporary
-name, fsynced and renamed: a crash at any moment leaves the old state or the new one.
-"""
+"""Records read one by one, from files of any size that anybody may have written: lines, JSON Lines, JSON arrays and objects."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import InputError
 
 __all__ = [
+    "MAX_RECORD_BYTES",
+    "SKIP_HINT",
     "BadRecords",
     "Entry",
     "Line",
-    "Manifest",
     "Record",
     "is_json_array",
-    "new_artefact",
-    "open_artefact",
-    "package_versions",
+    "naming",
     "read_json_array",
     "read_json_object",
     "read_json_records",
     "read_jsonl",
     "read_lines",
     "readable_file",
-    "sha256_of",
-    "write_atomically",
 ]
 
-MANIFEST = "manifest.json"
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 _BLOCK = 1024 * 1024
-_PACKAGES = ("suffice", "numpy", "scipy", "scikit-learn", "bm25s", "tantivy", "wordllama", "onnxruntime")
-
-
-# ------------------------------------------------------------------------------------------------ artefacts
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What made an artefact, and what its files must hash to."""
-
-    kind: str
-    version: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    seed: int | None = None
-    packages: Mapping[str, str] = field(default_factory=dict)
-
-
-@contextmanager
-def new_artefact(
-    path: Path,
-    *,
-    kind: str,
-    version: int,
-    settings: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, str] | None = None,
-    seed: int | None = None,
-) -> Iterator[Path]:
-    """An empty folder to fill. Leaving the block without an error publishes it at `path`, in place of what was there."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
-    try:
-        yield draft
-        hashes = {str(one.relative_to(draft)): sha256_of(one) for one in sorted(draft.rglob("*")) if one.is_file()}
-        manifest = Manifest(kind, version, dict(settings or {}), dict(inputs or {}), hashes, seed, package_versions())
-        (draft / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        for one in draft.rglob("*"):
-            _sync(one)
-        _sync(draft)
-        _replace_folder(draft, path)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_hashes: bool = True) -> Manifest:
-    """The manifest of an artefact that this version can read. `rebuild` is the command that makes a new one."""
-    path = Path(path)
-    _recover_folder(path)
-    if not (path / MANIFEST).is_file():
-        raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
-    try:
-        found = Manifest(**json.loads((path / MANIFEST).read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{path / MANIFEST} cannot be read: {error}", hint=rebuild) from error
-    if found.kind != kind:
-        raise InputError(f"{path} is a {found.kind}, expected a {kind}", hint=rebuild)
-    if found.version != version:
-        age = "a newer" if found.version > version else "an older"
-        raise NotReadyError(
-            f"{path} has format version {found.version}, {age} one than this suffice reads ({version})", hint=rebuild
-        )
-    if check_hashes:
-        for name, expected in found.files.items():
-            part = path / name
-            if ".." in Path(name).parts or Path(name).is_absolute():
-                raise DataError(f"{path / MANIFEST} names a file outside its folder: {name!r}", hint=rebuild)
-            if not part.is_file() or sha256_of(part) != expected:
-                raise DataError(f"{part} is missing or altered: its hash is not the one in the manifest", hint=rebuild)
-    return found
-
-
-def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file whole or not at all; several texts are streamed one after the other."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    blocks = [content] if isinstance(content, str | bytes) else content
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(block.encode() if isinstance(block, str) else block for block in blocks)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-        _sync(path.parent)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file's bytes, read in blocks."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def package_versions() -> dict[str, str]:
-    """The installed versions of the packages that can change a result."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-def _replace_folder(draft: Path, path: Path) -> None:
-    # A folder cannot be renamed over a full one. The old one steps aside first; a crash between the two renames is
-    # mended by _recover_folder, which every open calls.
-    _recover_folder(path)
-    if path.exists():
-        os.rename(path, _aside(path))
-    os.rename(draft, path)
-    _sync(path.parent)
-    shutil.rmtree(_aside(path), ignore_errors=True)
-
-
-def _recover_folder(path: Path) -> None:
-    if _aside(path).exists():
-        if path.exists():
-            shutil.rmtree(_aside(path), ignore_errors=True)
-        else:
-            os.rename(_aside(path), path)
-
-
-# -------------------------------------------------------------------------------------------------- records
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +94,20 @@ def readable_file(path: Path) -> Path:
     return path
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Errors in the middle of this file name it, which the operating system does not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
     """The lines of a UTF-8 file, one by one. A line that is too long or not UTF-8 is a bad record."""
     path = readable_file(path)
-    with path.open("rb") as stream:
+    with naming(path), path.open("rb") as stream:
         number = 0
         while block := stream.readline(max_bytes + 1):
             number += 1
@@ -290,7 +146,7 @@ def read_json_records(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECOR
 
 def is_json_array(path: Path) -> bool:
     """Whether the file begins like a JSON array."""
-    with readable_file(path).open("rb") as stream:
+    with naming(path), readable_file(path).open("rb") as stream:
         return stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
@@ -340,7 +196,7 @@ class _JsonReader:
 
     def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
         """Where each item starts; the caller takes the item out of the window before asking for the next place."""
-        with self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
+        with naming(self.path), self.path.open(encoding="utf-8-sig", errors="strict") as self.stream:
             if self._peek() != opening:
                 found = repr(self.window[self.at : self.at + 20])
                 raise InputError(f"{self.path}:{self.line}: expected a JSON {what}, it starts with {found}")

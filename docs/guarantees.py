@@ -1,0 +1,92 @@
+"""The pages of what is promised and of whose licences we use, from trust/guarantees.py and the figures that trust stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.measured import Measured
+from trust.guarantees import PROMISES, Promise
+from trust.stored import PARTS, Figures, stored
+
+REFERENCE = Path(__file__).parent / "reference"
+LICENCES = "Licences"  # a table as long as the rest together: it has a page of its own
+
+
+def pages() -> dict[Path, str]:
+    return {REFERENCE / "guarantees.md": guarantees(), REFERENCE / "licences.md": licences()}
+
+
+def guarantees() -> str:
+    figures = {part: stored(part) for part in PARTS}
+    lines = [
+        "# Guarantees\n",
+        "What is promised, the tests that prove it, what was measured last, and what is left out. `make trust WRITE=1` "
+        "measures everything again, `python -m trust PART --write` one part. Who may send what: "
+        "[SECURITY.md](../../SECURITY.md).\n",
+    ]
+    for title, promises in PROMISES.items():
+        lines.append(f"## {title}\n")
+        lines += [_promise(one, figures) for one in promises]
+    lines.append("## What was measured last\n")
+    for part, title in PARTS.items():
+        lines += _part(part, title, figures[part])
+    return "\n".join(lines)
+
+
+def licences() -> str:
+    figures = stored("supply")
+    found = [one for one in figures.tables if one.title == LICENCES] if figures else []
+    lines = ["# Licences\n"]
+    if not figures or not found:
+        return "\n".join([*lines, "Not listed yet: `python -m trust supply --write`.\n"])
+    lines.append(f"{found[0].says} {found[0].verdict()} Listed on {figures.date} by `{figures.command}`.\n")
+    return "\n".join([*lines, f"```\n{found[0].table()}\n```\n"])
+
+
+def _promise(one: Promise, figures: dict[str, Figures | None]) -> str:
+    lines = [f"**{one.says}**\n"]
+    lines += [f"- proved by `tests/{test}`" for test in one.proved_by]
+    lines += [f"- measured by {_measured(name, figures)}" for name in one.measured_by]
+    if one.without:
+        lines.append(f"- not covered: {one.without}")
+    return "\n".join(lines) + "\n"
+
+
+def _measured(name: str, figures: dict[str, Figures | None]) -> str:
+    """A part, linked to its figures below, and whether what is required was kept."""
+    part, _, title = name.partition(": ")
+    linked = f"[{PARTS[part].lower()}](#{PARTS[part].lower().replace(',', '').replace(' ', '-')})"
+    found = figures[part]
+    if found is None:
+        return f"{linked}: not run yet"
+    chosen = [one for one in found.tables if one.title.startswith(title)]
+    kept = not found.failed if not title else all(one.kept is not False for one in chosen) and bool(chosen)
+    run = "a short run" if found.quick else "a full run"
+    return f"{linked}, {run} of {found.date}: {'kept' if kept else 'NOT kept'}"
+
+
+def _part(part: str, title: str, found: Figures | None) -> list[str]:
+    lines = [f"### {title}\n"]
+    if found is None:
+        return [*lines, f"Not run yet: `python -m trust {part} --write`.\n"]
+    run = "A short run, with small counts" if found.quick else "A full run"
+    lines.append(
+        f"{run}: `{found.command}`, {found.date}, commit {found.commit}, {_lasting(found.seconds)}, load average {found.load} "
+        f"at the end, {found.machine}.\n"
+    )
+    if found.failed:
+        lines.append(f"Did not finish, or fell short: {', '.join(found.failed)}.\n")
+    for one in found.tables:
+        lines += _table(one)
+    return lines
+
+
+def _table(one: Measured) -> list[str]:
+    says = " ".join(part for part in (one.says, one.verdict()) if part)
+    if one.title == LICENCES:
+        return [f"**{one.title}.** {len(one.rows)} packages, [listed](licences.md). {one.verdict()}\n"]
+    return [f"**{one.title}.** {says}\n", f"```\n{one.table()}\n```\n", *(f"{note}\n" for note in one.notes)]
+
+
+def _lasting(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

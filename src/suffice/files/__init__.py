@@ -1,0 +1,53 @@
+"""Files: artefacts that a crash cannot break, and records read one by one.
+
+artefacts  written whole or not at all: a file, or a folder with its manifest
+records    read one by one, from files that anybody may have written
+"""
+
+from suffice.files.artefacts import (
+    MANIFEST,
+    Manifest,
+    new_artefact,
+    open_artefact,
+    package_versions,
+    sha256_of,
+    write_atomically,
+)
+from suffice.files.records import (
+    MAX_RECORD_BYTES,
+    SKIP_HINT,
+    BadRecords,
+    Entry,
+    Line,
+    Record,
+    is_json_array,
+    read_json_array,
+    read_json_object,
+    read_json_records,
+    read_jsonl,
+    read_lines,
+    readable_file,
+)
+
+__all__ = [
+    "MANIFEST",
+    "MAX_RECORD_BYTES",
+    "SKIP_HINT",
+    "BadRecords",
+    "Entry",
+    "Line",
+    "Manifest",
+    "Record",
+    "is_json_array",
+    "new_artefact",
+    "open_artefact",
+    "package_versions",
+    "read_json_array",
+    "read_json_object",
+    "read_json_records",
+    "read_jsonl",
+    "read_lines",
+    "readable_file",
+    "sha256_of",
+    "write_atomically",
+]

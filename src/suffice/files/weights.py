@@ -1,0 +1,95 @@
+"""What models are made of, read with distrust: arrays, and networks as ONNX. Whoever wrote the file may mean harm.
+
+An array is exactly as long as its header says before any memory is asked for, and holds numbers or letters, never objects. A
+network that is given as bytes has all its weights in them; one that is given as a file may have some in other files of its
+folder, and nowhere else: onnxruntime sees to that.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy
+
+from suffice.errors import DataError
+
+__all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts"]
+
+_VERSION = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
+
+
+def read_array(path: Path, *, hint: str = "") -> npt.NDArray[Any]:
+    """The array of an .npy file; DataError where it is none, or not the one that its header describes."""
+    try:
+        with Path(path).open("rb") as stream:
+            return _array(stream, Path(path).stat().st_size)
+    except Exception as error:  # numpy reads the header with Python's tokenizer, which has errors of its own
+        raise DataError(f"{path} is no array that can be read: {error}", hint=hint) from error
+
+
+def array_in(content: bytes, what: str) -> npt.NDArray[Any]:
+    """The same from bytes; `what` they are, for the error."""
+    try:
+        return _array(io.BytesIO(content), len(content))
+    except Exception as error:
+        raise DataError(f"{what} is no array that can be read: {error}") from error
+
+
+def _array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
+    version = npy.read_magic(stream)
+    if version != _VERSION:
+        raise ValueError(f"its format version is {version}")
+    shape, by_columns, kind = npy.read_array_header_1_0(stream)
+    if kind.hasobject:
+        raise ValueError("it holds objects, which would have to be unpickled")
+    if math.prod(shape) * kind.itemsize != size - stream.tell():
+        raise ValueError(f"its header says {shape} of {kind}, and {size - stream.tell():,} bytes follow")
+    if not math.prod(shape) or not kind.itemsize:
+        return np.zeros(shape, kind)
+    flat = np.frombuffer(bytearray(stream.read()), dtype=kind)
+    return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
+
+
+def read_texts(folder: Path, name: str, *, hint: str = "") -> list[str]:
+    """Texts that lie in NAME_bytes.npy one behind the other, as far as NAME_ends.npy says; DataError where they do not fit."""
+    ends, letters = (read_array(Path(folder) / f"{name}_{part}.npy", hint=hint) for part in ("ends", "bytes"))
+    try:
+        expect_rows(np.concatenate([[0], ends]), letters)
+        whole, bounds = letters.tobytes(), ends.tolist()
+        return [whole[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *bounds], bounds)]
+    except ValueError as error:
+        raise DataError(f"the texts of {name} in {folder} cannot be read: {error}", hint=hint) from error
+
+
+def expect_rows(starts: npt.NDArray[Any], values: npt.NDArray[Any], *, below: int | None = None) -> None:
+    """ValueError unless row i can be values[starts[i]:starts[i + 1]], all of them numbers from 0 to `below`."""
+    if starts.ndim != 1 or values.ndim != 1 or not len(starts) or {starts.dtype.kind, values.dtype.kind} - {"i", "u"}:
+        raise ValueError("they are not lists of whole numbers")
+    if starts[0] != 0 or starts[-1] != len(values) or (starts[1:] < starts[:-1]).any():
+        raise ValueError("they do not fit together")
+    if below is not None and len(values) and not 0 <= values.min() <= values.max() < below:
+        raise ValueError(f"they point beyond the {below} there are")
+
+
+def open_network(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
+    """A session of onnxruntime over a network's bytes, or over its file; DataError where it is damaged.
+
+    `threads` 0: as many as there are cores.
+    """
+    import onnxruntime  # late: slow to import
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 4  # what it would print stands in the error
+    what = "a network" if isinstance(model, bytes) else str(model)
+    try:
+        given = model if isinstance(model, bytes) else str(model)
+        return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+    except Exception as error:  # onnxruntime raises classes of its own that it does not export
+        raise DataError(f"{what} is no ONNX model that can be read: {error}", hint=hint) from error

@@ -1,0 +1,46 @@
+"""Each fault of disk and clock once, each in one work; `python -m trust faults` has all of them in all works."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from trust.faults import WRONG, tried
+from trust.kills import Yard
+from trust.serving import served_and_killed, served_on_a_full_disk
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
+
+
+@pytest.mark.parametrize(
+    ("work", "fault", "outcome"),
+    [
+        ("grade", "torn", "died"),
+        ("build, over a library", "short", "ended well"),
+        ("update", "interrupted", "ended well"),
+        ("grade", "clock", "ended well"),
+        ("build, over a library", "full", "told"),
+        ("update", "broken", "told"),
+        ("grade", "unreadable", "told"),
+        ("build, a new library", "read-only", "told"),
+    ],
+)
+def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
+    work: str, fault: str, outcome: str, yard: Yard
+) -> None:
+    row = tried(yard, yard.work(work), fault, 1, random.Random(7))
+    assert row.said == []
+    assert not any(row.outcomes[one] for one in WRONG)
+    assert row.outcomes == {outcome: 1}
+
+
+def test_what_the_service_answered_is_there_after_it_was_killed(yard: Yard) -> None:
+    row = served_and_killed(yard.nursery, yard.room("served"), 2, random.Random(7))
+    assert row.said == []
+    assert row.checked, "nothing was written: the test proves nothing"
+
+
+def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(yard: Yard) -> None:
+    row = served_on_a_full_disk(yard.nursery, yard.room("served-full"))
+    assert row.said == []
+    assert row.refused

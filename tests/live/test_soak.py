@@ -1,0 +1,56 @@
+"""A quarter of a minute of what `make trust` does for an hour: mixed load on a real service while its library changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
+
+from trust.soak import GROUP, Soak, answer_table, flat_table, growth, is_flat, soak, write_table
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]
+
+
+def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Path) -> None:
+    told = soak(tmp_path, minutes=0.25, rate=8, write_every=1.0)
+    assert told.faults == []
+    assert told.wrong == []
+    for kind, statuses in told.statuses.items():
+        assert set(statuses) <= {"200", "429"}, kind
+    assert told.statuses["check"]["200"] > 20
+    assert len(told.expected) > GROUP
+    # So short a time says nothing about slow growth, but a handle or a thread for every request would show.
+    for what in ("memory MB", "open handles", "threads", "processes", "temporary files"):
+        first, last, *_ = growth(told, what)
+        assert last <= 1.25 * first + 10, what
+
+
+def steady(samples: int, grow: float) -> Soak:
+    told = Soak(60.0)
+    told.samples = [(at / samples, {"memory MB": 500 + grow * at / samples}) for at in range(samples)]
+    told.loads = [1.0] * samples
+    return told
+
+
+def test_what_grows_is_seen() -> None:
+    first, last, slope, low, high = growth(steady(480, grow=100), "memory MB")
+    assert last - first == pytest.approx(75, abs=2)
+    assert low <= slope <= high
+    assert slope == pytest.approx(100, rel=0.01)
+    assert flat_table(steady(480, grow=100)).kept is False
+    assert flat_table(steady(480, grow=10)).kept is True
+    assert is_flat(6, 8)
+    assert not is_flat(6, 9)
+
+
+def test_a_lost_document_and_a_fault_are_told() -> None:
+    told = steady(10, grow=0)
+    assert answer_table(told).kept is True
+    assert write_table(told).kept is True
+    told.faults.append("a traceback")
+    told.expected["soak-1-1"] = True
+    told.wrong.append("soak-1-1")
+    assert answer_table(told).kept is False
+    assert write_table(told).kept is False

@@ -1,0 +1,128 @@
+"""Any input at all: cases that were findings once, and a few hundred fresh inputs for every reader, grammar, artefact and door.
+
+`python -m trust fuzz` does the same with 200,000 inputs each.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnx", reason="pip install 'suffice[fit]'")
+pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
+pytest.importorskip("mcp", reason="pip install 'suffice[mcp]'")
+
+from hypothesis import HealthCheck, given, settings
+from trust import doors
+from trust.fuzz import PATIENCE_S, kept_cases, read_once, targets, tried, watched
+from trust.mutations import Input, Seed, mutated
+from trust.shapes import shaped
+from trust.targets import Opened, Target
+
+TARGETS = targets()
+CASES = {f"{path.parent.name}/{path.name}": (name, case) for name, case, path in kept_cases()}
+FRESH = {"gates": 20, "library manifests": 8, "replies: journeys": 20, "replies: grading": 30, "traces": 20, "wire": 60}
+SLOW_DOORS = {"POST /v1/complete": 15, "POST /v1/ask": 15, "POST /v1/library/documents": 20}
+SHAPED = ("jsonl", "musique", "hotpotqa", "filters", "qdrant points", "keys", "runs", "manifests")
+
+
+class Lazily(dict[str, Opened]):
+    """Every target that is asked for, opened once; all doors are those of one service."""
+
+    def __init__(self, stack: ExitStack, folder: Callable[[], Path]) -> None:
+        super().__init__()
+        self._stack, self._folder = stack, folder
+
+    def __missing__(self, name: str) -> Opened:
+        if TARGETS[name].group == "doors":
+            visitor = self._stack.enter_context(doors.visited(self._folder()))
+            self.update((door, each(visitor)) for door, each in doors.OPENED.items())
+        else:
+            self[name] = self._stack.enter_context(TARGETS[name].opened(self._folder()))
+        return self[name]
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Opened]]:
+    with ExitStack() as stack:
+        yield Lazily(stack, lambda: tmp_path_factory.mktemp("target"))
+
+
+def fresh(target: Target) -> int:
+    return FRESH.get(target.name, SLOW_DOORS.get(target.name, 60 if target.group == "doors" else 120))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_found_once_is_refused(case: str, opened: dict[str, Opened]) -> None:
+    name, given = CASES[case]
+    with watched():
+        assert read_once(opened[name], given) in ("accepted", "refused")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_sound_inputs_are_accepted(name: str, opened: dict[str, Opened]) -> None:
+    found = [read_once(opened[name], Input(seed.part, seed.content)) for seed in opened[name].seeds]
+    assert found.count("accepted") == len(found)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_fresh_inputs_are_accepted_or_refused(name: str, opened: dict[str, Opened]) -> None:
+    with watched():
+        found = tried(TARGETS[name], opened[name], 0, fresh(TARGETS[name]))
+    assert (found.other, found.findings) == (0, [])
+    assert found.accepted + found.refused == found.inputs
+    assert found.slowest_s < PATIENCE_S
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_inputs_of_the_right_shape_are_accepted_or_refused(name: str, opened: dict[str, Opened]) -> None:
+    seed = next(one for one in opened[name].seeds if one.values)
+
+    @settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(shaped(seed))
+    def holds(given: Input) -> None:
+        assert read_once(opened[name], given) in ("accepted", "refused")
+
+    with watched():
+        holds()
+
+
+# ------------------------------------------------------------------------------------------------------- the engine itself
+
+
+def test_the_same_number_gives_the_same_input() -> None:
+    seeds = (Seed("a", b'{"a": [1, {"b": "c"}]}'), Seed("b", b"q1 Q0 d1 1 2.0 x\n"))
+    first = [mutated(seeds, f"x/{at}") for at in range(500)]
+    assert first == [mutated(seeds, f"x/{at}") for at in range(500)]
+    assert len({one.content for one in first}) > 250
+    assert {one.part for one in first} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("read", "finding"),
+    [
+        (lambda given: {}["lost"], "KeyError: 'lost'"),
+        (lambda given: warnings.warn("careful", stacklevel=1), "UserWarning: careful"),
+        (lambda given: 1 / 0, "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_whatever_else_comes_out_is_a_finding(read: object, finding: str, tmp_path: Path) -> None:
+    with watched():
+        found = tried(TARGETS["frames"], Opened((Seed("a", b"{}"),), read), 0, 3)  # type: ignore[arg-type]
+    assert found.other == 3
+    assert finding in found.findings[0]
+
+
+def test_whoever_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trust.fuzz.PATIENCE_S", 0.05)
+
+    def endless(given: Input) -> bool:
+        while True:
+            pass
+
+    with watched():
+        assert "HangError" in read_once(Opened((), endless), Input("a", b""))

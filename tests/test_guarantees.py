@@ -1,0 +1,72 @@
+"""Every promise names tests that exist and measurements that can be run, and the page says what was measured."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from benchmarks.measured import Measured
+from docs.guarantees import guarantees, licences
+from trust import stored
+from trust.guarantees import PROMISES, Promise
+from trust.stored import PARTS, Begun, Figures, parts_here, store
+
+TESTS = Path(__file__).parent
+EVERY = [one for promises in PROMISES.values() for one in promises]
+
+
+@cache
+def named_in(file: str) -> frozenset[str]:
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+
+
+@pytest.mark.parametrize("promise", EVERY, ids=lambda one: one.says[:40])
+def test_a_promise_is_proved_by_tests_that_are_there(promise: Promise) -> None:
+    assert promise.proved_by
+    for named in promise.proved_by:
+        file, _, test = named.partition("::")
+        assert test in named_in(file), f"tests/{named} is not there"
+
+
+@pytest.mark.parametrize("promise", EVERY, ids=lambda one: one.says[:40])
+def test_a_promise_is_measured_by_parts_that_are_there(promise: Promise) -> None:
+    for named in promise.measured_by:
+        part, _, title = named.partition(": ")
+        assert part in PARTS
+        found = stored.stored(part)
+        if title and found:
+            assert any(one.title.startswith(title) for one in found.tables), f"{part} measured no {title!r}"
+
+
+def test_no_promise_is_made_twice() -> None:
+    assert len({one.says for one in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("part", parts_here())
+def test_a_part_has_tables_to_measure(part: str) -> None:
+    assert callable(import_module(f"trust.{part}").tables)
+
+
+def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "FOLDER", tmp_path)
+    monkeypatch.setattr("docs.guarantees.stored", lambda part: stored.stored(part, tmp_path))
+    assert guarantees().count("not run yet") == sum(len(one.measured_by) for one in EVERY)
+    assert "Not listed yet" in licences()
+    grown = Measured(
+        "What grows over 60 minutes", "Required: nothing.", ("what", "MB"), (("memory", "12"),), ("a note",), kept=False
+    )
+    fine = Measured("What was answered", "Required: all.", ("kind", "200"), (("check", "9"),), kept=True)
+    figures = Figures.now("soak", [grown, fine], [grown.title], quick=False, begun=Begun(0.0, "abc"))
+    store("soak", figures)
+    assert stored.stored("soak", tmp_path) == figures
+    page = guarantees()
+    assert "an hour of mixed load](#an-hour-of-mixed-load), a full run of 1970-01-01: NOT kept" in page
+    assert "an hour of mixed load](#an-hour-of-mixed-load), a full run of 1970-01-01: kept" in page
+    assert "Did not finish, or fell short: What grows over 60 minutes." in page
+    assert "commit abc" in page

@@ -1,0 +1,272 @@
+"""Any input at all: what reads files, texts and requests refuses what is wrong in our own words, soon, and stays on its feet.
+
+Each reader of outside input is a row of `TARGETS` (trust.readers, trust.artefacts, trust.doors). It is given sound inputs with
+something wrong in them (trust.mutations), one after the other, from a numbered row: `python -m trust.fuzz musique 0 1000` reads
+the first thousand of MuSiQue's. An input is *accepted*, or *refused* with an error of suffice's (over HTTP, a status below
+500). Everything else is a finding: another exception, a warning, more than five seconds, a crash. A finding becomes a file in
+tests/cases, which the tests read again for ever.
+
+Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows.
+With atheris installed, `python -m trust.fuzz --atheris musique -runs=100000` lets its coverage lead instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measured import Measured, apart, peak_bytes, progress
+
+from suffice.errors import SufficeError
+from trust.mutations import Input, mutated
+from trust.targets import FaultError, Opened, Target
+
+__all__ = ["CASES", "Found", "HangError", "kept_cases", "read_once", "tables", "targets", "tried"]
+
+INPUTS, QUICK, PIECE = 200_000, 500, 20_000
+PATIENCE_S = 5.0
+MEMORY = 6 * 1024**3  # of address space, for one target's process: arenas and mapped files count, too
+SHOWN = 5  # findings of a target that are kept
+CASES = Path(__file__).parent.parent / "tests" / "cases"
+
+
+class HangError(BaseException):
+    """Longer than anybody waits. No Exception: nobody on the way may take it for one of theirs."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What came of the inputs of one target."""
+
+    name: str
+    inputs: int = 0
+    accepted: int = 0
+    refused: int = 0
+    other: int = 0
+    slowest_s: float = 0.0
+    slowest_at: int = -1
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    findings: list[str] = field(default_factory=list)
+
+    def joined(self, more: Found) -> Found:
+        slower = more if more.slowest_s > self.slowest_s else self
+        return Found(
+            self.name,
+            self.inputs + more.inputs,
+            self.accepted + more.accepted,
+            self.refused + more.refused,
+            self.other + more.other,
+            slower.slowest_s,
+            slower.slowest_at,
+            self.seconds + more.seconds,
+            max(self.peak_bytes, more.peak_bytes),
+            [*self.findings, *more.findings][:SHOWN],
+        )
+
+
+def targets() -> dict[str, Target]:
+    """All of them by name; the doors only where the service is installed."""
+    from trust.artefacts import ARTEFACTS
+    from trust.doors import DOORS
+    from trust.grammars import GRAMMARS
+    from trust.readers import READERS
+
+    return {one.name: one for one in (*READERS, *GRAMMARS, *ARTEFACTS, *DOORS)}
+
+
+# ----------------------------------------------------------------------------------------------------------- reading
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Warnings are findings, and whoever takes too long is interrupted."""
+
+    def late(*_: Any) -> None:
+        raise HangError(f"more than {PATIENCE_S:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def read_once(opened: Opened, given: Input) -> str:
+    """accepted, refused, or what went wrong."""
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+    try:
+        return "accepted" if opened.read(given) else "refused"
+    except SufficeError:
+        return "refused"
+    except (Exception, HangError) as error:  # noqa: BLE001 - any other is what is looked for
+        return f"{type(error).__name__}: {error}"[:300]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def tried(target: Target, opened: Opened, start: int, stop: int) -> Found:
+    """The inputs of these numbers, one after the other."""
+    found = Found(target.name)
+    began = time.perf_counter()
+    for at in range(start, stop):
+        given = mutated(opened.seeds, f"{target.name}/{at}")
+        sent = time.perf_counter()
+        came = read_once(opened, given)
+        took = time.perf_counter() - sent
+        found.inputs += 1
+        if took > found.slowest_s:
+            found.slowest_s, found.slowest_at = took, at
+        if came == "accepted":
+            found.accepted += 1
+        elif came == "refused":
+            found.refused += 1
+        else:
+            found.other += 1
+            if len(found.findings) < SHOWN:
+                found.findings.append(f"{target.name} {at} ({given.part}): {came}")
+    found.seconds = time.perf_counter() - began
+    return found
+
+
+def kept_cases(folder: Path = CASES) -> Iterator[tuple[str, Input, Path]]:
+    """Inputs that were findings once: TARGET/PART=what-was-wrong; dashes for a target's blanks, commas for a part's slashes."""
+    known = {_plain(name): name for name in targets()}
+    for path in sorted(folder.glob("*/*")):
+        yield known[path.parent.name], Input(path.name.partition("=")[0].replace(",", "/"), path.read_bytes()), path
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "-", name)
+
+
+# ---------------------------------------------------------------------------------------------------------- measuring
+
+
+def measured(name: str, count: int) -> Found:
+    """The first inputs of a target, in pieces, each in a process of its own."""
+    whole = Found(name)
+    for start in range(0, count, PIECE):
+        stop = min(start + PIECE, count)
+        try:
+            piece = Found(**apart("trust.fuzz", name, str(start), str(stop)))
+        except RuntimeError as error:
+            lost = str(error).splitlines()[-1]
+            piece = Found(name, inputs=stop - start, other=1, findings=[f"{name} {start}-{stop}: the process ended: {lost}"])
+        whole = whole.joined(piece)
+    return whole
+
+
+GROUPS = {
+    "readers": ("Data sets, logs and other files", "Every file that a user may bring."),
+    "texts": ("Words and grammars", "What stands in a question, an option, a filter, a model's answer."),
+    "artefacts": (
+        "Models, libraries and what else suffice wrote",
+        "Folders and files that may have passed through others' hands.",
+    ),
+    "doors": ("Every endpoint of the service", "Bodies, headers and addresses; and bytes on the wire that are no HTTP."),
+}
+COLUMNS = ("target", "inputs", "accepted", "refused", "other", "slowest ms", "peak MB")
+
+
+def tables(quick: bool) -> Iterator[Measured]:
+    """One table a group, as the figures of guarantees.md want them."""
+    known = targets()
+    for group, (title, says) in GROUPS.items():
+        rows = []
+        for name in (one.name for one in known.values() if one.group == group):
+            progress(f"{name}: {QUICK if quick else INPUTS:,} inputs")
+            rows.append(measured(name, QUICK if quick else INPUTS))
+        if rows:
+            yield table(title, says, rows)
+
+
+def table(title: str, says: str, rows: Sequence[Found]) -> Measured:
+    """Kept where nothing was found in all the inputs that are required; with fewer, nothing is claimed."""
+    sound = not any(one.other for one in rows) and all(one.slowest_s < PATIENCE_S for one in rows)
+    enough = all(one.inputs >= INPUTS for one in rows)
+    fewer = (
+        ()
+        if enough
+        else (f"Fewer than the {INPUTS:,} inputs that are required of each: this run does not show that it holds.",)
+    )
+    return Measured(
+        title,
+        f"{says} Required: of {INPUTS:,} inputs none is neither accepted nor refused, and none takes {PATIENCE_S:g} s.",
+        COLUMNS,
+        tuple(_row(one) for one in rows),
+        (*(finding for one in rows for finding in one.findings), *fewer),
+        False if not sound else True if enough else None,
+    )
+
+
+def _row(one: Found) -> tuple[str, ...]:
+    counts = (f"{number:,}" for number in (one.inputs, one.accepted, one.refused, one.other))
+    return (one.name, *counts, f"{one.slowest_s * 1e3:,.0f}", f"{one.peak_bytes / 1e6:,.0f}")
+
+
+# ------------------------------------------------------------------------------------------------------- one process
+
+
+@contextmanager
+def opened_alone(name: str) -> Iterator[tuple[Target, Opened]]:
+    """A target in a folder of its own, under the clock."""
+    known = targets()
+    if name not in known:
+        raise SystemExit(f"no target is named {name!r}; known: {', '.join(known)}")
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, known[name].opened(Path(folder)) as opened, watched():
+        yield known[name], opened
+
+
+def main(arguments: Sequence[str]) -> None:
+    """TARGET START STOP: the outcome as one line of JSON; TARGET AT: the input itself, for a file in tests/cases."""
+    if arguments[:1] == ["--atheris"]:
+        by_coverage(arguments[1], arguments[2:])
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with opened_alone(arguments[0]) as (target, opened):
+        if len(arguments) == 2:
+            given = mutated(opened.seeds, f"{target.name}/{arguments[1]}")
+            print(f"{given.part}: {read_once(opened, given)}", file=sys.stderr)
+            sys.stdout.buffer.write(given.content)
+            return
+        found = tried(target, opened, int(arguments[1]), int(arguments[2]))
+    found.peak_bytes = peak_bytes()
+    print(json.dumps(asdict(found)))
+
+
+def by_coverage(name: str, options: Sequence[str]) -> None:
+    """The same target, its inputs chosen by atheris for the new lines they reach. The first byte says which part it is."""
+    import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    with atheris.instrument_imports(include=["suffice"]), opened_alone(name) as (_, opened):
+        parts = [seed.part for seed in opened.seeds]
+
+        def one(content: bytes) -> None:
+            came = read_once(opened, Input(parts[content[0] % len(parts)], content[1:])) if content else "refused"
+            if came not in ("accepted", "refused"):
+                raise FaultError(came)
+
+        with tempfile.TemporaryDirectory(prefix="seeds-") as folder:
+            for at, seed in enumerate(opened.seeds):
+                (Path(folder) / str(at)).write_bytes(bytes([at]) + seed.content)
+            atheris.Setup([sys.argv[0], folder, *options], one)
+            atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
