@@ -23,7 +23,7 @@ WRITTEN = {
     "suffice.evaluate.gate_runs": ("a run of a gate: JSON", "`suffice evaluate gate --out`"),
     "suffice.evaluate.reproduce": ("a study: JSON of tables and figures", "`suffice reproduce --out`, `suffice demo`"),
     "suffice.evaluate.runs": ("a run of retrievers: JSON", "`suffice evaluate retrieval --out`"),
-    "suffice.grade.pipeline": ("a stage of a benchmark: a folder", "`suffice grade --out`"),
+    "suffice.grade.shelf": ("a stage of a benchmark: a folder", "`suffice grade --out`"),
     "suffice.integrations.set_scorer": ("the bridge's set scorer: a folder of ONNX", "`python -m training.scorer_export`"),
     "suffice.reason.tracing": ("a journey: one JSON object a line", "`suffice ask --trace`, `/v1/ask`"),
     "suffice.retrieve.links": ("a library's mention links: a folder of `.npy`", "`suffice build`"),

@@ -20,7 +20,7 @@ from suffice.errors import DataError
 
 __all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts"]
 
-_VERSION = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
+_HEADER = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
 
 
 def read_array(path: Path, *, hint: str = "") -> npt.NDArray[Any]:
@@ -42,7 +42,7 @@ def array_in(content: bytes, what: str) -> npt.NDArray[Any]:
 
 def _array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
     version = npy.read_magic(stream)
-    if version != _VERSION:
+    if version != _HEADER:
         raise ValueError(f"its format version is {version}")
     shape, by_columns, kind = npy.read_array_header_1_0(stream)
     if kind.hasobject:
