@@ -93,8 +93,9 @@ def tables(quick: bool, data: Path = DATA) -> Iterator[Measured]:
     if (data / "musique").is_dir():
         progress("questions over MuSiQue's passages")
         yield by_retriever(apart(MODULE, "--data", str(data), "--measure-questions"))
-        progress("questions read by the set scorer")
-        yield of_quality(apart(MODULE, "--data", str(data), "--measure-quality"))
+        if not quick:  # a minute for twenty questions
+            progress("questions read by the set scorer")
+            yield of_quality(apart(MODULE, "--data", str(data), "--measure-quality"))
 
 
 def growth(quick: bool) -> Iterator[Measured]:

@@ -160,7 +160,7 @@ def tables(quick: bool) -> Iterator[Measured]:
     held = cases(300 if quick else 1000)
     gate, what = the_gate(held)
     progress("one by one")
-    yield one_by_one(gate, what, held, 100 if quick else 500)
+    yield one_by_one(gate, what, held, 40 if quick else 500)
     progress("batches")
     yield in_batches(gate, held, (32, 256))
     yield loading(3 if quick else 7)

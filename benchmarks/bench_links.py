@@ -193,7 +193,7 @@ def tables(quick: bool, peers: int | None = None) -> Iterator[Measured]:
         progress(f"links of {count:,} documents")
         got[count] = apart(MODULE, "--measure", str(count))
     yield by_size(got)
-    yield ways(peers or sizes[-1])
+    yield ways(peers or sizes[0 if quick else -1])
 
 
 def by_size(got: dict[int, dict[str, float]]) -> Measured:
