@@ -37,7 +37,7 @@ TELLING = 0.7  # rarity of a word that ties a sentence to its document
 MOSTLY = 2 / 3  # share of a title's words from which it is made of the question
 SHORT_TITLE, LONG_TITLE = 4, 6  # words of the question in a title made of them, and in any: from so many on
 BORNE_OUT = 0.8  # … is the share that has to stand in the text
-STUB = 1_000  # bytes below which a document may have no word of its own
+OPENING = 100  # bytes of a document that show, in most, that it has words of its own
 LONG_SOURCE = 60  # characters: no outlet is called so
 SHORTEST = 4  # a title of a letter or two, between its spaces, is in too many names
 
@@ -70,7 +70,7 @@ class _Ear:
         # A title of several names does not vouch for a text that has the same ones, nor the text for the title.
         key = b"" if len(self._apart(read.key)) > 1 else read.key
         strange = [name for name in self.names if name in read.flat and not _carries(key, name)]
-        if len(read.flat) < STUB and self.tokens.issuperset(set(read.flat.split()) - QUIET):
+        if self._has_no_word(read.flat[:OPENING].rpartition(b" ")[0]) and self._has_no_word(read.flat):
             text = ""
         elif strange or self._restated(read.flat):
             text = self._without_echoes(key, text, strange)
@@ -81,6 +81,10 @@ class _Ear:
         if title is seen.title and text is seen.text and source is seen.source:
             return seen
         return replace(seen, title=title, text=text, source=source)
+
+    def _has_no_word(self, flat: bytes) -> bool:
+        """Of its own."""
+        return self.tokens.issuperset(set(flat.split()) - QUIET)
 
     def _restated(self, flat: bytes) -> bool:
         """Does folded text hold most of the question's words?"""
