@@ -298,14 +298,14 @@ LOADING = {"load", "loads", "open", "Unpickler", "read_pickle"}
 
 def loads_anything(tree: ast.AST) -> list[str]:
     """Calls that could run what a file says: np.load and its kin, eval, exec. json and tomllib cannot."""
-    named = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
-    found = [f"{node.func.id}: line {node.lineno}" for node in named if node.func.id in ("eval", "exec", "compile")]  # type: ignore[attr-defined]
-    return found + [
-        f"{node.value.id}.{node.attr}: line {node.lineno}"  # type: ignore[attr-defined]
-        for node in parts
-        if node.value.id in LOADERS and node.attr in LOADING  # type: ignore[attr-defined]
-    ]
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="eval" | "exec" | "compile" as name)):
+                found.append(f"{name}: line {node.lineno}")
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in LOADERS and name in LOADING:
+                found.append(f"{module}.{name}: line {node.lineno}")
+    return found
 
 
 @pytest.mark.parametrize(

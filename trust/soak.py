@@ -39,7 +39,7 @@ DOCUMENTS = 240
 WRITE_EVERY_S = 15.0
 GROUP = 4  # documents added by one write
 GROUPS = 6  # of them alive at any time
-WARM = 0.05  # of the length, before the watch begins: caches fill, indexes are built
+WARM = 0.25  # of the length, before the watch begins: caches fill, and the text index gathers as many segments as it keeps
 POINTS = 12
 
 # Kind of request: its share of the load, where it goes, and its body's media type.

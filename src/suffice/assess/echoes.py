@@ -37,6 +37,7 @@ TELLING = 0.7  # rarity of a word that ties a sentence to its document
 MOSTLY = 2 / 3  # share of a title's words from which it is made of the question
 SHORT_TITLE, LONG_TITLE = 4, 6  # words of the question in a title made of them, and in any: from so many on
 BORNE_OUT = 0.8  # … is the share that has to stand in the text
+OPENING = 100  # bytes of a document that show, in most, that it has words of its own
 LONG_SOURCE = 60  # characters: no outlet is called so
 SHORTEST = 4  # a title of a letter or two, between its spaces, is in too many names
 
@@ -66,9 +67,13 @@ class _Ear:
         title, text, source = seen.title, seen.text, seen.source
         # What is read is the text behind its outlet and day. That page is needed anyway, and most have nothing to look for.
         read = page(title, bylined(seen))
-        strange = [name for name in self.names if name in read.flat and not _carries(read.key, name)]
-        if strange or self._restated(read.flat):
-            text = self._without_echoes(read.key, text, strange)
+        # A title of several names does not vouch for a text that has the same ones, nor the text for the title.
+        key = b"" if len(self._apart(read.key)) > 1 else read.key
+        strange = [name for name in self.names if name in read.flat and not _carries(key, name)]
+        if self._has_no_word(read.flat[:OPENING].rpartition(b" ")[0]) and self._has_no_word(read.flat):
+            text = ""
+        elif strange or self._restated(read.flat):
+            text = self._without_echoes(key, text, strange)
         if title and not self.tokens.isdisjoint(read.words) and self._is_hollow(read, text):
             title = ""
         if source and not self._is_one_name(source):
@@ -76,6 +81,10 @@ class _Ear:
         if title is seen.title and text is seen.text and source is seen.source:
             return seen
         return replace(seen, title=title, text=text, source=source)
+
+    def _has_no_word(self, flat: bytes) -> bool:
+        """Of its own."""
+        return self.tokens.issuperset(set(flat.split()) - QUIET)
 
     def _restated(self, flat: bytes) -> bool:
         """Does folded text hold most of the question's words?"""
@@ -118,8 +127,14 @@ class _Ear:
         own = sum([word.isdigit() and word not in self.tokens for word in flat.split()])
         if own >= least:
             return False
-        runs = folding.names(folding.name_runs(folding.plain(piece)))
-        return own + sum([not all(map(self._is_asked, name.split())) for name in runs]) < least
+        for name, run in folding.names(folding.name_runs(folding.plain(piece))).items():
+            opens = (
+                b" " not in run
+                and piece.startswith(run.decode("utf-8", "ignore"))
+                and self.words.rarities([run.lower()])[0] < 1
+            )
+            own += not opens and not all(map(self._is_asked, name.split()))
+        return own < least
 
     def _is_tied(self, flat: bytes, told: set[bytes]) -> bool:
         """Does a telling word of the sentence, none of the question's, stand elsewhere in its document?"""
@@ -132,7 +147,7 @@ class _Ear:
         """Is it made of the question's words, or carries it several of its names, and the text does not bear it out?"""
         parts = {word for word in read.words if word not in QUIET and len(word) > 1}
         taken = parts & self.tokens
-        carried = [name for name in self.names if name in read.key]
+        carried = self._apart(read.key)
         mostly = len(taken) >= MOSTLY * len(parts)
         if not taken or not (mostly or len(carried) > 1 or len(taken) >= LONG_TITLE):
             return False
@@ -142,8 +157,12 @@ class _Ear:
             return True
         if len(taken) >= LONG_TITLE and len(held) < len(taken) * BORNE_OUT:
             return True
-        apart = [name for name in carried if not any(name != other and name in other for other in carried)]
-        return len(apart) > 1 and any(not held.issuperset(set(name.split()) - QUIET) for name in apart)
+        return len(carried) > 1 and any(not held.issuperset(set(name.split()) - QUIET) for name in carried)
+
+    def _apart(self, key: bytes) -> list[bytes]:
+        """The question's names in a title, save those inside another."""
+        carried = [name for name in self.names if name in key]
+        return [name for name in carried if not any(name != other and name in other for other in carried)]
 
     def _is_one_name(self, source: str) -> bool:
         """An outlet is one name: as the question calls it, or one that holds at most one of its names."""

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from suffice.assess.features import FEATURES
 from suffice.assess.model import GateModel
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
@@ -64,7 +66,8 @@ def opened(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
 def readable(folder: Path) -> Iterator[None]:
     """DataError where what is read from the folder is not what `write` wrote: of another kind, or not fitting together."""
     try:
-        yield
+        with np.errstate(invalid="raise"):  # numbers so large that their difference is none
+            yield
     except (DataError, NotReadyError):
         raise
     except (InputError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
@@ -74,6 +77,10 @@ def readable(folder: Path) -> Iterator[None]:
 def record_in(folder: Path, name: str, *wanted: str) -> dict[str, Any]:
     """One of a gate's records; DataError where something that is wanted is not in it."""
     record = {entry.key: entry.value for entry in read_json_object(folder / f"{name}.json")}
+    try:
+        json.dumps(record, allow_nan=False)
+    except ValueError as error:
+        raise DataError(f"{folder / name}.json holds a number that is none", hint=REFIT.format(path=folder)) from error
     if lost := [key for key in wanted if key not in record]:
         raise DataError(f"{folder / name}.json has no {', '.join(lost)}", hint=REFIT.format(path=folder))
     return record

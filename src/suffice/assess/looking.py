@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import agreement
+from suffice.assess.copies import without_copies
 from suffice.assess.echoes import unechoed
 from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
@@ -116,9 +117,9 @@ def look(
 ) -> Looked:
     """`others` are the other runs for each question, where they are looked at too."""
     asked = [ask(one.evidence.question.text, words) for one in taken]
-    evidence = [unechoed(read, one.evidence, words) for read, one in zip(asked, taken, strict=True)]
-    heard = [one if told is one.evidence else replace(one, evidence=told) for one, told in zip(taken, evidence, strict=True)]
-    seen = Looked(heard, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
+    taken = [_heard(*one, words) for one in zip(asked, taken, strict=True)]
+    evidence = [one.evidence for one in taken]
+    seen = Looked(taken, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
     if lenses.reranker is not None:
         seen = seen.beside(RELEVANCE, *relevance(evidence, lenses.reranker))
     if lenses.encoder is not None:
@@ -126,6 +127,12 @@ def look(
         meant = [replace(one, meant=vector) for one, vector in zip(asked, vectors, strict=True)]
         seen = replace(seen.beside(SIMILARITY, whole, hits), asked=meant)
     return seen if others is None else seen.beside(AGREEMENT, *agreement(taken, others))
+
+
+def _heard(asked: Asked, taken: Taken, words: Words) -> Taken:
+    """Without what only gives the question its words back, and without near copies."""
+    evidence = unechoed(asked, taken.evidence, words)
+    return without_copies(taken if evidence is taken.evidence else replace(taken, evidence=evidence))
 
 
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:

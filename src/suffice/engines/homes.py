@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore, is_address
-from suffice.errors import InputError, NotReadyError, disk_hint
+from suffice.errors import DataError, InputError, NotReadyError, disk_hint
 from suffice.files import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 from suffice.ports import ENCODERS
 
@@ -48,7 +48,10 @@ def opened(where: Path | str) -> Home:
     if path.is_file():
         raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
     manifest = open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD, check_hashes=False)
-    return Home(path, EmbeddedStore(path), manifest.settings.get("encoder"))
+    encoder = manifest.settings.get("encoder")
+    if not isinstance(encoder, str | None):
+        raise DataError(f"{path / MANIFEST} names an encoder that is no name", hint=REBUILD)
+    return Home(path, EmbeddedStore(path), encoder)
 
 
 def _claim_folder(path: Path, encoder: str | None) -> None:

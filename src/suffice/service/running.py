@@ -56,6 +56,8 @@ def run(settings: Settings) -> None:
     listening = _bound(settings)
     host, port = listening.getsockname()[:2]
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core a worker: more threads would only wait for one another
+    # glibc keeps a pool of freed memory for each of many threads, and every write to the library starts some. Workers see this.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ[TOLD] = settings.as_json()
     config = uvicorn.Config(
         "suffice.service.app:from_environment",
