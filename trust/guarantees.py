@@ -146,7 +146,6 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
             ),
-            ("texts",),
         ),
         Promise(
             "A text cannot steer `ask`: what a model is shown stays inside its fence, and an obedient model changes no action.",
@@ -154,7 +153,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_ask_injection.py::test_what_a_model_is_shown_keeps_every_attack_inside_the_fence",
                 "test_ask_injection.py::test_an_obedient_model_changes_no_action_and_no_answer",
             ),
-            ("texts",),
+            (),
             "A false sentence in plain words is believed: we check whether evidence is there, not whether it is true.",
         ),
         Promise(

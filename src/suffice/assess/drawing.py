@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from suffice.assess import folding
 from suffice.assess.asking import ask
-from suffice.assess.pages import Page, bylined, page
+from suffice.assess.looking import bylined
+from suffice.assess.pages import Page, page
 from suffice.assess.words import Words
 from suffice.types import DocId, Evidence
 

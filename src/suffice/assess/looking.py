@@ -10,23 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import agreement
-from suffice.assess.copies import without_copies
-from suffice.assess.echoes import unechoed
 from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
-from suffice.assess.pages import bylined
 from suffice.assess.reading import Asked, Reading, ask, read
 from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
 from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
-from suffice.types import Evidence
+from suffice.types import Document, Evidence
 
-__all__ = ["NO_LENSES", "Lenses", "Looked", "look"]
+__all__ = ["NO_LENSES", "Lenses", "Looked", "bylined", "look"]
 
 Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
+MONTHS = "January February March April May June July August September October November December".split()  # in any locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,6 @@ def look(
 ) -> Looked:
     """`others` are the other runs for each question, where they are looked at too."""
     asked = [ask(one.evidence.question.text, words) for one in taken]
-    taken = [_heard(*one, words) for one in zip(asked, taken, strict=True)]
     evidence = [one.evidence for one in taken]
     seen = Looked(taken, asked, [_reading(*one, words) for one in zip(asked, evidence, strict=True)])
     if lenses.reranker is not None:
@@ -129,13 +126,16 @@ def look(
     return seen if others is None else seen.beside(AGREEMENT, *agreement(taken, others))
 
 
-def _heard(asked: Asked, taken: Taken, words: Words) -> Taken:
-    """Without what only gives the question its words back, and without near copies."""
-    evidence = unechoed(asked, taken.evidence, words)
-    return without_copies(taken if evidence is taken.evidence else replace(taken, evidence=evidence))
-
-
 def _reading(asked: Asked, evidence: Evidence, words: Words) -> Reading:
     found = [evidence.documents[hit.doc_id] for hit in evidence.hits]
     scores = [hit.score for hit in evidence.hits]
     return read(asked, [one.title for one in found], [bylined(one) for one in found], scores, words)
+
+
+def bylined(document: Document) -> str:
+    """The text behind its outlet and day: questions name them, and often only the metadata holds them."""
+    day = document.published_at
+    if not document.source and not day:
+        return document.text
+    when = f"{MONTHS[day.month - 1]} {day.day}, {day.year}" if day else ""
+    return ". ".join(filter(None, (document.source, when, document.text)))
