@@ -27,6 +27,8 @@ VARIABLES = {
     "SUFFICE_CACHE": ("where what is derived from a library on Qdrant is kept", "`suffice` in XDG_CACHE_HOME"),
     "XDG_CACHE_HOME": ("the user's cache, where SUFFICE_CACHE is not set", "`~/.cache`"),
     "OMP_NUM_THREADS": ("threads of the numerical libraries; `suffice serve` sets 1 a worker where it is not set", "all cores"),
+    "MALLOC_ARENA_MAX": ("pools of freed memory; `suffice serve` sets 2 a worker where it is not set", "the C library's own"),
+    "ORT_DISABLE_TELEMETRY": ("`import suffice` sets 1 where it is not set: onnxruntime tells its maker nothing", "1"),
     TOLD: ("set by `suffice serve` for its workers; not for people", ""),
     SHARED: ("set by `suffice serve` with several workers, for prometheus-client", ""),
 }
