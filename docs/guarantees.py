@@ -22,7 +22,7 @@ def guarantees() -> str:
         "# Guarantees\n",
         "What is promised, the tests that prove it, what was measured last, and what is left out. `make trust WRITE=1` "
         "measures everything again, `python -m trust PART --write` one part. Who may send what: "
-        "[SECURITY.md](../../SECURITY.md).\n",
+        "`SECURITY.md`.\n",
     ]
     for title, promises in PROMISES.items():
         lines.append(f"## {title}\n")
