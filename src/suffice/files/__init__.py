@@ -1,7 +1,8 @@
-"""Files: artefacts that a crash cannot break, and records read one by one.
+"""Files: artefacts that a crash cannot break, records read one by one, weights that nobody has to trust.
 
 artefacts  written whole or not at all: a file, or a folder with its manifest
 records    read one by one, from files that anybody may have written
+weights    arrays and networks, looked at before they are believed; imported by name, so that reading a line does not load numpy
 """
 
 from suffice.files.artefacts import (

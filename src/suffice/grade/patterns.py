@@ -38,7 +38,6 @@ _OTHER_WORK = re.compile(
     r"\b(?:remake|sequel|prequel|adaptation|adapted|based|inspired|spin-?off|version|parody|novel|"
     r"same name|film series|third|second)\b"
 )
-_DESCRIBED = r"(?:(?:the|an?|his|her) )?(?:(?:[A-Z][a-z]+(?:-[A-Z]?[a-z]+)? )?(?:[a-z][\w-]*(?:, | and |/| ))+)?"
 _NATION = (
     r"(?:"
     + "|".join(NATIONALITIES)
@@ -315,7 +314,6 @@ _BELONGINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _COMPILED_BELONGINGS = [(relation, re.compile(pattern), kinds) for relation, pattern, kinds in _BELONGINGS]
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) (?=[A-Z]|the [A-Z])")
-_CAPITAL_OF = re.compile(r"\bcapital(?: and largest city| city)? of (?:the )?(?=[A-Z])")
 
 
 def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> Iterator[Found]:
