@@ -41,7 +41,7 @@ from suffice.types import Condition, Document, Filter, Hit
 
 VOCABULARY, SHORT, LONG = 50_000, 20, 80
 NODES, SETTINGS = 3, "shards=3&replicas=2&timeout_s=300&patience_s=900"
-K, QUESTIONS = 10, 100
+K, QUESTIONS, TOGETHER = 10, 100, 10
 SOME = Filter((Condition("source", "$in", ("source 3", "source 4")), Condition("published_at", "$gte", ("2023-06-01",))))
 KNOWING = Filter((Condition("category", "$in", ("category 1",)),), lenient=True)
 SETS = ("2wikimultihopqa", "hotpotqa", "musique")
@@ -123,17 +123,18 @@ def _filled(store: QdrantStore, held: Sequence[Document], vectors: Any) -> float
 
 def _agreement(count: int, exact: Store, embedded: Store, distant: Store, vectors: Any) -> Measured:
     asked = questions()
-    looks: dict[str, Callable[[Store], list[tuple[Hit, ...]]]] = {
-        "dense": lambda store: store.search_vectors(vectors, k=K),
-        "dense, filtered": lambda store: store.search_vectors(vectors, k=K, filters=[SOME] * len(asked)),
-        "dense, lenient filter": lambda store: store.search_vectors(vectors, k=K, filters=[KNOWING] * len(asked)),
-        "BM25": lambda store: store.search_text(asked, k=K),
-        "BM25, filtered": lambda store: store.search_text(asked, k=K, filters=[SOME] * len(asked)),
+    looks: dict[str, Callable[[Store, slice], list[tuple[Hit, ...]]]] = {
+        "dense": lambda store, some: store.search_vectors(vectors[some], k=K),
+        "dense, filtered": lambda store, some: store.search_vectors(vectors[some], k=K, filters=[SOME] * TOGETHER),
+        "dense, lenient filter": lambda store, some: store.search_vectors(vectors[some], k=K, filters=[KNOWING] * TOGETHER),
+        "BM25": lambda store, some: store.search_text(asked[some], k=K),
+        "BM25, filtered": lambda store, some: store.search_text(asked[some], k=K, filters=[SOME] * TOGETHER),
     }
+    turns = [slice(at, at + TOGETHER) for at in range(0, len(asked), TOGETHER)]
     rows, kept = [], True
     for name, look in looks.items():
-        there = look(distant)
-        near, true = look(embedded), look(exact)
+        progress(f"{name}, {len(asked)} questions")
+        there, near, true = ([hits for some in turns for hits in look(store, some)] for store in (distant, embedded, exact))
         with_embedded, with_exact = _overlap(near, there), _overlap(true, there)
         kept &= with_embedded >= (1.0 if "dense" in name else 0.99)
         rows.append(

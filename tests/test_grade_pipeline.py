@@ -100,6 +100,13 @@ def test_files_that_another_run_left_before_it_died_are_not_taken_for_this_ones(
     assert content(tmp_path / "b") == whole
 
 
+def test_what_a_dead_run_of_other_settings_left_is_cleared_away_though_nothing_is_to_do(tmp_path: Path) -> None:
+    grade(village(), tmp_path / "b")
+    (tmp_path / "b" / ".questions.jsonl.o7lltb1v.draft").write_text('{"ha', encoding="utf-8")
+    assert grade(village(), tmp_path / "b").done == ()
+    assert not [*(tmp_path / "b").glob("*.draft")]
+
+
 @pytest.mark.parametrize(
     ("documents", "says"),
     [

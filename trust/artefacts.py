@@ -36,6 +36,7 @@ from suffice.reason.budget import Budget
 from suffice.reason.exemplars import Bank
 from suffice.reason.loop import ask
 from suffice.reason.tracing import dumped, read_traces, replay, tree
+from suffice.retrieve.dense import WordLlamaEncoder
 from suffice.retrieve.links import Links, TitleIndex, mention_links
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.pool import FEATURES as RANKED
@@ -169,8 +170,13 @@ def _library_made(folder: Path) -> None:
     Library.build(folder, FILMS).close()
 
 
+@cache
+def _encoder_model() -> object:
+    return WordLlamaEncoder()._model
+
+
 def _library_used(folder: Path) -> None:
-    with Library.open(folder) as library:
+    with patch.object(WordLlamaEncoder, "_model", _encoder_model()), Library.open(folder) as library:
         library.search("Dog Law", k=2)
 
 

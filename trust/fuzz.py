@@ -6,13 +6,17 @@ the first thousand of MuSiQue's. An input is *accepted*, or *refused* with an er
 500). Everything else is a finding: another exception, a warning, more than five seconds, a crash. A finding becomes a file in
 tests/cases, which the tests read again for ever.
 
-Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows.
+Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows. Its
+files lie in memory, where the system has a place for that: the disk is not what is tried. What a piece of the inputs came to is
+kept in `.cache/fuzz` for the very same code, so that a run that was stopped goes on where it was.
 With atheris installed, `python -m trust.fuzz --atheris musique -runs=100000` lets its coverage lead instead.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import resource
 import signal
@@ -21,14 +25,17 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import Measured, apart, peak_bytes, progress
 
 from suffice.errors import SufficeError
+from suffice.files import sha256_of, write_atomically
 from trust.mutations import Input, mutated
 from trust.targets import FaultError, Opened, Target
 
@@ -38,7 +45,10 @@ INPUTS, QUICK, PIECE = 200_000, 500, 20_000
 PATIENCE_S = 5.0
 MEMORY = 6 * 1024**3  # of address space, for one target's process: arenas and mapped files count, too
 SHOWN = 5  # findings of a target that are kept
-CASES = Path(__file__).parent.parent / "tests" / "cases"
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "cases"
+KEPT = ROOT / ".cache" / "fuzz"
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class HangError(BaseException):
@@ -158,17 +168,34 @@ def _plain(name: str) -> str:
 
 
 def measured(name: str, count: int) -> Found:
-    """The first inputs of a target, in pieces, each in a process of its own."""
+    """The first inputs of a target, in pieces."""
     whole = Found(name)
     for start in range(0, count, PIECE):
-        stop = min(start + PIECE, count)
-        try:
-            piece = Found(**apart("trust.fuzz", name, str(start), str(stop)))
-        except RuntimeError as error:
-            lost = str(error).splitlines()[-1]
-            piece = Found(name, inputs=stop - start, other=1, findings=[f"{name} {start}-{stop}: the process ended: {lost}"])
-        whole = whole.joined(piece)
+        whole = whole.joined(_piece(name, start, min(start + PIECE, count)))
+        progress(f"{name}: {whole.inputs:,} of {count:,} inputs, {whole.other} findings")
     return whole
+
+
+def _piece(name: str, start: int, stop: int) -> Found:
+    """In a process of its own, unless this code has read these inputs before and found nothing."""
+    kept = KEPT / _code() / f"{_plain(name)}-{start}-{stop}.json"
+    if kept.exists():
+        return Found(**json.loads(kept.read_text(encoding="utf-8")))
+    try:
+        piece = Found(**apart("trust.fuzz", name, str(start), str(stop)))
+    except RuntimeError as error:
+        lost = str(error).splitlines()[-1]
+        return Found(name, inputs=stop - start, other=1, findings=[f"{name} {start}-{stop}: the process ended: {lost}"])
+    if not piece.other:
+        write_atomically(kept, json.dumps(asdict(piece)))
+    return piece
+
+
+@cache
+def _code() -> str:
+    """A hash of all that is tried, and of what tries it."""
+    files = sorted(one for folder in (ROOT / "src", ROOT / "trust") for one in folder.rglob("*.py"))
+    return hashlib.sha256(b"".join(sha256_of(one).encode() for one in files)).hexdigest()[:16]
 
 
 GROUPS = {
@@ -185,14 +212,12 @@ COLUMNS = ("target", "inputs", "accepted", "refused", "other", "slowest ms", "pe
 
 def tables(quick: bool) -> Iterator[Measured]:
     """One table a group, as the figures of guarantees.md want them."""
-    known = targets()
-    for group, (title, says) in GROUPS.items():
-        rows = []
-        for name in (one.name for one in known.values() if one.group == group):
-            progress(f"{name}: {QUICK if quick else INPUTS:,} inputs")
-            rows.append(measured(name, QUICK if quick else INPUTS))
-        if rows:
-            yield table(title, says, rows)
+    known, count = targets(), QUICK if quick else INPUTS
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for group, (title, says) in GROUPS.items():
+            names = [one.name for one in known.values() if one.group == group]
+            if rows := list(pool.map(measured, names, [count] * len(names))):
+                yield table(title, says, rows)
 
 
 def table(title: str, says: str, rows: Sequence[Found]) -> Measured:
@@ -228,7 +253,11 @@ def opened_alone(name: str) -> Iterator[tuple[Target, Opened]]:
     known = targets()
     if name not in known:
         raise SystemExit(f"no target is named {name!r}; known: {', '.join(known)}")
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, known[name].opened(Path(folder)) as opened, watched():
+    with (
+        tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder,
+        known[name].opened(Path(folder)) as opened,
+        watched(),
+    ):
         yield known[name], opened
 
 

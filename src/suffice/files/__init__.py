@@ -11,6 +11,7 @@ from suffice.files.artefacts import (
     new_artefact,
     open_artefact,
     package_versions,
+    remove_dead_drafts,
     sha256_of,
     write_atomically,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "read_jsonl",
     "read_lines",
     "readable_file",
+    "remove_dead_drafts",
     "sha256_of",
     "write_atomically",
 ]

@@ -29,7 +29,16 @@ from suffice.files.records import naming
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["MANIFEST", "Manifest", "new_artefact", "open_artefact", "package_versions", "sha256_of", "write_atomically"]
+__all__ = [
+    "MANIFEST",
+    "Manifest",
+    "new_artefact",
+    "open_artefact",
+    "package_versions",
+    "remove_dead_drafts",
+    "sha256_of",
+    "write_atomically",
+]
 
 MANIFEST = "manifest.json"
 _PACKAGES = ("suffice", "numpy", "scipy", "scikit-learn", "bm25s", "tantivy", "wordllama", "onnxruntime")
@@ -90,7 +99,7 @@ def open_artefact(path: Path, *, kind: str, version: int, rebuild: str, check_ha
     """The manifest of an artefact that this version can read. `rebuild` is the command that makes a new one."""
     path = Path(path)
     _recover_folder(path)
-    _remove_dead_drafts(path)
+    remove_dead_drafts(path)
     if not (path / MANIFEST).is_file():
         raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
     try:
@@ -176,7 +185,7 @@ def _sync(path: Path) -> None:
 def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
     """An empty draft beside `path`, and the handle that locks it until it is closed or its process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_dead_drafts(path)
+    remove_dead_drafts(path)
     for _ in range(_TRIES):
         told: dict[str, Any] = {"prefix": f".{path.name}.", "suffix": ".draft", "dir": path.parent}
         if folder:
@@ -192,7 +201,8 @@ def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
     raise OSError(errno.EBUSY, "no draft stays", str(path))
 
 
-def _remove_dead_drafts(path: Path) -> None:
+def remove_dead_drafts(path: Path) -> None:
+    """Remove what those who died writing `path` have left; whoever writes or opens it does so by itself."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.draft"):
         with suppress(OSError):  # gone meanwhile, or somebody else's
             handle = os.open(left, os.O_RDONLY)

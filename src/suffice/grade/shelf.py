@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import SufficeError
-from suffice.files import new_artefact, open_artefact, sha256_of
+from suffice.files import new_artefact, open_artefact, remove_dead_drafts, sha256_of
 
 __all__ = ["Shelf"]
 
@@ -42,6 +42,8 @@ class Shelf:
         try:
             manifest = open_artefact(self.folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
             if manifest.settings.get("key") == key and manifest.inputs == self._hashes(beside):
+                for one in beside:  # a run of other settings may have died in the middle of them, and nobody writes them now
+                    remove_dead_drafts(self._out / one)
                 return key, False
         except SufficeError:
             pass  # not there, damaged or of another version: it is made anew
