@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -125,4 +126,10 @@ def test_whoever_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) 
             pass
 
     with watched():
-        assert "HangError" in read_once(Opened((), endless), Input("a", b""))
+        assert "HangError: more than" in read_once(Opened((), endless), Input("a", b""))
+
+
+def test_so_is_whoever_only_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trust.fuzz.WAITING_S", 0.05)
+    with watched():
+        assert "HangError: waits" in read_once(Opened((), lambda given: Event().wait()), Input("a", b""))

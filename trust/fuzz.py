@@ -3,8 +3,9 @@
 Each reader of outside input is a row of `TARGETS` (trust.readers, trust.artefacts, trust.doors). It is given sound inputs with
 something wrong in them (trust.mutations), one after the other, from a numbered row: `python -m trust.fuzz musique 0 1000` reads
 the first thousand of MuSiQue's. An input is *accepted*, or *refused* with an error of suffice's (over HTTP, a status below
-500). Everything else is a finding: another exception, a warning, more than five seconds, a crash. A finding becomes a file in
-tests/cases, which the tests read again for ever.
+500). Everything else is a finding: another exception, a warning, more than five seconds, a crash. Seconds are the processor's,
+so that a busy machine adds none; who only waits is found after a minute on the clock. A finding becomes a file in tests/cases,
+which the tests read again for ever.
 
 Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows. Its
 files lie in memory, where the system has a place for that: the disk is not what is tried. What a piece of the inputs came to is
@@ -42,7 +43,7 @@ from trust.targets import FaultError, Opened, Target
 __all__ = ["CASES", "Found", "HangError", "kept_cases", "read_once", "tables", "targets", "tried"]
 
 INPUTS, QUICK, PIECE = 200_000, 500, 20_000
-PATIENCE_S = 5.0
+PATIENCE_S, WAITING_S = 5.0, 60.0  # of the processor, on the clock
 MEMORY = 6 * 1024**3  # of address space, for one target's process: arenas and mapped files count, too
 SHOWN = 5  # findings of a target that are kept
 ROOT = Path(__file__).parent.parent
@@ -103,22 +104,28 @@ def targets() -> dict[str, Target]:
 def watched() -> Iterator[None]:
     """Warnings are findings, and whoever takes too long is interrupted."""
 
-    def late(*_: Any) -> None:
-        raise HangError(f"more than {PATIENCE_S:g} seconds")
+    def late(signum: int, _: Any) -> None:
+        raise HangError(f"more than {PATIENCE_S:g} seconds" if signum == signal.SIGPROF else f"waits {WAITING_S:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before = {one: signal.signal(one, late) for one in (signal.SIGPROF, signal.SIGALRM)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        _timed(0, 0)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _timed(processor_s: float, clock_s: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, processor_s)
+    signal.setitimer(signal.ITIMER_REAL, clock_s)
 
 
 def read_once(opened: Opened, given: Input) -> str:
     """accepted, refused, or what went wrong."""
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+    _timed(PATIENCE_S, WAITING_S)
     try:
         return "accepted" if opened.read(given) else "refused"
     except SufficeError:
@@ -126,7 +133,7 @@ def read_once(opened: Opened, given: Input) -> str:
     except (Exception, HangError) as error:  # noqa: BLE001 - any other is what is looked for
         return f"{type(error).__name__}: {error}"[:300]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _timed(0, 0)
 
 
 def tried(target: Target, opened: Opened, start: int, stop: int) -> Found:
@@ -135,9 +142,9 @@ def tried(target: Target, opened: Opened, start: int, stop: int) -> Found:
     began = time.perf_counter()
     for at in range(start, stop):
         given = mutated(opened.seeds, f"{target.name}/{at}")
-        sent = time.perf_counter()
+        sent = time.process_time()
         came = read_once(opened, given)
-        took = time.perf_counter() - sent
+        took = time.process_time() - sent
         found.inputs += 1
         if took > found.slowest_s:
             found.slowest_s, found.slowest_at = took, at
