@@ -136,6 +136,20 @@ def test_lengths_that_change_are_weighed_anew(address: str) -> None:
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in whole], rel=1e-3)
 
 
+def test_a_first_batch_that_misleads_is_noticed_while_few_documents_are_in(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighed: list[float] = []
+    monkeypatch.setattr("suffice.engines.qdrant.writer.EARLY", (8,))
+    monkeypatch.setattr(Writer, "_weigh_anew", lambda writer, mean: weighed.append(mean))
+    short = [Document(f"s{n}", "red fox") for n in range(4)]
+    long = [Document(f"l{n}", "red " + "filler " * 9) for n in range(4)]
+    with QdrantStore(address, batch=4) as store:
+        store.put([*short, *long])
+        assert weighed[0] == 6.0  # (4 x 2 + 4 x 10) / 8, before the write was over
+        assert len(weighed) == 2
+
+
 def test_a_writer_that_died_is_made_up_for_by_the_next(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with QdrantStore(address) as store:
         store.put(VILLAGE[:2])

@@ -24,6 +24,9 @@ from suffice.types import DocId, Document
 __all__ = ["Row", "Writer"]
 
 DRIFT = 0.01  # how far the mean length may move before the weights are made anew
+# The first batch says little of the mean. While few documents are in, making their weights anew costs little; at the end of a
+# long write it would cost as much as the write. After so many of a new collection the mean is looked at more closely.
+EARLY, EARLY_DRIFT = (2_000, 16_000), 0.0025
 PAGE_BYTES = 8_000_000  # of facts in one request
 SCROLL = 1_000
 
@@ -56,6 +59,7 @@ class Writer:
         self._cluster, self._pair, self._fresh = cluster, pair, fresh
         self.facts, self._head, self._change = facts, facts.head, Change()
         self._begun = False
+        self._early = [] if facts.head.documents else list(EARLY)
 
     @property
     def begun(self) -> bool:
@@ -85,6 +89,9 @@ class Writer:
                 vector[WORDS] = _sparse(one.numbers, weights(one.counts, one.length, self._head.mean))
             points.append({"id": id, "payload": payload_of(row.document, place, one.length), "vector": vector})
         self._upsert(self._pair.documents, points)
+        if self._early and self._change.documents >= self._early[0]:
+            self._early = [one for one in self._early if one > self._change.documents]
+            self._follow_mean(self._change.words, self._change.documents, EARLY_DRIFT)
 
     def delete(self, doc_ids: Sequence[DocId]) -> int:
         held = list(self._held([point_id(one) for one in doc_ids]))
@@ -100,9 +107,7 @@ class Writer:
         """Make the changes the next generation."""
         facts, pages = self._change.apply(self.facts, self._head)
         if facts.head.documents:
-            mean = max(facts.head.words / facts.head.documents, 1.0)
-            if abs(mean / self._head.mean - 1) > DRIFT:
-                self._weigh_anew(mean)
+            self._follow_mean(facts.head.words, facts.head.documents, DRIFT)
         head = replace(facts.head, mean=self._head.mean, generation=self.facts.head.generation + 1, writing=False)
         return self._write(Facts(head, facts.frequencies), range(1, PAGES + 1) if self._fresh else pages)
 
@@ -167,6 +172,11 @@ class Writer:
             yield from map(_held_of, records)
             if offset is None:
                 return
+
+    def _follow_mean(self, words: int, documents: int, drift: float) -> None:
+        mean = max(words / documents, 1.0)
+        if abs(mean / self._head.mean - 1) > drift:
+            self._weigh_anew(mean)
 
     def _weigh_anew(self, mean: float) -> None:
         """Every document's weights for another mean length, from the weights themselves: the text is not needed."""
