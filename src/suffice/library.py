@@ -27,7 +27,7 @@ from suffice.engines.homes import Home, claim, opened
 from suffice.engines.qdrant import QdrantStore, is_address
 from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever, by_id
 from suffice.reason.expand import Completion, Judge, Reach, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.encoding import BlockEncoder
@@ -232,8 +232,7 @@ class Library:
 
     def _judge(self, gate: Gate) -> FilterJudge:
         def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
-            held = self.get(list({hit.doc_id: None for hits in found for hit in hits}))
-            documents = {document.doc_id: document for document in held if document is not None}
+            documents = by_id(self.get, (hit.doc_id for hits in found for hit in hits))
             p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
             return p
 

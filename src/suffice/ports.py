@@ -42,6 +42,7 @@ __all__ = [
     "Seen",
     "Store",
     "as_given",
+    "by_id",
     "in_blocks",
     "in_process",
 ]
@@ -158,6 +159,12 @@ class Store(Protocol):
     def values(self, field: Field) -> dict[str, int]:
         """Every value of the field with the number of documents that carry it: the closed vocabulary of this corpus."""
         ...
+
+
+def by_id(get: Callable[[Sequence[DocId]], Sequence[Document | None]], doc_ids: Iterable[DocId]) -> dict[DocId, Document]:
+    """The documents that a store's `get` has of these ids, each asked for once; one that is gone by now is left out."""
+    wanted = list(dict.fromkeys(doc_ids))
+    return {one.doc_id: one for one in get(wanted) if one is not None} if wanted else {}
 
 
 def as_given(shared: Any) -> Any:

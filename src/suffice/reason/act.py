@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import NotReadyError
-from suffice.ports import Retriever
+from suffice.ports import Retriever, by_id
 from suffice.reason.budget import Meter
 from suffice.reason.extractive import SURE, ExtractiveReader, Passage, Reading, passage_of
 from suffice.reason.prompting import json_object, prompt
@@ -96,10 +96,7 @@ class Desk:
 
     def fetch(self, doc_ids: Iterable[DocId]) -> None:
         """Put these documents on the desk; one that is gone by now stays a hit without a text."""
-        wanted = [one for one in dict.fromkeys(doc_ids) if one not in self.documents]
-        for document in self.library.get(wanted) if wanted else ():
-            if document is not None:
-                self.documents[document.doc_id] = document
+        self.documents |= by_id(self.library.get, (one for one in doc_ids if one not in self.documents))
 
     def named_by(self, held: Sequence[DocId], answers: Iterable[str]) -> tuple[Hit, ...]:
         """The documents that a held one names and whose title is one of the answers."""

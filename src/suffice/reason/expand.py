@@ -25,7 +25,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from suffice.errors import InputError
-from suffice.ports import Retriever
+from suffice.ports import Retriever, by_id
 from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
 
 __all__ = ["Completion", "Judge", "Reach", "Stopped", "expand"]
@@ -293,10 +293,7 @@ class _House:
 
     def _read(self, doc_ids: Iterable[DocId]) -> None:
         """Look up what is not known yet. A document that is gone by now stays a hit without a text."""
-        wanted = [doc_id for doc_id in dict.fromkeys(doc_ids) if doc_id not in self.documents]
-        for document in self.lookup(wanted) if wanted else ():
-            if document is not None:
-                self.documents[document.doc_id] = document
+        self.documents |= by_id(self.lookup, (doc_id for doc_id in doc_ids if doc_id not in self.documents))
 
     def _search(self, journeys: Sequence[_Journey]) -> None:
         """Ask the new ones among the gate's next queries, all in one search."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.ports import Encoder, Look, Seen, Store
+from suffice.ports import Encoder, Look, Seen, Store, by_id
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import VectorSearch
 from suffice.retrieve.filters import filter_for
@@ -190,10 +190,7 @@ class Bridge:
         seen: Mapping[DocId, Document] | None = None,
     ) -> None:
         """Candidates come into their pools, if they pass the filter: the documents `seen`, or else got for the purpose."""
-        ids = list(dict.fromkeys(doc_id for why in wanted for doc_id in why))
-        if not ids:
-            return
-        held = seen or {document.doc_id: document for document in self.store.get(ids) if document is not None}
+        held = seen or by_id(self.store.get, (doc_id for why in wanted for doc_id in why))
         for at, (pool, why) in enumerate(zip(pools, wanted)):
             documents = [held[doc_id] for doc_id in why if doc_id in held]
             if documents and filters is not None and filters[at]:

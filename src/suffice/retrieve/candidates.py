@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from suffice.ports import Look, Store
+from suffice.ports import Look, Store, by_id
 from suffice.retrieve.corpus import Corpus, searchable
 from suffice.retrieve.filters import filter_for
 from suffice.retrieve.hybrid import SignalRetriever
@@ -144,8 +144,7 @@ class CandidateRetriever:
         for some, few in zip(candidates, named):
             known = {document.doc_id for document in some}
             others.append(dict.fromkeys(doc_id for entity in few for doc_id in carrying[entity] if doc_id not in known))
-        wanted = list(dict.fromkeys(doc_id for one in others for doc_id in one))
-        documents = {one.doc_id: one for one in self._store.get(wanted) if one is not None}
+        documents = by_id(self._store.get, (doc_id for one in others for doc_id in one))
         return [[documents[doc_id] for doc_id in one if doc_id in documents] for one in others]
 
 

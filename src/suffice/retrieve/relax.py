@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from suffice.errors import InputError, ModelError
-from suffice.ports import Extractor, Retriever, Store
+from suffice.ports import Extractor, Retriever, Store, by_id
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.ranking import checked
 from suffice.types import Field, Filter, Hit
@@ -72,7 +72,6 @@ class StepwiseFilter:
         return [one >= self._target for one in p]
 
     def _marked(self, hits: tuple[Hit, ...], filter: Filter) -> tuple[Hit, ...]:
-        documents = {one.doc_id: one for one in self._store.get([hit.doc_id for hit in hits]) if one is not None}
-        corpus = Corpus(documents.values())
+        corpus = Corpus(by_id(self._store.get, (hit.doc_id for hit in hits)).values())
         passing = dict(zip(corpus.ids, corpus.mask(filter).tolist()))
         return tuple(replace(hit, relaxed=not passing.get(hit.doc_id, True)) for hit in hits)
