@@ -202,10 +202,14 @@ class Bridge:
 
     def judged(self, pools: Sequence[Pool]) -> list[Floats]:
         """How likely each candidate of each pool is needed next; what is held already counts -1."""
-        rows = [pool.features() for pool in pools]
-        p = self.ranker.p(np.concatenate(rows)) if rows else np.zeros(0)
-        ends = np.cumsum([len(one) for one in rows])
-        parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
+        return self._ranked(pools, [pool.features() for pool in pools])
+
+    def _ranked(self, pools: Sequence[Pool], rows: Sequence[Floats]) -> list[Floats]:
+        """The ranker's word on all candidates of all pools in one go."""
+        if not rows:
+            return []
+        ends = np.cumsum([len(one) for one in rows])[:-1]
+        parts = np.split(np.array(self.ranker.p(np.concatenate(rows)), dtype=float), ends)
         for pool, part in zip(pools, parts):
             part[pool.held] = -1
         return parts
