@@ -36,8 +36,7 @@ from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
-from suffice.retrieve.relax import Judge as FilterJudge
-from suffice.retrieve.relax import StepwiseFilter
+from suffice.retrieve.relax import PComplete, StepwiseFilter
 from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
 
@@ -230,7 +229,7 @@ class Library:
                 found = soft.search(asked, k=k, filters=_filters(filter, vocabulary, len(asked)))
         return found[0] if isinstance(questions, str) else found
 
-    def _judge(self, gate: Gate) -> FilterJudge:
+    def _judge(self, gate: Gate) -> PComplete:
         def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
             documents = by_id(self.get, (hit.doc_id for hits in found for hit in hits))
             p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()

@@ -17,10 +17,10 @@ from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.ranking import checked
 from suffice.types import Field, Filter, Hit
 
-__all__ = ["Judge", "StepwiseFilter", "steps"]
+__all__ = ["PComplete", "StepwiseFilter", "steps"]
 
 # Questions and their hits -> the probability that each is complete.
-Judge = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
+PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
 GIVEN_UP: tuple[Field, ...] = ("published_at", "category", "entities", "source")  # a date is wrong most often, a source least
 
 
@@ -40,7 +40,9 @@ class StepwiseFilter:
     A hit that does not pass the whole filter of its question is marked `relaxed`.
     """
 
-    def __init__(self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.7) -> None:
+    def __init__(
+        self, retriever: Retriever, store: Store, extractor: Extractor, judge: PComplete, *, target: float = 0.7
+    ) -> None:
         if not 0 <= target <= 1:
             raise InputError(f"target is {target}, expected a probability from 0 to 1")
         self._retriever, self._store, self._extractor = retriever, store, extractor
