@@ -22,9 +22,10 @@ from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions
 from suffice.types import FIELDS, Condition, Field, Filter, Operator
 
-__all__ = ["MAX_VALUES", "filter_for", "parse_filter"]
+__all__ = ["FILTERED_FIELDS", "MAX_VALUES", "filter_for", "parse_filter"]
 
 MAX_VALUES = 10_000
+FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # that a question's own filter looks at unless told
 _LISTS = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _EXAMPLE = 'a filter looks like {"source": {"$in": ["The Verge"]}, "published_at": {"$gte": "2023-10-01"}}'
@@ -181,7 +182,7 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- from a question
 
 
-def filter_for(mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at"), lenient: bool = True) -> Filter:
+def filter_for(mentions: Mentions, *, fields: Sequence[Field] = FILTERED_FIELDS, lenient: bool = True) -> Filter:
     """The filter of Multi-Meta-RAG for what a question names: its sources and dates; other fields on request.
 
     Days alone become a list; with a range among the dates, everything from the earliest to the latest passes. It is lenient: a

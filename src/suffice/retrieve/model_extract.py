@@ -18,8 +18,8 @@ from typing import Any
 
 from suffice.errors import InputError, ModelError
 from suffice.ports import Extractor, LanguageModel
-from suffice.retrieve.extract import FILTERED_FIELDS, VocabularyExtractor
-from suffice.retrieve.filters import parse_filter
+from suffice.retrieve.extract import VocabularyExtractor
+from suffice.retrieve.filters import FILTERED_FIELDS, parse_filter
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.relative_dates import relative_dates
 from suffice.text import STOP_WORDS, date_mentions, tokens
