@@ -1,4 +1,4 @@
-"""From a question and its hits to a verdict: is the evidence complete? No gold label can be seen from here.
+"""From a question and its hits to a verdict: is the evidence complete?
 
     gate             the Gate: check, fit, adapt, shift, save. Start here
     incoming         whatever a retriever hands over becomes evidence; `agreement` compares it with other runs
@@ -20,6 +20,8 @@
     explain          reasons, what is missing, what to look for next; `drawing` shows what connects
 
     selections       the features of MAGAF and FRAMES; `classic` has their predictors
+
+No gold label can be seen from here.
 """
 
 __all__: list[str] = []

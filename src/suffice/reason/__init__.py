@@ -1,4 +1,4 @@
-"""Plan, look, read, review, and stop when the gate says enough. Who searches, judges and talks comes in as an argument.
+"""Plan, look, read, review, and stop when the gate says enough.
 
     loop             `ask`: the function to read first
     expand           look for what is missing until the gate says that it is enough
@@ -15,6 +15,8 @@
     budget           what may be spent, and the one hand through which a model is asked
     prompting        what a model is told, and what is made of its answer
     tracing          a journey kept, drawn and walked again; `records` reads it back
+
+Who searches, judges and talks comes in as an argument.
 """
 
 __all__: list[str] = []

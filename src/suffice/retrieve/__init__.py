@@ -1,4 +1,4 @@
-"""From a question to hits. Nothing here knows a network, a clock or a gold label.
+"""From a question to hits.
 
     named            the retrievers by name, each a few lines: start here
     ranking          what they share: checked input, the k best of a row, hits that say who found them
@@ -19,6 +19,8 @@
 
     stored           what every store agrees on; `memory` is the one without a disk
     encoding         vectors of many texts, block by block; `chunks` cuts long documents
+
+Nothing here knows a network, a clock or a gold label.
 """
 
 __all__: list[str] = []
