@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
 
-from suffice.assess.model import GateModel, Lesson
-from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.asking import Asked, ask
+from suffice.assess.model import GateModel
+from suffice.assess.parts import Lesson
+from suffice.assess.reading import Reading, read
 from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError

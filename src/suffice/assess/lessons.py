@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import runs_beside
+from suffice.assess.folding import title_key
 from suffice.assess.incoming import Taken, take
 from suffice.assess.looking import Lenses, Looked, look
-from suffice.assess.model import GateModel, Lesson
-from suffice.assess.reading import Reading, title_key
+from suffice.assess.model import GateModel
+from suffice.assess.parts import Lesson
+from suffice.assess.reading import Reading
 from suffice.assess.words import Words
 from suffice.errors import InputError
 from suffice.text import tokens

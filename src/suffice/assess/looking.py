@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import agreement
+from suffice.assess.asking import Asked, ask
 from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
-from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.reading import Reading, read
 from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
@@ -97,10 +98,6 @@ class Looked:
     def described_by(self, model: GateModel) -> Floats:
         """(questions, features)."""
         return self.judged_by(model)[0]
-
-    def hops_by(self, model: GateModel) -> Floats:
-        """The question model's guess: (questions,)."""
-        return model.hops(self.asked)
 
     def judged_by(self, model: GateModel) -> tuple[Floats, list[Floats]]:
         """The same, and for each question the chance of each absent name."""

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import Asked
 from suffice.assess.calibration import Platt
 from suffice.assess.features import Feature
 from suffice.assess.parts import ABSENT_TREES, HIT_TREES, Lesson, Parts, check_lessons
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Reading
 from suffice.assess.whole import BOOSTED_TREES, EXTRA_TREES, Whole
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError, SufficeError
 from suffice.files import read_json_object, write_atomically
 
-__all__ = ["GateModel", "Lesson", "Parts"]
+__all__ = ["GateModel"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]

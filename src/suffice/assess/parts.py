@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import Asked
 from suffice.assess.features import AMONG, Feature, describe, table
 from suffice.assess.hops import QuestionModel, question_rows
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading
 from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
 from suffice.errors import InputError
