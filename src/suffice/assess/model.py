@@ -159,25 +159,9 @@ class GateModel:
         """The log-odds of the whole, before calibration: (questions, features) to (questions,)."""
         return self._whole.odds(table) if len(table) else np.zeros(0)
 
-    def logits(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
-        """Calibrated log-odds of completeness: (questions,). `more` and `hit_more` as in `describe`."""
-        odds = self.odds(self.describe(asked, readings, **more))
-        return self._scale.slope * odds + self._scale.offset
-
     def predict(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
         """p_complete: (questions,). `more` and `hit_more` as in `describe`."""
-        odds = self.odds(self.describe(asked, readings, **more))
-        return self._scale.apply(odds)
-
-    def hit_probabilities(
-        self, asked: Sequence[Asked], readings: Sequence[Reading], *, hit_more: Sequence[Floats] | None = None
-    ) -> list[Floats]:
-        """For each question the chance of each hit to be evidence."""
-        return self._fitted.hit_probabilities(readings, hit_more)
-
-    def absent_probabilities(self, asked: Sequence[Asked], readings: Sequence[Reading]) -> list[Floats]:
-        """For each question the chance of each absent name to be missing evidence."""
-        return self._fitted.absent_probabilities(readings)
+        return self._scale.apply(self.odds(self.describe(asked, readings, **more)))
 
     # -------------------------------------------------------------------------------------------- keeping
 
