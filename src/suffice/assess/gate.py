@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess import explain, keeping
-from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
+from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule
 from suffice.assess.agreement import runs_beside, unpacked
-from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of
+from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of, log_odds, sigmoid
 from suffice.assess.drift import Drift, Profile, Scales
 from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
