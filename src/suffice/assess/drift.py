@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["FEWEST", "Drift", "Moved", "Profile", "Scales"]
+__all__ = ["FEWEST", "MOVED", "Drift", "Moved", "Profile", "Scales"]
 
 Floats = npt.NDArray[np.floating[Any]]
 BINS = 10

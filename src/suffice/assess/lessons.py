@@ -27,7 +27,7 @@ from suffice.errors import InputError
 from suffice.text import tokens
 from suffice.types import DocId, Document
 
-__all__ = ["Labelled", "Taught", "fingerprint", "folds_by_group", "is_complete", "lessons", "listed", "teach"]
+__all__ = ["Labelled", "Taught", "fingerprint", "folds_by_group", "lessons", "listed", "teach"]
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]

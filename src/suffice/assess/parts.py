@@ -23,7 +23,7 @@ from suffice.assess.words import Words
 from suffice.errors import InputError
 from suffice.files import write_atomically
 
-__all__ = ["Judge", "Lesson", "Parts", "boosted"]
+__all__ = ["ABSENT_TREES", "HIT_TREES", "Judge", "Lesson", "Parts", "boosted", "check_lessons"]
 
 Floats = npt.NDArray[np.floating[Any]]
 MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many

@@ -22,7 +22,7 @@ from suffice.reason.wanted import says
 from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Hit, Support
 
-__all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
+__all__ = ["Desk", "Linked", "ModelReader", "Reader", "Shelves"]
 
 NAMED = 32  # links of one held document that are looked at
 LONGEST_ANSWER = 200

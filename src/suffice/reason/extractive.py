@@ -19,7 +19,7 @@ from suffice.reason.wanted import BORN, Wanted, is_life, stem
 from suffice.text import bare_title, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
-__all__ = ["MOST_SENTENCES", "ExtractiveReader", "Passage", "Reading", "passage_of"]
+__all__ = ["MOST_SENTENCES", "SURE", "ExtractiveReader", "Passage", "Reading", "passage_of"]
 
 MOST_SENTENCES = 60  # of one document
 LONGEST = 800  # characters of one sentence

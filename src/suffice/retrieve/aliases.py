@@ -13,7 +13,7 @@ import re
 
 from suffice.text import EMPTY_WORDS, date_mentions, key_words, names, title_key
 
-__all__ = ["ALIASES", "LEAD", "aliases", "initials"]
+__all__ = ["ALIASES", "aliases", "initials"]
 
 ALIASES = 8  # of a document at most: a text that opens with a list of names must not claim them all
 LEAD = 300  # letters at the beginning of a text that can introduce its subject

@@ -18,7 +18,7 @@ from scipy import sparse
 from suffice.errors import InputError
 from suffice.types import Condition, DocId, Document, Field, Filter
 
-__all__ = ["UNDATED", "Column", "Corpus", "searchable", "values_of"]
+__all__ = ["UNDATED", "Column", "Corpus", "Mask", "searchable", "values_of"]
 
 Mask = npt.NDArray[np.bool_]
 UNDATED = np.int32(-(2**30))  # so far from every real day that no date window reaches it
