@@ -20,7 +20,7 @@ from suffice.errors import InputError
 from suffice.reason.spans import Expects, expected
 from suffice.text import EMPTY_WORDS, tokens
 
-__all__ = ["MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "as_it_stands", "fill", "plan_of", "read_plan"]
+__all__ = ["LONGEST", "MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "as_it_stands", "fill", "plan_of", "read_plan"]
 
 MOST_STEPS = 8
 LONGEST = 400  # characters of one sub-question
