@@ -45,6 +45,7 @@ __all__ = [
     "by_id",
     "in_blocks",
     "in_process",
+    "name_of",
 ]
 
 PLUGINS = "suffice.plugins"
@@ -165,6 +166,11 @@ def by_id(get: Callable[[Sequence[DocId]], Sequence[Document | None]], doc_ids: 
     """The documents that a store's `get` has of these ids, each asked for once; one that is gone by now is left out."""
     wanted = list(dict.fromkeys(doc_ids))
     return {one.doc_id: one for one in get(wanted) if one is not None} if wanted else {}
+
+
+def name_of(model: object) -> str:
+    """What a model, encoder or reranker is called in a record: by its own `name`, or else by its class."""
+    return str(getattr(model, "name", type(model).__name__))
 
 
 def as_given(shared: Any) -> Any:

@@ -18,7 +18,7 @@ from suffice.assess.reading import Reading, read
 from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
-from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker, name_of
 from suffice.types import Document, Evidence
 
 __all__ = ["NO_LENSES", "Lenses", "Looked", "bylined", "look"]
@@ -50,8 +50,8 @@ class Lenses:
 NO_LENSES = Lenses()
 
 
-def _name(model: Any) -> str | None:
-    return None if model is None else str(getattr(model, "name", type(model).__name__))
+def _name(model: object) -> str | None:
+    return None if model is None else name_of(model)
 
 
 def _found(known: Registry[T], wanted: str | None, given: T | None, where: str) -> T | None:
