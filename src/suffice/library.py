@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 L = TypeVar("L", Links, NameLinks)
+T = TypeVar("T")
 
 
 class Library:
@@ -257,7 +258,7 @@ class Library:
         allowed = replace(reach or Reach(), documents=k)
         with self.store.pinned():
             searcher = self.retriever(retriever or ("bridge" if self.encoder_name else "bm25"), **options)
-            links: Links = self._of_this_generation("mentions", self.links)
+            links = self._of_this_generation("mentions", self.links)
             return expand([question], searcher, gate, self.get, follow=links.out, reach=allowed, clock=time.monotonic)[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
@@ -265,10 +266,9 @@ class Library:
         name = name or ("hybrid" if self.encoder_name else "bm25")
         if options:
             return self._make(name, options)
-        made: Retriever = self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
-        return made
+        return self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
 
-    def _of_this_generation(self, what: str, make: Callable[[], Any]) -> Any:
+    def _of_this_generation(self, what: str, make: Callable[[], T]) -> T:
         """What was made from this generation of the documents, made now if it was not."""
         key = self.store.generation
         made_at, made = self._made
@@ -277,7 +277,8 @@ class Library:
             self._made = key, made
         if what not in made:
             made[what] = make()
-        return made[what]
+        found: T = made[what]
+        return found
 
     def _make(self, name: str, options: Mapping[str, Any]) -> Retriever:
         factory = RETRIEVERS.get(name)
@@ -344,7 +345,7 @@ class Library:
         return found
 
 
-def _filters(filter: Any, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
+def _filters(filter: Filter | Mapping[str, Any] | str | None, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
     """The same filter for every question; None where each makes its own."""
     if isinstance(filter, str):
         if filter != "auto":
