@@ -12,7 +12,7 @@ question is a guess: it is lenient, and `suffice.retrieve.soft` never lets it em
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,7 @@ from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions
 from suffice.types import FIELDS, Condition, Field, Filter, Operator
 
-__all__ = ["FILTERED_FIELDS", "MAX_VALUES", "filter_for", "parse_filter"]
+__all__ = ["FILTERED_FIELDS", "MAX_VALUES", "bounds", "filter_for", "parse_filter"]
 
 MAX_VALUES = 10_000
 FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # that a question's own filter looks at unless told
@@ -165,9 +165,15 @@ def _bound(operator: str, span: DateRange) -> Condition:
         raise InputError(f"no day lies {'after' if operator == '$gt' else 'before'} {last}") from error
 
 
-def _check_range(conditions: Mapping[Condition, None]) -> None:
-    since = max((one.values[0] for one in conditions if one.operator == "$gte"), default="")
-    until = min((one.values[0] for one in conditions if one.operator == "$lte"), default="9999-12-31")
+def bounds(conditions: Iterable[Condition]) -> tuple[str, str]:
+    """The first and the last day that pass the ranges among them, as ISO days; "" and the last day of all where it is open."""
+    ends = [(one.operator, one.values[0]) for one in conditions if one.operator in ("$gte", "$lte")]
+    since = max((day for operator, day in ends if operator == "$gte"), default="")
+    return since, min((day for operator, day in ends if operator == "$lte"), default=date.max.isoformat())
+
+
+def _check_range(conditions: Iterable[Condition]) -> None:
+    since, until = bounds(conditions)
     if since > until:
         raise InputError(
             f"no date is both on or after {since} and on or before {until}", hint="check which end of the range is which"

@@ -19,7 +19,7 @@ from typing import Any
 from suffice.errors import InputError, ModelError
 from suffice.ports import Extractor, LanguageModel
 from suffice.retrieve.extract import VocabularyExtractor
-from suffice.retrieve.filters import FILTERED_FIELDS, parse_filter
+from suffice.retrieve.filters import FILTERED_FIELDS, bounds, parse_filter
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.relative_dates import relative_dates
 from suffice.text import STOP_WORDS, date_mentions, tokens
@@ -277,6 +277,5 @@ def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
     for one in filter.conditions:
         if one.operator == "$in" and days.isdisjoint(one.values):
             return False
-    since = max((one.values[0] for one in filter.conditions if one.operator == "$gte"), default="")
-    until = min((one.values[0] for one in filter.conditions if one.operator == "$lte"), default="9")
+    since, until = bounds(filter.conditions)
     return any(since <= day <= until for day in days)
