@@ -123,6 +123,7 @@ def _stretched(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
 
 
 def _beside(pools: Sequence[Pool], features: Sequence[Floats], alone: Sequence[Floats], now: Sequence[Floats]) -> list[Floats]:
+    """The rows of each pool's candidates, with what was read."""
     return [reading_rows(*one) for one in zip(features, alone, now, [pool.held for pool in pools])]
 
 

@@ -248,7 +248,7 @@ class _Stems:
 
     def add(self, text: str) -> None:
         counts = self.counts
-        for one in set(map(stem, tokens(text))):
+        for one in dict.fromkeys(map(stem, tokens(text))):  # not a set: its order differs from process to process
             counts[one] = counts.get(one, 0) + 1
         if len(counts) > WORDS:
             self.counts = {one: count for one, count in counts.items() if count > 1}
