@@ -161,7 +161,8 @@ class GateModel:
 
     def predict(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
         """p_complete: (questions,). `more` and `hit_more` as in `describe`."""
-        return self._scale.apply(self.odds(self.describe(asked, readings, **more)))
+        odds = self.odds(self.describe(asked, readings, **more))
+        return self._scale.apply(odds)
 
     # -------------------------------------------------------------------------------------------- keeping
 
