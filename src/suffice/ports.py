@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENCODERS",
+    "FAILURES_IN_A_ROW",
+    "LONGEST_ANSWER",
     "RERANKERS",
     "RETRIEVERS",
     "STORES",
@@ -51,6 +53,8 @@ __all__ = [
 PLUGINS = "suffice.plugins"
 BLOCK_LETTERS = 4_000_000  # a block of long records ends before its count, so that memory stays bounded
 T = TypeVar("T")
+FAILURES_IN_A_ROW = 2  # of a language model, after which it is left alone: each wait costs a whole time-out
+LONGEST_ANSWER = 20_000  # characters of a language model's that anybody reads
 Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
 

@@ -25,13 +25,13 @@ from suffice.types import Citation, DocId, Document, Hit, Support
 __all__ = ["Desk", "Linked", "ModelReader", "Reader", "Shelves"]
 
 NAMED = 32  # links of one held document that are looked at
-LONGEST_ANSWER = 200
+LONGEST = 200  # characters of an answer
 MOST_CITED = 6
 
 READING_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "answer": {"type": "string", "maxLength": LONGEST_ANSWER},
+        "answer": {"type": "string", "maxLength": LONGEST},
         "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": MOST_CITED},
     },
     "required": ["answer", "sentences"],
@@ -155,7 +155,7 @@ class ModelReader:
         answer = said.get("answer") if said is not None else None
         if said is None or not isinstance(answer, str):
             return None
-        answer = " ".join(answer.split())[:LONGEST_ANSWER]
+        answer = " ".join(answer.split())[:LONGEST]
         numbers = said.get("sentences")
         listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
         cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))
