@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.measured import Measured, shown
-from suffice.assess.reading import ask, read
+from suffice.assess.asking import ask
+from suffice.assess.reading import read
 from suffice.assess.words import Words
 from suffice.text import names, tokens
 

@@ -10,7 +10,8 @@ from unittest.mock import patch
 import numpy as np
 
 from suffice.assess import parts, whole
-from suffice.assess.gate import Gate, Labelled
+from suffice.assess.gate import Gate
+from suffice.assess.lessons import Labelled
 from suffice.datasets.controlled import controlled
 from suffice.datasets.gold import Example
 from suffice.retrieve.corpus import Corpus

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.small_gate import auroc, collection, complete, fresh, labelled, log_loss, p_of, pairs, shown, small_gate
 
-from suffice.assess.adapting import Correction, log_odds
+from suffice.assess.adapting import Correction
+from suffice.assess.calibration import log_odds
 from suffice.assess.gate import Gate
 from suffice.errors import InputError
 

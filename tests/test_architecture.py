@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -263,6 +264,13 @@ def test_every_module_lists_its_public_names(name: str) -> None:
     assert listed is not None, f"{name} has no __all__"
     assert [one for one in listed if not hasattr(module, one)] == []
     assert len(set(listed)) == len(listed)
+
+
+@pytest.mark.parametrize("room", ["files", "retrieve", "assess", "reason", "service"])
+def test_a_rooms_map_names_every_module_in_it(room: str) -> None:
+    told = importlib.import_module(f"suffice.{room}").__doc__ or ""
+    here = [name.split(".")[2] for name in modules(SOURCE) if name.startswith(f"suffice.{room}.")]
+    assert [one for one in here if not re.search(rf"\b{one}\b", told)] == []
 
 
 def test_the_package_shows_what_it_lists() -> None:

@@ -7,10 +7,11 @@ from datetime import date
 import numpy as np
 from tests.small_gate import fresh, shown, small_gate
 
+from suffice.assess.asking import Asked, ask
 from suffice.assess.explain import Occlusion, missing, next_queries, reasons
 from suffice.assess.features import Feature
 from suffice.assess.incoming import take
-from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.reading import Reading, read
 from suffice.assess.words import Words
 from suffice.types import Action, Document, Estimate, Evidence, Reason, Verdict
 

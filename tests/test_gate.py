@@ -14,8 +14,8 @@ from tests.small_gate import FITTED, auroc, collection, complete, fresh, labelle
 
 import suffice
 from suffice.assess import keeping
-from suffice.assess.gate import Gate, Labelled
-from suffice.assess.lessons import folds_by_group
+from suffice.assess.gate import Gate
+from suffice.assess.lessons import Labelled, folds_by_group
 from suffice.assess.policy import Costs, by_cost
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.types import Action, Verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from suffice.assess.asking import Asked, ask
 from suffice.assess.hops import QUESTION_COLUMNS, QuestionModel, question_rows
-from suffice.assess.reading import Asked, ask
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
 

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
 
-from suffice.assess.model import GateModel, Lesson
-from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.asking import Asked, ask
+from suffice.assess.model import GateModel
+from suffice.assess.parts import Lesson, Parts
+from suffice.assess.reading import Reading, read
 from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
@@ -77,7 +79,6 @@ def test_a_complete_set_is_told_from_one_without_its_bridge(village: Village, mo
     complete = np.array([one.complete for one in new.lessons])
     assert p.shape == (40,)
     assert p[complete].min() > p[~complete].max()
-    assert np.allclose(1 / (1 + np.exp(-model.logits(new.asked, new.readings))), p)
     assert np.allclose(model.odds(model.describe(new.asked, new.readings)).argsort(), p.argsort())
     assert len(model.odds_at_fit) == len(village.lessons)
 
@@ -91,12 +92,14 @@ def test_questions_of_several_data_sets_are_told_to_fit(village: Village) -> Non
         GateModel(village.words).fit(*village[1:4], sets=["films"])
 
 
-def test_parts_say_which_hits_are_evidence(village: Village, model: GateModel) -> None:
-    for p, lesson in zip(model.hit_probabilities(village.asked, village.readings), village.lessons, strict=True):
+def test_parts_say_which_hits_are_evidence(village: Village) -> None:
+    parts = Parts(village.words).fit(village.asked, village.readings, village.lessons)
+    for p, lesson in zip(parts.hit_probabilities(village.readings), village.lessons, strict=True):
         held = np.array(lesson.held)
         assert p[held].min() > p[~held].max()
-    absent = model.absent_probabilities(village.asked, village.readings)
+    absent = parts.absent_probabilities(village.readings)
     assert [len(one) for one in absent] == [len(one.absent) for one in village.readings]
+    assert parts.hit_probabilities([]) == []
 
 
 def test_one_by_one_and_all_at_once_are_the_same(village: Village, model: GateModel) -> None:
@@ -112,19 +115,18 @@ def test_no_question_no_hit_and_many_hits_are_ordinary(village: Village, model: 
     many = read(asked, ["Ada"] * 40, ["Ada was a village."] * 40, [None] * 40, village.words)
     for one in (model, loaded):
         assert one.predict([], []).shape == (0,)
-        assert one.hit_probabilities([], []) == []
         p = one.predict([asked, asked], [none, many])
         assert ((p > 0) & (p < 1)).all()
-        assert len(one.absent_probabilities([asked], [none])) == 1
+        assert len(one.judge([asked], [none])[1]) == 1
 
 
 def test_what_is_loaded_says_the_same(village: Village, model: GateModel, saved: Path) -> None:
     loaded, new = GateModel.load(saved, village.words), build(60, 3, village.words)
     assert loaded.predict(new.asked, new.readings) == pytest.approx(model.predict(new.asked, new.readings), abs=1e-5)
-    for ours, theirs in zip(
-        loaded.hit_probabilities(new.asked, new.readings), model.hit_probabilities(new.asked, new.readings), strict=True
-    ):
-        assert ours == pytest.approx(theirs, abs=1e-5)
+    ours, theirs = (one.judge(new.asked, new.readings) for one in (loaded, model))
+    assert ours[0] == pytest.approx(theirs[0], abs=1e-4)
+    for mine, yours in zip(ours[1], theirs[1], strict=True):
+        assert mine == pytest.approx(yours, abs=1e-5)
     assert loaded.features == model.features
     assert loaded.settings == model.settings
 

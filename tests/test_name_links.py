@@ -118,6 +118,10 @@ def test_documents_that_run_out_the_second_time_are_refused() -> None:
         name_links(lambda: once)
 
 
+def test_stems_stand_in_the_order_of_the_text_so_that_every_process_saves_the_same_bytes() -> None:
+    assert list(made(Document("a", "Zebra, apple, zebra, mango.", "Fruit")).stems) == ["fruit", "zebra", "apple", "mango"]
+
+
 def test_saved_links_come_back(tmp_path: Path) -> None:
     links = made(*ALBUMS, Document("tokyo", "東京は日本の首都です。", "東京"))
     links.save(tmp_path / "links")

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from suffice.assess import folding, pages
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, ask, read, title_key
+from suffice.assess.asking import ask
+from suffice.assess.folding import title_key
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, read
 from suffice.assess.words import Words
 from suffice.errors import InputError
 

@@ -21,7 +21,8 @@ from unittest.mock import patch
 import numpy as np
 from tests.small_world import BRIDGE, FILMS, Shelf, Wants, clock_of
 
-from suffice.assess.gate import SHIPPED, Gate
+from suffice.assess.gate import Gate
+from suffice.assess.keeping import SHIPPED
 from suffice.assess.trees import Trees
 from suffice.assess.words import Words
 from suffice.engines.batch.kept import Kept

@@ -27,7 +27,7 @@ from suffice.engines.homes import Home, claim, opened
 from suffice.engines.qdrant import QdrantStore, is_address
 from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever
+from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever, by_id
 from suffice.reason.expand import Completion, Judge, Reach, expand
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieve.encoding import BlockEncoder
@@ -36,8 +36,7 @@ from suffice.retrieve.filters import parse_filter
 from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
-from suffice.retrieve.relax import Judge as FilterJudge
-from suffice.retrieve.relax import StepwiseFilter
+from suffice.retrieve.relax import PComplete, StepwiseFilter
 from suffice.retrieve.soft import SoftFilter
 from suffice.types import DocId, Document, Filter, Hit
 
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 L = TypeVar("L", Links, NameLinks)
+T = TypeVar("T")
 
 
 class Library:
@@ -230,10 +230,9 @@ class Library:
                 found = soft.search(asked, k=k, filters=_filters(filter, vocabulary, len(asked)))
         return found[0] if isinstance(questions, str) else found
 
-    def _judge(self, gate: Gate) -> FilterJudge:
+    def _judge(self, gate: Gate) -> PComplete:
         def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
-            held = self.get(list({hit.doc_id: None for hits in found for hit in hits}))
-            documents = {document.doc_id: document for document in held if document is not None}
+            documents = by_id(self.get, (hit.doc_id for hits in found for hit in hits))
             p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
             return p
 
@@ -259,7 +258,7 @@ class Library:
         allowed = replace(reach or Reach(), documents=k)
         with self.store.pinned():
             searcher = self.retriever(retriever or ("bridge" if self.encoder_name else "bm25"), **options)
-            links: Links = self._of_this_generation("mentions", self.links)
+            links = self._of_this_generation("mentions", self.links)
             return expand([question], searcher, gate, self.get, follow=links.out, reach=allowed, clock=time.monotonic)[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
@@ -267,10 +266,9 @@ class Library:
         name = name or ("hybrid" if self.encoder_name else "bm25")
         if options:
             return self._make(name, options)
-        made: Retriever = self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
-        return made
+        return self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
 
-    def _of_this_generation(self, what: str, make: Callable[[], Any]) -> Any:
+    def _of_this_generation(self, what: str, make: Callable[[], T]) -> T:
         """What was made from this generation of the documents, made now if it was not."""
         key = self.store.generation
         made_at, made = self._made
@@ -279,7 +277,8 @@ class Library:
             self._made = key, made
         if what not in made:
             made[what] = make()
-        return made[what]
+        found: T = made[what]
+        return found
 
     def _make(self, name: str, options: Mapping[str, Any]) -> Retriever:
         factory = RETRIEVERS.get(name)
@@ -346,7 +345,7 @@ class Library:
         return found
 
 
-def _filters(filter: Any, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
+def _filters(filter: Filter | Mapping[str, Any] | str | None, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
     """The same filter for every question; None where each makes its own."""
     if isinstance(filter, str):
         if filter != "auto":

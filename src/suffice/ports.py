@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENCODERS",
+    "FAILURES_IN_A_ROW",
+    "LONGEST_ANSWER",
     "RERANKERS",
     "RETRIEVERS",
     "STORES",
@@ -42,13 +44,17 @@ __all__ = [
     "Seen",
     "Store",
     "as_given",
+    "by_id",
     "in_blocks",
     "in_process",
+    "name_of",
 ]
 
 PLUGINS = "suffice.plugins"
 BLOCK_LETTERS = 4_000_000  # a block of long records ends before its count, so that memory stays bounded
 T = TypeVar("T")
+FAILURES_IN_A_ROW = 2  # of a language model, after which it is left alone: each wait costs a whole time-out
+LONGEST_ANSWER = 20_000  # characters of a language model's that anybody reads
 Progress = Callable[[str, int, int | None], None]  # what is being done, how many are done, how many in all if known
 
 
@@ -158,6 +164,17 @@ class Store(Protocol):
     def values(self, field: Field) -> dict[str, int]:
         """Every value of the field with the number of documents that carry it: the closed vocabulary of this corpus."""
         ...
+
+
+def by_id(get: Callable[[Sequence[DocId]], Sequence[Document | None]], doc_ids: Iterable[DocId]) -> dict[DocId, Document]:
+    """The documents that a store's `get` has of these ids, each asked for once; one that is gone by now is left out."""
+    wanted = list(dict.fromkeys(doc_ids))
+    return {one.doc_id: one for one in get(wanted) if one is not None} if wanted else {}
+
+
+def name_of(model: object) -> str:
+    """What a model, encoder or reranker is called in a record: by its own `name`, or else by its class."""
+    return str(getattr(model, "name", type(model).__name__))
 
 
 def as_given(shared: Any) -> Any:

@@ -20,7 +20,7 @@ from suffice.errors import InputError
 from suffice.ports import Encoder, Look, Retriever, Store
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
-__all__ = ["STORE_CHECKS", "VILLAGE", "VILLAGE_VECTORS", "check_encoder", "check_retriever", "check_store", "village_vectors"]
+__all__ = ["STORE_CHECKS", "VILLAGE", "VILLAGE_VECTORS", "Check", "check_encoder", "check_retriever", "check_store"]
 
 MakeStore = Callable[[], Store]
 
@@ -37,15 +37,12 @@ VILLAGE = (
 )  # fmt: skip
 
 
-def village_vectors() -> npt.NDArray[np.float32]:
-    """A vector for each document of the village: every one nearest to itself."""
-    return np.eye(len(VILLAGE), 8, dtype=np.float32)
-
-
-VILLAGE_VECTORS = village_vectors()
+VILLAGE_VECTORS: npt.NDArray[np.float32] = np.eye(len(VILLAGE), 8, dtype=np.float32)  # every document nearest to itself
 
 
 class Check(Protocol):
+    """One thing that a store must do: AssertionError where it does not."""
+
     __name__: str
 
     def __call__(self, make: MakeStore) -> None: ...

@@ -12,10 +12,23 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["OPENERS", "STOP_WORDS", "DateMention", "date_mentions", "key_words", "names", "sentences", "title_key", "tokens"]
+__all__ = [
+    "CJK",
+    "EMPTY_WORDS",
+    "OPENERS",
+    "STOP_WORDS",
+    "DateMention",
+    "bare_title",
+    "date_mentions",
+    "key_words",
+    "names",
+    "sentences",
+    "title_key",
+    "tokens",
+]
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # the letters of a character class
+_TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 
@@ -47,12 +60,17 @@ def key_words(text: str) -> list[str]:
 _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
+def bare_title(title: str) -> str:
+    """A title without the parenthesis at its end, which tells namesakes apart; one that is nothing else gives ""."""
+    return _PARENTHESES.sub("", title)
+
+
 def title_key(title: str) -> str:
     """The form under which a title is looked up: no closing parenthesis, accents or punctuation, casefolded.
 
     "Lothair II (emperor)" and "lothair ii" have one key. A title that is only a parenthesis keeps it; no letters give "".
     """
-    bare = _PARENTHESES.sub("", title)
+    bare = bare_title(title)
     return " ".join(key_words(bare if tokens(bare) else title)).casefold()
 
 
@@ -68,6 +86,7 @@ OPENERS = frozenset(
     "them then there these they this those though through to under until upon was we were what when where whether which "
     "while who whom whose why will with within without would yes you your".split()
 )
+EMPTY_WORDS = STOP_WORDS | OPENERS  # what names nothing by itself, wherever it stands
 
 
 def names(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from suffice.assess.own import OWN
 from suffice.assess.policy import Costs, Policy, by_cost, by_f1, by_risk
 from suffice.errors import DataError, InputError
 
-__all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule", "log_odds", "sigmoid"]
+__all__ = ["NO_CORRECTION", "SHIFTED", "TRANSFERABLE", "Correction", "Rule"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -96,7 +96,7 @@ class Correction:
             weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
             return cls(float(record["offset"]), float(record["slope"]), weights, names, float(record["force"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"the gate's correction cannot be read: {error!r}") from error
+            raise DataError(f"the gate's correction cannot be read: {error!r}", hint="fit and save the gate again") from error
 
 
 NO_CORRECTION = Correction()
@@ -168,12 +168,3 @@ def _pulled(rows: Floats, target: Floats, rest: Floats, force: float) -> Floats:
         if np.abs(step).max() < 1e-7:
             break
     return found
-
-
-def sigmoid(odds: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.minimum(np.maximum(odds, -30), 30))), dtype=np.float64)
-
-
-def log_odds(p: Floats) -> Floats:
-    clipped = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(clipped / (1 - clipped)), dtype=np.float64)

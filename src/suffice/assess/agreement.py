@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.incoming import Documents, Taken, take
+from suffice.assess.incoming import UNNAMED, Documents, Taken, take
 from suffice.errors import InputError
 
 __all__ = ["agreement", "runs_beside", "unpacked"]
 
 Floats = npt.NDArray[np.floating[Any]]
-UNNAMED = "\N{NUMERO SIGN} "  # how the id begins that a hit without one was given: it means nothing in another run
 MOST_RUNS = 16  # read of one question: an endless generator must end
 HIT, WHOLE = 2, 5  # columns, as assess.features describes them
 
@@ -74,7 +73,7 @@ def _places(own: Taken, run: Taken) -> list[int]:
 
 
 def _keys(taken: Taken) -> list[list[tuple[str, str]]]:
-    """What each hit may be known by: its id, those of the hits folded into it, its text."""
+    """What each hit may be known by in another run: its id, those of the hits folded into it, its text."""
     found = []
     for hit in taken.evidence.hits:
         names = [name for name in (hit.doc_id, *taken.folded.get(hit.doc_id, ())) if not name.startswith(UNNAMED)]

@@ -23,10 +23,21 @@ from scipy.special import expit
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["Isotonic", "Platt", "VennAbers", "figures_of", "interval_of"]
+__all__ = ["Isotonic", "Platt", "VennAbers", "figures_of", "interval_of", "log_odds", "sigmoid"]
 
 Floats = npt.NDArray[np.float64]
 STRENGTH = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
+
+
+def sigmoid(odds: npt.ArrayLike) -> Floats:
+    """The probability of log-odds; those beyond 30 count as 30."""
+    return np.asarray(1 / (1 + np.exp(-np.minimum(np.maximum(odds, -30), 30))), dtype=np.float64)
+
+
+def log_odds(p: npt.ArrayLike) -> Floats:
+    """The way back. Forests do say 0 and 1, of which there are no log-odds: they count as one in a million."""
+    clipped = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(clipped / (1 - clipped)), dtype=np.float64)
 
 
 def _scores(scores: npt.ArrayLike) -> Floats:
@@ -45,13 +56,14 @@ def _labelled(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, F
     return found, labels
 
 
+@dataclass(frozen=True)
 class _Kept:
     """To and from JSON, for the records below."""
 
     kind: ClassVar[str]
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
+        return {"kind": self.kind, **asdict(self)}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.calibration import Platt
+from suffice.assess.calibration import Platt, log_odds
 from suffice.errors import InputError, NotReadyError, nearest
 
 __all__ = ["CLASSICS", "Classic", "classic"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Part = tuple[npt.ArrayLike, npt.ArrayLike]  # rows, and which of them are complete
-EDGE = 1e-6  # forests do say 0 and 1, of which there are no log-odds
 
 
 def _logistic(seed: int, *, balanced: bool) -> Any:
@@ -88,8 +87,7 @@ class Classic:
         return np.asarray(self.model.predict_proba(table)[:, 1]) if self.scale is None else self.scale.apply(self._odds(table))
 
     def _odds(self, table: Floats) -> Floats:
-        p = np.clip(self.model.predict_proba(table)[:, 1], EDGE, 1 - EDGE)
-        return np.asarray(np.log(p / (1 - p)))
+        return log_odds(self.model.predict_proba(table)[:, 1])
 
 
 def classic(name: str, seed: int = 42) -> Classic:

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from suffice.assess import folding
 from suffice.assess.asking import ask
 from suffice.assess.looking import bylined
-from suffice.assess.pages import Page, page
+from suffice.assess.pages import SHORT, Page, page
 from suffice.assess.words import Words
 from suffice.types import DocId, Evidence
 
 __all__ = ["Drawing", "Loose", "Named", "drawing"]
-
-SHORT = 4  # a title key of a letter or two, between its spaces: found everywhere by chance
 
 
 @dataclass(frozen=True, slots=True)

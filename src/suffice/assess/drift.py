@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 
-__all__ = ["FEWEST", "Drift", "Moved", "Profile", "Scales"]
+__all__ = ["FEWEST", "MOVED", "Drift", "Moved", "Profile", "Scales"]
 
 Floats = npt.NDArray[np.floating[Any]]
 BINS = 10
@@ -101,13 +101,12 @@ class Profile:
             Moved(name, *_distances(np.array(then), np.array(_shares(column, cuts))))
             for name, column, cuts, then in zip(self.names, table.T, self.edges, self.shares, strict=True)
         ]
-        far = [one for one, by_chance in zip(moved, noise, strict=True) if one.psi > MOVED + 2 * by_chance]
+        ranked = sorted(zip(moved, noise, strict=True), key=lambda pair: (-pair[0].psi, pair[0].feature))
+        far = [one for one, by_chance in ranked if one.psi > MOVED + 2 * by_chance]
         turned = [name for name in sorted({*self.actions, *actions}) if self._turned(name, actions, len(table))]
         recalibrate = bool(turned) or len(far) > WIDELY * len(moved)
-        ordered = tuple(sorted(moved, key=lambda one: (-one.psi, one.feature)))
-        said = _said(
-            len(table), sorted(far, key=lambda one: (-one.psi, one.feature)), turned, self.actions, actions, recalibrate
-        )
+        said = _said(len(table), far, turned, self.actions, actions, recalibrate)
+        ordered = tuple(one for one, _ in ranked)
         return Drift(len(table), ordered, dict(self.actions), dict(actions), recalibrate, said)
 
     def _turned(self, name: str, actions: Mapping[str, float], recent: int) -> bool:
@@ -133,7 +132,7 @@ class Profile:
                 {str(name): float(share) for name, share in record["actions"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"the gate's profile cannot be read: {error!r}") from error
+            raise DataError(f"the gate's profile cannot be read: {error!r}", hint="fit and save the gate again") from error
 
 
 class Scales:

@@ -10,16 +10,17 @@ come the absent names that the model takes for missing evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import Asked
 from suffice.assess.features import Feature
 from suffice.assess.folding import written
-from suffice.assess.reading import ABSENT_COLUMNS, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, Reading
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Document, Evidence, Reason
 
@@ -200,7 +201,7 @@ def _dates(question: str) -> list[DateMention]:
     return [replace(one, start=one.start + start, end=one.end + start) for one in found]
 
 
-def _labels(documents: Any) -> str:
+def _labels(documents: Iterable[Document]) -> str:
     """Sources, categories and entities of the hits, as title keys: a question may name a newspaper that no text mentions."""
     named = [label for one in documents for label in (one.source, one.category, *one.entities) if label]
     return " " + " | ".join(title_key(label) for label in named) + " "
@@ -208,11 +209,7 @@ def _labels(documents: Any) -> str:
 
 def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[str]:
     question, documents = evidence.question.text, evidence.documents.values()
-    lost = [
-        question[one.start : one.end]
-        for one in dates
-        if not _dated(question[one.start : one.end], one.first, one.last, documents)
-    ]
+    lost = [words for one in dates if not _dated(words := question[one.start : one.end], one, documents)]
     for match in _NUMBER.finditer(question):
         number = match.group().rstrip(".,")
         inside = any(one.start <= match.start() < one.end for one in dates)
@@ -221,11 +218,14 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
     return lost
 
 
-def _dated(words: str, first: Any, last: Any, documents: Any) -> bool:
-    def covers(one: Document) -> bool:
-        return words in one.text or words in one.title or (one.published_at is not None and first <= one.published_at <= last)
-
-    return any(covers(one) for one in documents)
+def _dated(words: str, asked: DateMention, documents: Iterable[Document]) -> bool:
+    """Whether a date stands in a document in these words, or is the day of one."""
+    return any(
+        words in one.text
+        or words in one.title
+        or (one.published_at is not None and asked.first <= one.published_at <= asked.last)
+        for one in documents
+    )
 
 
 def next_queries(asked: Asked, lost: Sequence[str]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Three small models look at the parts before the gate looks at the whole: which hits are evidence (level "hit"), which absent
 names are missing evidence ("absent"), and what the question asks for ("question"). Their outputs and the figures of the whole
-set ("whole") are what the gate looks at ("gate"); `describe` puts these together. A hit's place
-"among" the others is worked out from its columns, and hits may have columns "beside" these.
+set ("whole") are what the gate looks at ("gate"); `describe` puts these together. A hit's place "among" the others is worked
+out from its columns, and hits may have columns "beside" these.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess import explain, keeping
-from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule, log_odds, sigmoid
+from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule
 from suffice.assess.agreement import runs_beside, unpacked
-from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of
+from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of, log_odds, sigmoid
 from suffice.assess.drift import Drift, Profile, Scales
 from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
-from suffice.assess.keeping import GRADES, SHIPPED
+from suffice.assess.keeping import GRADES
 from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import NO_LENSES, Lenses, Looked, look
 from suffice.assess.model import GateModel
@@ -42,7 +42,7 @@ from suffice.errors import InputError
 from suffice.ports import Encoder, Reranker
 from suffice.types import Action, Estimate, Verdict
 
-__all__ = ["SHIPPED", "Gate", "Labelled"]
+__all__ = ["Gate"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -124,7 +124,7 @@ class Gate:
 
     def hops(self, questions: Sequence[str]) -> Floats:
         """About how many documents each question needs, by its words alone: (questions,), none below 1."""
-        return np.maximum(self._see([(question, ()) for question in questions], None).hops_by(self.model), 1.0)
+        return np.maximum(self.model.hops(self._see([(question, ()) for question in questions], None).asked), 1.0)
 
     def _look(self, pairs: Iterable[Pair], documents: Documents | None = None) -> tuple[Looked, Floats]:
         seen = self._see(pairs, documents)

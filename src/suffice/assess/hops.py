@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.reading import KINSHIP, QUIET, Asked, is_agent
+from suffice.assess.asking import Asked
+from suffice.assess.folding import KINSHIP, QUIET, is_agent
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import read_json_object, write_atomically

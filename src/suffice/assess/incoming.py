@@ -26,8 +26,9 @@ import numpy as np
 from suffice.errors import InputError
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
-__all__ = ["MAX_HITS", "Taken", "take"]
+__all__ = ["UNNAMED", "Documents", "Taken", "take"]
 
+UNNAMED = "\N{NUMERO SIGN} "  # how the id begins that a hit without one is given: no sensible id does
 MAX_HITS = 10_000  # looked at, duplicates included: an endless generator must end
 # What others call a field, the likeliest name first; one look at a dict's keys finds them all.
 _CALLED = {
@@ -55,6 +56,11 @@ class Taken:
 
     evidence: Evidence
     folded: Mapping[DocId, tuple[DocId, ...]] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> set[DocId]:
+        """Of all that are held, those folded into others among them."""
+        return {hit.doc_id for hit in self.evidence.hits} | {one for names in self.folded.values() for one in names}
 
     def holds(self, doc_id: DocId, needed: frozenset[DocId]) -> bool:
         """Is the hit, or one that it stands for, among the needed?"""
@@ -224,9 +230,9 @@ def _whole(document: Document, place: int) -> Document:
 
 
 def _id(value: Any, place: int) -> DocId:
-    """The id as a text. A hit without one is called by its place, in a form that no sensible id has."""
+    """The id as a text. A hit without one is called by its place."""
     if value is None or value == "":
-        return f"\N{NUMERO SIGN} {place}"
+        return f"{UNNAMED}{place}"
     if isinstance(value, str):
         return value
     if isinstance(value, bool | float | bytes | list | dict | tuple | set):

@@ -16,16 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import runs_beside
+from suffice.assess.folding import title_key
 from suffice.assess.incoming import Taken, take
 from suffice.assess.looking import Lenses, Looked, look
-from suffice.assess.model import GateModel, Lesson
-from suffice.assess.reading import Reading, title_key
+from suffice.assess.model import GateModel
+from suffice.assess.parts import Lesson
+from suffice.assess.reading import Reading
 from suffice.assess.words import Words
 from suffice.errors import InputError
 from suffice.text import tokens
 from suffice.types import DocId, Document
 
-__all__ = ["Labelled", "Taught", "fingerprint", "folds_by_group", "is_complete", "lessons", "listed", "teach"]
+__all__ = ["Labelled", "Taught", "fingerprint", "folds_by_group", "lessons", "listed", "teach"]
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]
@@ -161,9 +163,7 @@ def _where(mask: Bools, items: Sequence[Any]) -> list[Any]:
 
 def is_complete(example: Labelled, taken: Taken) -> bool:
     """Is every needed document among the hits? A question that nothing answers is never complete."""
-    held = {hit.doc_id for hit in taken.evidence.hits}
-    held.update(name for names in taken.folded.values() for name in names)
-    return bool(example.needed) and held.issuperset(example.needed)
+    return bool(example.needed) and taken.ids.issuperset(example.needed)
 
 
 def lessons(examples: Sequence[Labelled], taken: Sequence[Taken], readings: Sequence[Reading]) -> list[Lesson]:
@@ -176,8 +176,7 @@ def lessons(examples: Sequence[Labelled], taken: Sequence[Taken], readings: Sequ
 def _lesson(example: Labelled, taken: Taken, reading: Reading, kinds: Sequence[str]) -> Lesson:
     needed = frozenset(example.needed)
     held = [taken.holds(hit.doc_id, needed) for hit in taken.evidence.hits]
-    lost = needed - {hit.doc_id for hit in taken.evidence.hits} - {name for names in taken.folded.values() for name in names}
-    titles = [title_key(example.titles[name]) for name in sorted(lost) if name in example.titles]
+    titles = [title_key(example.titles[name]) for name in sorted(needed - taken.ids) if name in example.titles]
     absent = [any(_same(title_key(name), title) for title in titles) for name in reading.absent_names]
     hops = float(len(needed) if example.hops is None else example.hops)
     mine = _labels(example)

@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.agreement import agreement
+from suffice.assess.asking import Asked, ask
 from suffice.assess.features import AGREEMENT, Feature
 from suffice.assess.incoming import Taken
 from suffice.assess.model import GateModel
-from suffice.assess.reading import Asked, Reading, ask, read
+from suffice.assess.reading import Reading, read
 from suffice.assess.similarity import RELEVANCE, SIMILARITY, relevance, similarities
 from suffice.assess.words import Words
 from suffice.errors import InputError, NotReadyError
-from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
+from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker, name_of
 from suffice.types import Document, Evidence
 
 __all__ = ["NO_LENSES", "Lenses", "Looked", "bylined", "look"]
@@ -49,8 +50,8 @@ class Lenses:
 NO_LENSES = Lenses()
 
 
-def _name(model: Any) -> str | None:
-    return None if model is None else str(getattr(model, "name", type(model).__name__))
+def _name(model: object) -> str | None:
+    return None if model is None else name_of(model)
 
 
 def _found(known: Registry[T], wanted: str | None, given: T | None, where: str) -> T | None:
@@ -97,10 +98,6 @@ class Looked:
     def described_by(self, model: GateModel) -> Floats:
         """(questions, features)."""
         return self.judged_by(model)[0]
-
-    def hops_by(self, model: GateModel) -> Floats:
-        """The question model's guess: (questions,)."""
-        return model.hops(self.asked)
 
     def judged_by(self, model: GateModel) -> tuple[Floats, list[Floats]]:
         """The same, and for each question the chance of each absent name."""

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import Asked
 from suffice.assess.calibration import Platt
 from suffice.assess.features import Feature
 from suffice.assess.parts import ABSENT_TREES, HIT_TREES, Lesson, Parts, check_lessons
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, Reading
 from suffice.assess.whole import BOOSTED_TREES, EXTRA_TREES, Whole
 from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError, SufficeError
 from suffice.files import read_json_object, write_atomically
 
-__all__ = ["GateModel", "Lesson", "Parts"]
+__all__ = ["GateModel"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -158,25 +159,10 @@ class GateModel:
         """The log-odds of the whole, before calibration: (questions, features) to (questions,)."""
         return self._whole.odds(table) if len(table) else np.zeros(0)
 
-    def logits(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
-        """Calibrated log-odds of completeness: (questions,). `more` and `hit_more` as in `describe`."""
-        odds = self.odds(self.describe(asked, readings, **more))
-        return self._scale.slope * odds + self._scale.offset
-
     def predict(self, asked: Sequence[Asked], readings: Sequence[Reading], **more: Any) -> Floats:
         """p_complete: (questions,). `more` and `hit_more` as in `describe`."""
         odds = self.odds(self.describe(asked, readings, **more))
         return self._scale.apply(odds)
-
-    def hit_probabilities(
-        self, asked: Sequence[Asked], readings: Sequence[Reading], *, hit_more: Sequence[Floats] | None = None
-    ) -> list[Floats]:
-        """For each question the chance of each hit to be evidence."""
-        return self._fitted.hit_probabilities(readings, hit_more)
-
-    def absent_probabilities(self, asked: Sequence[Asked], readings: Sequence[Reading]) -> list[Floats]:
-        """For each question the chance of each absent name to be missing evidence."""
-        return self._fitted.absent_probabilities(readings)
 
     # -------------------------------------------------------------------------------------------- keeping
 

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from suffice.assess import folding
 
-__all__ = ["MAX_CHARS", "MAX_TITLE", "Page", "forget", "page"]
+__all__ = ["MAX_CHARS", "SHORT", "Page", "forget", "page"]
 
 # What a reader would be shown, and a bound on the time that a hostile input can take.
 MAX_CHARS = 4_000  # of one hit
 MAX_TITLE = 200
 KEPT = 2_048  # pages, a few kilobytes each
+SHORT = 4  # a title key of a letter or two, between its spaces: found everywhere by chance
 
 
 class Page(NamedTuple):

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import Asked
 from suffice.assess.features import AMONG, Feature, describe, table
 from suffice.assess.hops import QuestionModel, question_rows
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Asked, Reading
+from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading
 from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
 from suffice.errors import InputError
 from suffice.files import write_atomically
 
-__all__ = ["Judge", "Lesson", "Parts", "boosted"]
+__all__ = ["ABSENT_TREES", "HIT_TREES", "Judge", "Lesson", "Parts", "boosted", "check_lessons"]
 
 Floats = npt.NDArray[np.floating[Any]]
 MOST_HOPS = 6.0  # a question that needs more is not told from one that needs this many

@@ -24,16 +24,13 @@ import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from suffice.assess import folding
-from suffice.assess.asking import Asked, ask
-from suffice.assess.folding import KINSHIP, OPENERS, QUIET, SAID, is_agent, title_key
-from suffice.assess.pages import MAX_CHARS, page
+from suffice.assess.asking import Asked
+from suffice.assess.folding import OPENERS, SAID, is_agent
+from suffice.assess.pages import SHORT, page
 from suffice.assess.words import ORDINARY, Words
 from suffice.errors import InputError
 
-__all__ = [
-    "ABSENT_COLUMNS", "HIT_COLUMNS", "KINSHIP", "MAX_CHARS", "QUIET", "WHOLE_COLUMNS", "Asked", "Reading", "ask",
-    "is_agent", "read", "title_key",
-]  # fmt: skip
+__all__ = ["ABSENT_COLUMNS", "HIT_COLUMNS", "WHOLE_COLUMNS", "Reading", "read"]
 
 Floats = npt.NDArray[np.floating[Any]]
 # Bounds on the time that a hostile input can take.
@@ -43,7 +40,6 @@ MAX_NAMES = 12  # absent names from one source
 REACH = 60  # bytes between a name and the word that relates it
 FAR = 999
 HEAD = 12  # bytes of a title that the automaton looks for: the longer it is the longer it takes to make
-SHORT = 4  # a title key of a letter or two, between its spaces: found everywhere by chance
 
 HIT_COLUMNS = (
     "rank", "score", "named", "title_share", "title_words", "title_rare", "covered", "only_here", "gain", "residual",

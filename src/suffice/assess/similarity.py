@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.features import Feature
+from suffice.assess.pages import MAX_CHARS
 from suffice.ports import Encoder, Reranker
 from suffice.types import Evidence
 
@@ -23,7 +24,6 @@ __all__ = ["RELEVANCE", "RELEVANCE_HIT", "SIMILARITY", "SIMILARITY_HIT", "clause
 Floats = npt.NDArray[np.floating[Any]]
 NEAREST = 4  # hits that are seen one by one, nearest first
 RELEVANT = 5  # the same for the cross-encoder
-MAX_CHARS = 4_000  # of a text, as for reading
 MAX_CLAUSES = 8
 IRRELEVANT = -12.0  # a cross-encoder's score for a hit that is not there
 SHORTEST = 3  # words of a clause

@@ -1,8 +1,8 @@
 """Tree models as ONNX: written from what scikit-learn fitted, run by onnxruntime, equal to scikit-learn to the last split.
 
-The graph gives one number per row, the probability of "yes". It is written here and not by
-skl2onnx because the converter rejects boosted models under current protobuf, and because a threshold between two float32 values
-has to be rounded down: only then does a float32 row fall to the same side as in scikit-learn, which compares in float64.
+The graph gives one number per row, the probability of "yes". It is written here and not by skl2onnx because the converter
+rejects boosted models under current protobuf, and because a threshold between two float32 values has to be rounded down: only
+then does a float32 row fall to the same side as in scikit-learn, which compares in float64.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from suffice.evaluate.answers import Outcome
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.expansion import BRIDGE
 from suffice.evaluate.searching import Remembered, factories, indexed, opened
-from suffice.ports import ENCODERS, Encoder, LanguageModel, Progress, Retriever
+from suffice.ports import ENCODERS, Encoder, LanguageModel, Progress, Retriever, by_id
 from suffice.reason.act import Desk, ModelReader
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.expand import Judge
@@ -303,8 +303,7 @@ def _weighed(
         for start in range(0, len(same), _AT_ONCE):
             some = same[start : start + _AT_ONCE]
             pairs = [(examples[at].question.text, [Hit(one) for one in outcomes[at].held or ()]) for at in some]
-            ids = list(dict.fromkeys(hit.doc_id for _, hits in pairs for hit in hits))
-            documents = {one.doc_id: one for one in shelves.get(ids) if one is not None}
+            documents = by_id(shelves.get, (hit.doc_id for _, hits in pairs for hit in hits))
             verdicts = gates[same[0]].check_batch(pairs, documents=documents, explain=False)
             for at, verdict in zip(some, verdicts, strict=True):
                 weighed[at] = replace(weighed[at], sure={**weighed[at].sure, "gate": verdict.p_complete})

@@ -13,7 +13,7 @@ from suffice.evaluate.answer_systems import MODEL_ONLY, SYSTEMS, USUAL, Bench, a
 from suffice.evaluate.answers import AnswerRun, run_of
 from suffice.evaluate.gate import FITTED
 from suffice.evaluate.gate_at import FAST
-from suffice.ports import LanguageModel, Progress
+from suffice.ports import LanguageModel, Progress, name_of
 from suffice.reason.budget import Budget
 
 __all__ = ["Settings", "compare_answers", "named_systems"]
@@ -82,6 +82,6 @@ def compare_answers(
         progress=progress,
     )
     found = answered_by(examples, bench, gates, systems=settings.systems, progress=progress)
-    name = None if model is None else str(getattr(model, "name", type(model).__name__))
+    name = None if model is None else name_of(model)
     told = {**asdict(settings), "model": name, "seen": seen, "corpus": len(shelves.store)}
     return run_of(dataset.name, examples, found, seed=settings.seed, settings=told, data=dict(data or {}))

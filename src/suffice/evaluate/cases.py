@@ -19,7 +19,7 @@ from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluate.runs import GIVEN
 from suffice.evaluate.searching import Searchers, encoder_for, factories, indexed, searched
-from suffice.ports import Mapped, Progress, Store, in_process
+from suffice.ports import Mapped, Progress, Store, by_id, in_process
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
 __all__ = ["GIVEN", "Case", "Collected", "collect", "digest_of", "draw_key", "labelled"]
@@ -161,9 +161,7 @@ def _case(question: Question, gold: Gold, deep: Sequence[Hit], k: int, store: St
 
 
 def _evidence(question: Question, hits: Sequence[Hit], store: Store) -> Evidence:
-    ids = [hit.doc_id for hit in hits]
-    documents = {doc_id: document for doc_id, document in zip(ids, store.get(ids)) if document is not None}
-    return Evidence(question, tuple(hits), documents)
+    return Evidence(question, tuple(hits), by_id(store.get, (hit.doc_id for hit in hits)))
 
 
 # ------------------------------------------------------------------------------------------------------ labels

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from suffice.assess.gate import SHIPPED, Gate
+from suffice.assess.gate import Gate
+from suffice.assess.keeping import SHIPPED
 from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.datasets import read
 from suffice.datasets.controlled import controlled

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from suffice.errors import DataError
 from suffice.files import write_atomically
 from suffice.files.weights import read_array
-from suffice.ports import Encoder, Progress, Reranker
+from suffice.ports import Encoder, Progress, Reranker, name_of
 
 __all__ = ["Remembering", "RememberingReranker"]
 
@@ -90,7 +90,7 @@ class RememberingReranker:
     def __init__(
         self, reranker: Reranker, folder: Path | None = None, *, expected: int = 0, progress: Progress | None = None
     ) -> None:
-        self.reranker, self.name = reranker, str(getattr(reranker, "name", type(reranker).__name__))
+        self.reranker, self.name = reranker, name_of(reranker)
         self._expected, self._progress = expected, progress
         self._known: dict[str, float] = {}
         self._path = Path(folder) / f"{self.name}.sqlite" if folder is not None else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ from numpy.lib import format as npy
 
 from suffice.errors import DataError
 
-__all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts"]
+__all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts", "write_texts"]
 
 _HEADER = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
 
@@ -55,8 +56,15 @@ def _array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
     return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
 
 
+def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
+    """Any number of texts as two arrays: NAME_bytes.npy has them one behind the other, NAME_ends.npy where each ends."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    np.save(Path(folder) / f"{name}_ends.npy", np.cumsum([len(one) for one in encoded], dtype=np.int64))
+    np.save(Path(folder) / f"{name}_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+
 def read_texts(folder: Path, name: str, *, hint: str = "") -> list[str]:
-    """Texts that lie in NAME_bytes.npy one behind the other, as far as NAME_ends.npy says; DataError where they do not fit."""
+    """The texts that `write_texts` wrote; DataError where the two arrays do not fit together."""
     ends, letters = (read_array(Path(folder) / f"{name}_{part}.npy", hint=hint) for part in ("ends", "bytes"))
     try:
         expect_rows(np.concatenate([[0], ends]), letters)

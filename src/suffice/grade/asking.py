@@ -18,7 +18,7 @@ from string import Template
 from typing import Any, TypeVar
 
 from suffice.errors import ModelError
-from suffice.ports import LanguageModel, Progress
+from suffice.ports import LanguageModel, Progress, name_of
 from suffice.reason.budget import Bill, Budget, Prices
 
 __all__ = ["Asker", "Metered", "Prompt", "SpentError"]
@@ -65,7 +65,7 @@ class Metered:
 
     def __init__(self, model: LanguageModel, budget: Budget | None = None) -> None:
         self.model, self.bill = model, Bill(budget or Budget(calls=None, tokens=None))
-        self.name = str(getattr(model, "name", type(model).__name__))
+        self.name = name_of(model)
 
     def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
         return [self._complete(prompt, schema) for prompt in prompts]
@@ -99,7 +99,7 @@ class Asker:
         self, model: LanguageModel, *, fallback: bool = False, retries: int = 1, progress: Progress | None = None
     ) -> None:
         self.model, self.fallback, self.retries, self.progress = model, fallback, retries, progress
-        self.name = str(getattr(model, "name", type(model).__name__))
+        self.name = name_of(model)
         self.given_up: Counter[str] = Counter()  # prompt -> items without an answer that could be read
         self.down: dict[str, str] = {}  # prompt -> why the model is no longer asked that
         self._silent = 0  # waits for nothing, in a row

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from suffice.text import bare_title
+
 __all__ = ["COUNTRIES", "KINDS", "NATIONALITIES", "RANKS", "Names", "bare", "names_at", "place_at", "without_rank"]
 
 # Demonym -> country, as Wikipedia's first sentences use them.
@@ -129,8 +131,7 @@ class Names:
 
 def bare(title: str) -> str:
     """A title without what stands in parentheses at its end."""
-    shorter = re.sub(r"\s*\([^()]*\)\s*$", "", title)
-    return shorter or title
+    return bare_title(title) or title
 
 
 def without_rank(name: str) -> str:

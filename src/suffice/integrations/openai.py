@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError
 from suffice.integrations.sending import BusyError, Pace, late, pause_asked_for, side_by_side, tried
-from suffice.ports import LanguageModel
+from suffice.ports import LanguageModel, name_of
 from suffice.reason.budget import Prices, tokens_of
 from suffice.reason.prompting import json_in
 from suffice.types import Cost
@@ -296,7 +296,7 @@ class CachedModel:
 
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
         self.model, self.path = model, Path(path)
-        self.name = name or str(getattr(model, "name", type(model).__name__))
+        self.name = name or name_of(model)
         self.prices = getattr(model, "prices", None)
         self.last_tokens: tuple[int, int] | None = None
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import NotReadyError
-from suffice.ports import Retriever
+from suffice.ports import Retriever, by_id
 from suffice.reason.budget import Meter
 from suffice.reason.extractive import SURE, ExtractiveReader, Passage, Reading, passage_of
 from suffice.reason.prompting import json_object, prompt
@@ -22,16 +22,16 @@ from suffice.reason.wanted import says
 from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Hit, Support
 
-__all__ = ["READING_SCHEMA", "Desk", "Linked", "ModelReader", "Reader", "Shelves"]
+__all__ = ["Desk", "Linked", "ModelReader", "Reader", "Shelves"]
 
 NAMED = 32  # links of one held document that are looked at
-LONGEST_ANSWER = 200
+LONGEST = 200  # characters of an answer
 MOST_CITED = 6
 
 READING_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "answer": {"type": "string", "maxLength": LONGEST_ANSWER},
+        "answer": {"type": "string", "maxLength": LONGEST},
         "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": MOST_CITED},
     },
     "required": ["answer", "sentences"],
@@ -96,10 +96,7 @@ class Desk:
 
     def fetch(self, doc_ids: Iterable[DocId]) -> None:
         """Put these documents on the desk; one that is gone by now stays a hit without a text."""
-        wanted = [one for one in dict.fromkeys(doc_ids) if one not in self.documents]
-        for document in self.library.get(wanted) if wanted else ():
-            if document is not None:
-                self.documents[document.doc_id] = document
+        self.documents |= by_id(self.library.get, (one for one in doc_ids if one not in self.documents))
 
     def named_by(self, held: Sequence[DocId], answers: Iterable[str]) -> tuple[Hit, ...]:
         """The documents that a held one names and whose title is one of the answers."""
@@ -158,7 +155,7 @@ class ModelReader:
         answer = said.get("answer") if said is not None else None
         if said is None or not isinstance(answer, str):
             return None
-        answer = " ".join(answer.split())[:LONGEST_ANSWER]
+        answer = " ".join(answer.split())[:LONGEST]
         numbers = said.get("sentences")
         listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
         cited = tuple(shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown))

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError, ModelError
-from suffice.ports import LanguageModel
+from suffice.ports import FAILURES_IN_A_ROW, LONGEST_ANSWER, LanguageModel
 from suffice.types import Call, Cost
 
 __all__ = ["Bill", "Budget", "Counting", "Meter", "Prices", "Timed", "call_key", "tokens_of"]
 
-LONGEST_ANSWER = 20_000  # characters that are read of one; what is longer is cut
 LETTERS = 4  # a token's worth of English, where nobody counted
-FAILURES_IN_A_ROW = 2
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from suffice.errors import InputError
 from suffice.files import BadRecords, read_jsonl
 from suffice.reason.plan import SubQuestion, plan_of
 from suffice.reason.spans import expected
-from suffice.text import OPENERS, STOP_WORDS, tokens
+from suffice.text import EMPTY_WORDS, tokens
 
 __all__ = ["SHIPPED", "Bank", "Exemplar", "shown"]
 
@@ -97,7 +97,7 @@ def _apart(one: Exemplar, hops: int, kind: str) -> tuple[int, bool]:
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(tokens(text)) - STOP_WORDS - OPENERS
+    return frozenset(tokens(text)) - EMPTY_WORDS
 
 
 def _share(some: frozenset[str], others: frozenset[str]) -> float:

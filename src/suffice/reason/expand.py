@@ -25,10 +25,10 @@ from itertools import islice
 from typing import Any, Protocol
 
 from suffice.errors import InputError
-from suffice.ports import Retriever
+from suffice.ports import Retriever, by_id
 from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
 
-__all__ = ["Completion", "Judge", "Reach", "Stopped", "expand"]
+__all__ = ["Completion", "Judge", "Reach", "Stopped", "expand", "unscored"]
 
 NEXT, QUERIED, LINKED = 6, 2, 4  # candidates of a round: of the list, of each query, and of links
 NAMED = 32  # links of one held document that are looked at: a page may name a hundred thousand
@@ -230,7 +230,7 @@ class _House:
     def judge(self, journeys: Sequence[_Journey], *, rounds_left: int) -> None:
         """What the gate says of what each holds now, with what is missing; a step of the journey where something changed."""
         self._read(hit.doc_id for one in journeys for hit in one.held)
-        pairs = [(one.question, _bare(one.held)) for one in journeys]
+        pairs = [(one.question, unscored(one.held)) for one in journeys]
         for one, verdict in zip(journeys, self._said(pairs, explain=True, rounds_left=rounds_left), strict=True):
             one.verdict, one.checks = verdict, one.checks + 1
             step = Step(one.query, tuple(one.held), verdict, one.note)
@@ -246,7 +246,9 @@ class _House:
         linked = self._linked(journeys)
         found = [_candidates(one, links, reach.checks - one.checks - 1) for one, links in zip(journeys, linked, strict=True)]
         self._read(candidate.hit.doc_id for some in found for candidate in some)
-        pairs = [(one.question, _bare([*one.held, candidate.hit])) for one, some in zip(journeys, found) for candidate in some]
+        pairs = [
+            (one.question, unscored([*one.held, candidate.hit])) for one, some in zip(journeys, found) for candidate in some
+        ]
         verdicts = iter(self._said(pairs))
         for one, some in zip(journeys, found, strict=True):
             said = [verdict.p_complete for verdict in islice(verdicts, len(some))]
@@ -273,7 +275,7 @@ class _House:
         going = [one for one in journeys if one.stopped is Stopped.ANSWER]
         while going := [one for one in going if 1 < len(one.held) <= reach.checks - one.checks]:
             sets = [[one.held[:at] + one.held[at + 1 :] for at in range(len(one.held))] for one in going]
-            pairs = [(one.question, _bare(rest)) for one, some in zip(going, sets) for rest in some]
+            pairs = [(one.question, unscored(rest)) for one, some in zip(going, sets) for rest in some]
             verdicts = iter(self._said(pairs))
             lighter = []
             for one, some in zip(going, sets, strict=True):
@@ -293,10 +295,7 @@ class _House:
 
     def _read(self, doc_ids: Iterable[DocId]) -> None:
         """Look up what is not known yet. A document that is gone by now stays a hit without a text."""
-        wanted = [doc_id for doc_id in dict.fromkeys(doc_ids) if doc_id not in self.documents]
-        for document in self.lookup(wanted) if wanted else ():
-            if document is not None:
-                self.documents[document.doc_id] = document
+        self.documents |= by_id(self.lookup, (doc_id for doc_id in doc_ids if doc_id not in self.documents))
 
     def _search(self, journeys: Sequence[_Journey]) -> None:
         """Ask the new ones among the gate's next queries, all in one search."""
@@ -348,7 +347,7 @@ def _candidates(one: _Journey, linked: Sequence[tuple[DocId, DocId]], most: int)
     return list(islice(found.values(), max(most, 0)))
 
 
-def _bare(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+def unscored(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """The hits without their scores: they come from several searches, whose scales do not compare."""
     return tuple(Hit(hit.doc_id) for hit in hits)
 

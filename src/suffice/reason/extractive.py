@@ -16,10 +16,10 @@ from suffice.reason.comparing import two_choices
 from suffice.reason.picking import best_span
 from suffice.reason.spans import Expects, Span, spans
 from suffice.reason.wanted import BORN, Wanted, is_life, stem
-from suffice.text import sentences, title_key, tokens
+from suffice.text import bare_title, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
-__all__ = ["MOST_SENTENCES", "ExtractiveReader", "Passage", "Reading", "passage_of"]
+__all__ = ["MOST_SENTENCES", "SURE", "ExtractiveReader", "Passage", "Reading", "passage_of"]
 
 MOST_SENTENCES = 60  # of one document
 LONGEST = 800  # characters of one sentence
@@ -118,7 +118,7 @@ def _answer_in(
     span = best_span(asked, expects, text, key, known) if subject > 0 and subject >= least else None
     if known[key] and 0 < subject < OWN and not (span and known.get(title_key(span.text))):
         # The sentence tells what the question tells, of somebody of the kind that is asked for: it is about the answer.
-        return Span(re.sub(r"\s*\([^()]*\)$", "", title), 0, 0)
+        return Span(bare_title(title), 0, 0)
     return span
 
 

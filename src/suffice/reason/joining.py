@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from suffice.reason.spans import PEOPLES, country_of, day_of, number_of
 from suffice.text import STOP_WORDS, names, title_key
 
-__all__ = ["JOINS", "join", "rests_on"]
+__all__ = ["join", "rests_on"]
 
 Answers = Sequence[str]
 

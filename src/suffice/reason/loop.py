@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError
-from suffice.ports import LanguageModel, Reranker, Retriever
+from suffice.ports import LanguageModel, Reranker, Retriever, name_of
 from suffice.reason import expand as expansion
 from suffice.reason.act import Desk, Linked, ModelReader, Shelves
 from suffice.reason.budget import Budget, Meter
 from suffice.reason.exemplars import Bank
-from suffice.reason.expand import Judge
+from suffice.reason.expand import Judge, unscored
 from suffice.reason.extractive import Reading
 from suffice.reason.joining import join, rests_on
 from suffice.reason.plan import Plan, SubQuestion, as_it_stands, fill
@@ -230,7 +230,7 @@ class _Journey:
         """What the gate says of what is held; None where it is not asked."""
         if not self.policy.gated:
             return None
-        held = _bare(self.held())
+        held = unscored(self.held())
         left = 0 if self.meter.late() else self.meter.rounds_left
         (verdict,) = self.gate.check_batch([(self.question, held)], documents=self.desk.documents, rounds_left=left)
         self._take(Step(self.question, held, verdict, "the gate looks at what is held"))
@@ -317,11 +317,11 @@ class _Journey:
         settings: dict[str, Any] = {
             "policy": asdict(self.policy),
             "budget": asdict(self.meter.budget),
-            "model": None if self.meter.model is None else _name(self.meter.model),
+            "model": None if self.meter.model is None else name_of(self.meter.model),
             "planned_by": self.plan.by,
             "kind": self.plan.kind,
             "hops": round(self.hops, 3),
-            "reranker": None if self.reranker is None else _name(self.reranker),
+            "reranker": None if self.reranker is None else name_of(self.reranker),
         }
         return Trace(
             Question("", self.question),
@@ -348,21 +348,12 @@ class _HeldFirst:
         return [_once((*self.held_, *hits))[:k] if one == self.question else tuple(hits) for one, hits in zip(questions, found)]
 
 
-def _name(model: object) -> str:
-    return str(getattr(model, "name", type(model).__name__))
-
-
 def _once(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Each document once, at its first place."""
     kept: dict[DocId, Hit] = {}
     for hit in hits:
         kept.setdefault(hit.doc_id, hit)
     return tuple(kept.values())
-
-
-def _bare(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Without scores: they come from several searches, whose scales do not compare."""
-    return tuple(Hit(hit.doc_id) for hit in hits)
 
 
 def _between(before: Cost, after: Cost) -> Cost:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from suffice.reason.spans import COUNTRIES, PEOPLES, Expects, Span, spans
 from suffice.reason.wanted import BORN, DIED, Wanted, stem
-from suffice.text import OPENERS, STOP_WORDS, title_key
+from suffice.text import EMPTY_WORDS, title_key
 
 __all__ = ["best_span"]
 
@@ -105,7 +105,7 @@ def _no_person(span: Span, text: str, known: Mapping[str, bool]) -> bool:
 
 def _goes_on(word: str) -> bool:
     """Does such a word tell more of a name, rather than being what an adjective stands before?"""
-    return word in STOP_WORDS | OPENERS or re.search(r"(?:ing|ed)$", word) is not None
+    return word in EMPTY_WORDS or re.search(r"(?:ing|ed)$", word) is not None
 
 
 # ------------------------------------------------------------------------------------------------------- lives

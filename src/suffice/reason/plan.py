@@ -18,9 +18,9 @@ from typing import Any
 
 from suffice.errors import InputError
 from suffice.reason.spans import Expects, expected
-from suffice.text import OPENERS, STOP_WORDS, tokens
+from suffice.text import EMPTY_WORDS, tokens
 
-__all__ = ["MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "as_it_stands", "fill", "plan_of", "read_plan"]
+__all__ = ["LONGEST", "MOST_STEPS", "PLAN_SCHEMA", "Plan", "SubQuestion", "as_it_stands", "fill", "plan_of", "read_plan"]
 
 MOST_STEPS = 8
 LONGEST = 400  # characters of one sub-question
@@ -107,7 +107,7 @@ def _trouble(step: SubQuestion, number: int, count: int) -> str:
         return "needs its own answer"
     if wrong := [one for one in step.needs if not 1 <= one <= count]:
         return f"needs step {wrong[0]}, which is not there"
-    asked = [word for word in tokens(_PLACE.sub(" ", text)) if word not in STOP_WORDS and word not in OPENERS]
+    asked = [word for word in tokens(_PLACE.sub(" ", text)) if word not in EMPTY_WORDS]
     if not asked and not step.join:
         return "asks for nothing"
     return ""
@@ -156,7 +156,7 @@ def read_plan(question: str, answer: Mapping[str, Any] | None, *, kind: str) -> 
 
 def _grounded(question: str, steps: Sequence[SubQuestion]) -> None:
     """Small models copy from the examples: a step without an earlier answer must share a word with the question."""
-    words = set(tokens(question)) - STOP_WORDS - OPENERS
+    words = set(tokens(question)) - EMPTY_WORDS
     for number, step in enumerate(steps, start=1):
         if not step.needs and words.isdisjoint(tokens(step.text)):
             raise InputError(f"step {number} has nothing of the question in it")

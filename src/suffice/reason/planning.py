@@ -7,7 +7,7 @@ from dataclasses import replace
 from suffice.errors import InputError
 from suffice.reason.budget import Meter
 from suffice.reason.exemplars import Bank, Exemplar, shown
-from suffice.reason.plan import PLAN_SCHEMA, Plan, SubQuestion, fill, read_plan
+from suffice.reason.plan import LONGEST, PLAN_SCHEMA, Plan, SubQuestion, fill, read_plan
 from suffice.reason.prompting import json_object, prompt
 from suffice.reason.rules import plan_by_rules
 from suffice.reason.spans import expected
@@ -16,7 +16,7 @@ __all__ = ["make_plan", "refined"]
 
 REFINED_SCHEMA = {
     "type": "object",
-    "properties": {"question": {"type": "string", "minLength": 5, "maxLength": 400}},
+    "properties": {"question": {"type": "string", "minLength": 5, "maxLength": LONGEST}},
     "required": ["question"],
     "additionalProperties": False,
 }
@@ -62,5 +62,5 @@ def refined(plan: Plan, number: int, answers: dict[int, str], meter: Meter) -> S
     text = said.get("question") if said is not None else None
     if not isinstance(text, str) or not all(answers[need] in text for need in step.needs if need in answers):
         return None
-    text = " ".join(text.split())[:400]
+    text = " ".join(text.split())[:LONGEST]
     return SubQuestion(text, expected(text)) if text != filled and "#" not in text else None

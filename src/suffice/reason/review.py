@@ -23,7 +23,7 @@ from suffice.reason.wanted import says
 from suffice.text import STOP_WORDS, key_words, names, title_key
 from suffice.types import Review, Support
 
-__all__ = ["CREDIBILITY", "NO_REVIEW", "REVIEW_SCHEMA", "alpha", "review", "speaks_of", "support_of"]
+__all__ = ["NO_REVIEW", "alpha", "review", "speaks_of", "support_of"]
 
 CREDIBILITY: Mapping[Support, float] = {Support.ATTRIBUTABLE: 1.0, Support.EXTRAPOLATORY: 0.5, Support.CONTRADICTORY: 0.0}
 FITS = 0.0  # a cross-encoder's score from which on a sentence speaks to a question: a logit's even odds

@@ -18,7 +18,7 @@ from suffice.errors import InputError
 from suffice.reason.bridging import bridge
 from suffice.reason.comparing import comparison
 from suffice.reason.plan import Plan, SubQuestion, as_it_stands, plan_of
-from suffice.reason.sharing import intersection
+from suffice.reason.sharing import YES_OR_NO, intersection
 from suffice.reason.spans import Expects, expected
 from suffice.text import names
 
@@ -46,12 +46,10 @@ _WHEN = re.compile(
     r"at the time (?:that|of|when)|in the same year (?:that|as)|the year)\s+(?P<event>.*[^\sa-z].*?)\s*\??$"
 )
 
-_YES_NO = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
-
 
 def _temporal(question: str) -> list[SubQuestion]:
     found = _WHEN.match(question)
-    if found is None or _YES_NO.match(question) or len(found["main"].split()) < 3 or not names(found["event"]):
+    if found is None or YES_OR_NO.match(question) or len(found["main"].split()) < 3 or not names(found["event"]):
         return []
     return [
         SubQuestion(f"In what year was it that {found['event']}?", Expects.DATE),

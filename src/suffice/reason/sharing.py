@@ -14,10 +14,10 @@ from suffice.reason.comparing import CAPITALS, ROLES, bare_name, branch
 from suffice.reason.plan import SubQuestion
 from suffice.reason.spans import PEOPLES, Expects, expected
 
-__all__ = ["intersection"]
+__all__ = ["YES_OR_NO", "intersection"]
 
 _ALIKE = re.compile(r"\b(?:the )?same (?P<what>[a-z]+(?: of [a-z]+)?)|\bshare (?:the |a )?(?:same )?(?P<shared>[a-z]+)", re.I)
-_OPENING = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
+YES_OR_NO = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
 _SINGULAR = {"are": "Is", "were": "Was", "do": "Does", "have": "Has"}
 _ABOUT_BOTH = re.compile(r"\b(?:both|in common|share[sd]?)\b|\b(?:are|were) (?:what|which)\b", re.IGNORECASE)
 _BEFORE = re.compile(
@@ -41,7 +41,7 @@ def intersection(question: str) -> list[SubQuestion]:
     if two is None:
         return []
     first, second, rest = two
-    if _OPENING.match(question):
+    if YES_OR_NO.match(question):
         return _alike(question, first, second) or _both(question, first, second, rest)
     if _ABOUT_BOTH.search(question):
         text = re.sub(r"\bboth (?:the )?|\bin common\b\s*", "", question, flags=re.IGNORECASE)
@@ -73,7 +73,7 @@ _TAIL = r"(?P<rest>(?:,?\s+(?!(?:of|the|de|la|du|von|van|and|in|on|for|to|a|at)\
 
 def _two_names(question: str) -> tuple[str, str, str] | None:
     """The two names that an "and" joins, and what follows them."""
-    if not _OPENING.match(question):
+    if not YES_OR_NO.match(question):
         question = re.sub(r"\bboth (?:the )?", "", question, flags=re.IGNORECASE)
         pair = re.search(rf"(?P<first>{CAPITALS}),? and (?P<second>{CAPITALS})(?P<rest>.*)$", question)
         return (pair["first"], pair["second"], pair["rest"].strip(" ,?")) if pair else None
@@ -96,7 +96,7 @@ def _and_people(name: str) -> tuple[str, str]:
 
 
 def _after_opening(question: str) -> str:
-    text = _OPENING.sub("", question).strip()
+    text = YES_OR_NO.sub("", question).strip()
     return re.sub(
         r"^(?:both |the )*(?:(?:films?|movies?|bands?|songs?|directors? of films?|director of film)\b[:,]? |[a-z]+s, )?",
         "",

@@ -23,7 +23,7 @@ from suffice.reason.loop import AskPolicy, ask
 from suffice.reason.records import record_of
 from suffice.types import Action, Call, Step, Trace, printable
 
-__all__ = ["dumped", "read_traces", "replay", "save_traces", "trace_of", "tree"]
+__all__ = ["VERSION", "dumped", "read_traces", "replay", "save_traces", "trace_of", "tree"]
 
 VERSION = 1
 TRACE_HINT = "traces are written by `suffice ask --trace FILE`, a line each"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from suffice.reason.spans import COUNTRIES
-from suffice.text import OPENERS, STOP_WORDS, names, title_key, tokens
+from suffice.text import EMPTY_WORDS, names, title_key, tokens
 
 __all__ = ["BORN", "DIED", "Wanted", "is_life", "says", "stem"]
 
@@ -31,7 +31,7 @@ _SAID = {
     "burial": "buried", "located": "city town village county",
     "studied": "educated university college", "study": "studied educated university", "graduate": "graduated studied educated",
 }  # fmt: skip
-_NOISE = STOP_WORDS | OPENERS | frozenset("film song movie band called named known considered did same person".split())
+_NOISE = EMPTY_WORDS | frozenset("film song movie band called named known considered did same person".split())
 # In lower case only: "The Toast of Death" has not died.
 BORN, DIED = re.compile(r"\bborn\b|\bb\."), re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
 _LIFE = re.compile(r"\([^()]*\d{3,4}[^()]{0,60}?[–—-][^()]{0,60}?\d{3,4}|\([^()]*\d{4},? +[A-Z][a-z]+ \d{1,2}, \d{4}")
@@ -86,7 +86,7 @@ class Wanted:
 def _kind(words: Sequence[str]) -> tuple[str, ...]:
     """The words behind "which" or "what", up to where something is told of it."""
     start = next((at for at, word in enumerate(words) if word in ("which", "what")), len(words))
-    asked = takewhile(lambda word: word not in STOP_WORDS | OPENERS and not word.endswith("ed"), words[start + 1 : start + 7])
+    asked = takewhile(lambda word: word not in EMPTY_WORDS and not word.endswith("ed"), words[start + 1 : start + 7])
     return tuple(map(stem, asked))
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
-from suffice.text import OPENERS, STOP_WORDS, date_mentions, key_words, names, title_key
+from suffice.text import EMPTY_WORDS, date_mentions, key_words, names, title_key
 
-__all__ = ["ALIASES", "LEAD", "aliases", "initials"]
+__all__ = ["ALIASES", "aliases", "initials"]
 
 ALIASES = 8  # of a document at most: a text that opens with a list of names must not claim them all
 LEAD = 300  # letters at the beginning of a text that can introduce its subject
@@ -24,7 +24,6 @@ _KNOWN_AS = re.compile(
     re.IGNORECASE,
 )
 _ACRONYM = re.compile(r"\b[A-Z](?:\.?[A-Z]){1,7}\b\.?")
-_SMALL = STOP_WORDS | OPENERS
 
 
 def aliases(title: str, text: str) -> list[str]:
@@ -34,7 +33,7 @@ def aliases(title: str, text: str) -> list[str]:
     if "," in title and (head := title_key(title.partition(",")[0])):
         found.setdefault(head)
     lead = _lead(text)
-    content = {word for word in own.split() if word not in _SMALL and len(word) > 2}
+    content = {word for word in own.split() if word not in EMPTY_WORDS and len(word) > 2}
     for name in names(lead):
         key = title_key(name)
         # "Richard Nixon" is a part of "Second inauguration of Richard Nixon", not another name of it.

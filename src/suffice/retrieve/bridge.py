@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.ports import Encoder, Look, Seen, Store
+from suffice.ports import Encoder, Look, Seen, Store, by_id
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import VectorSearch
 from suffice.retrieve.filters import filter_for
@@ -190,10 +190,7 @@ class Bridge:
         seen: Mapping[DocId, Document] | None = None,
     ) -> None:
         """Candidates come into their pools, if they pass the filter: the documents `seen`, or else got for the purpose."""
-        ids = list(dict.fromkeys(doc_id for why in wanted for doc_id in why))
-        if not ids:
-            return
-        held = seen or {document.doc_id: document for document in self.store.get(ids) if document is not None}
+        held = seen or by_id(self.store.get, (doc_id for why in wanted for doc_id in why))
         for at, (pool, why) in enumerate(zip(pools, wanted)):
             documents = [held[doc_id] for doc_id in why if doc_id in held]
             if documents and filters is not None and filters[at]:
@@ -205,10 +202,14 @@ class Bridge:
 
     def judged(self, pools: Sequence[Pool]) -> list[Floats]:
         """How likely each candidate of each pool is needed next; what is held already counts -1."""
-        rows = [pool.features() for pool in pools]
-        p = self.ranker.p(np.concatenate(rows)) if rows else np.zeros(0)
-        ends = np.cumsum([len(one) for one in rows])
-        parts = [np.array(p[end - len(one) : end], dtype=float) for one, end in zip(rows, ends)]
+        return self._ranked(pools, [pool.features() for pool in pools])
+
+    def _ranked(self, pools: Sequence[Pool], rows: Sequence[Floats]) -> list[Floats]:
+        """The ranker's word on all candidates of all pools in one go."""
+        if not rows:
+            return []
+        ends = np.cumsum([len(one) for one in rows])[:-1]
+        parts = np.split(np.array(self.ranker.p(np.concatenate(rows)), dtype=float), ends)
         for pool, part in zip(pools, parts):
             part[pool.held] = -1
         return parts

@@ -60,25 +60,25 @@ class SetScorer(Protocol):
 
 
 class ReadingBridge(Bridge):
-    """A Bridge whose `reader`, a ranker over the columns READING, chooses whom the scorer reads and then whom to hold."""
+    """A Bridge whose `ranker`, one over the columns READING, chooses whom the scorer reads and then whom to hold."""
 
     def __init__(
         self,
         store: Store,
         encoder: Encoder,
         links: NameLinks,
-        reader: Ranker,
+        ranker: Ranker,
         *,
         scorer: SetScorer,
         first: int = FIRST,
         again: int | Sequence[int] = AGAIN,
         **options: Any,
     ) -> None:
-        super().__init__(store, encoder, links, reader, **options)
+        super().__init__(store, encoder, links, ranker, **options)
         rounds = [again] if isinstance(again, int) else list(again)
         if first < 1 or min(rounds, default=-1) < 0:
             raise InputError(f"first is {first}, again is {again}: too few to read")
-        self.reads, self.reader, self.first, self.again = scorer, reader, first, again
+        self.scorer, self.first, self.again = scorer, first, again
         self._alone: WeakKeyDictionary[Pool, Floats] = WeakKeyDictionary()
 
     def judged(self, pools: Sequence[Pool]) -> list[Floats]:
@@ -86,19 +86,19 @@ class ReadingBridge(Bridge):
         features = [pool.features() for pool in pools]
         alone = [self._remembered(pool) for pool in pools]
         unread = [np.full(len(pool), UNREAD) for pool in pools]
-        guess = self._ranked(pools, features, alone, unread)
+        guess = self._ranked(pools, _beside(pools, features, alone, unread))
         now = self.read(pools, [shortlist(p, breadth(len(pool.held), self.first, self.again)) for pool, p in zip(pools, guess)])
         for pool, read in zip(pools, now):
             if not pool.held:
                 self._alone[pool] = read
-        return self._ranked(pools, features, [self._remembered(pool) for pool in pools], now)
+        return self._ranked(pools, _beside(pools, features, [self._remembered(pool) for pool in pools], now))
 
     def read(self, pools: Sequence[Pool], chosen: Sequence[Sequence[int]]) -> list[Floats]:
         """The scorer's log-odds of the chosen candidates, UNREAD for the others: (candidates,) each."""
         found = []
         for pool, at in zip(pools, chosen):
             texts = [searchable(document) for document in pool.documents]
-            said = self.reads.score(pool.asked.text, [texts[one] for one in pool.held], [texts[one] for one in at])
+            said = self.scorer.score(pool.asked.text, [texts[one] for one in pool.held], [texts[one] for one in at])
             row = np.full(len(pool), UNREAD)
             row[list(at)] = log_odds(np.asarray(said, dtype=float))
             found.append(row)
@@ -112,18 +112,6 @@ class ReadingBridge(Bridge):
         known = self._alone.get(pool, np.zeros(0))
         return np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
 
-    def _ranked(
-        self, pools: Sequence[Pool], features: Sequence[Floats], alone: Sequence[Floats], now: Sequence[Floats]
-    ) -> list[Floats]:
-        rows = [reading_rows(*one) for one in zip(features, alone, now, [pool.held for pool in pools])]
-        if not rows:
-            return []
-        ends = np.cumsum([len(one) for one in rows])[:-1]
-        parts = np.split(np.array(self.reader.p(np.concatenate(rows)), dtype=float), ends)
-        for pool, part in zip(pools, parts):
-            part[pool.held] = -1
-        return parts
-
 
 def _stretched(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Scores from 1 (best) to 0 (last): a good encoder's lie close together."""
@@ -132,6 +120,11 @@ def _stretched(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         return hits
     spread = (scores - scores[-1]) / (scores[0] - scores[-1])
     return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
+
+
+def _beside(pools: Sequence[Pool], features: Sequence[Floats], alone: Sequence[Floats], now: Sequence[Floats]) -> list[Floats]:
+    """The rows of each pool's candidates, with what was read."""
+    return [reading_rows(*one) for one in zip(features, alone, now, [pool.held for pool in pools])]
 
 
 def reading_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:

@@ -12,19 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from suffice.ports import Look, Store
+from suffice.ports import Look, Store, by_id
 from suffice.retrieve.corpus import Corpus, searchable
 from suffice.retrieve.filters import filter_for
 from suffice.retrieve.hybrid import SignalRetriever
-from suffice.retrieve.lexical import Analyzer, Background
+from suffice.retrieve.lexical import Analyzer, Background, Bm25, Tfidf
 from suffice.retrieve.metadata import Agreement, Mentions, Vocabulary
 from suffice.retrieve.ranking import Scores, Signal, checked
 from suffice.types import DocId, Document, Filter, Hit
 
-__all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "Candidates", "Sample"]
+__all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "Sample", "Signals"]
 
 DEPTH = 200
 SAMPLE = 20_000  # documents that say how rare a term is
@@ -37,6 +38,7 @@ class Sample:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._backgrounds: dict[tuple[Analyzer, tuple[int, int]], Background] = {}
 
     @cached_property
     def texts(self) -> list[str]:
@@ -52,27 +54,45 @@ class Sample:
             self._backgrounds[key] = Background.of(self.texts, analyzer=analyzer, ngrams=ngrams)
         return self._backgrounds[key]
 
-    @cached_property
-    def _backgrounds(self) -> dict[tuple[Analyzer, tuple[int, int]], Background]:
-        return {}
+
+@dataclass(frozen=True)
+class Signals:
+    """The papers' signals over the documents that are scored together: those of a whole corpus."""
+
+    corpus: Corpus
+
+    @property
+    def agreement(self) -> Signal:
+        return Agreement(self.corpus)
+
+    @property
+    def bm25(self) -> Signal:
+        return Bm25(self.corpus)
+
+    def tfidf(self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any) -> Signal:
+        """`options` are those of Tfidf."""
+        return Tfidf(self.corpus, analyzer=analyzer, ngrams=ngrams, **options)
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """The candidates of one question, for those who make signals of them."""
+class _OfCandidates(Signals):
+    """The same over the candidates of one question, who do not say how rare a term is."""
 
-    corpus: Corpus
     sample: Sample
     mentions: Mentions
-    bm25: Mapping[DocId, float]
+    found: Mapping[DocId, float]  # what the store's BM25 gave
 
     @property
     def agreement(self) -> Signal:
         return _Agreement(Agreement(self.corpus, self.sample.vocabulary), self.mentions)
 
     @property
-    def lexical(self) -> Signal:
-        return _Found("bm25", self.corpus, self.bm25)
+    def bm25(self) -> Signal:
+        return _Found("bm25", self.corpus, self.found)
+
+    def tfidf(self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any) -> Signal:
+        background = self.sample.background(analyzer, ngrams)
+        return Tfidf(self.corpus, analyzer=analyzer, ngrams=ngrams, background=background, **options)
 
 
 class CandidateRetriever:
@@ -81,7 +101,7 @@ class CandidateRetriever:
     def __init__(
         self,
         store: Store,
-        signals: Callable[[Candidates], Sequence[Signal]],
+        signals: Callable[[Signals], Sequence[Signal]],
         *,
         weights: Sequence[float] | None = None,
         depth: int = DEPTH,
@@ -129,7 +149,7 @@ class CandidateRetriever:
             return ()
         corpus = Corpus(documents)
         (titles,) = Vocabulary({}, (one.title for one in documents if one.title)).mentions([question])
-        candidates = Candidates(corpus, self._sample, replace(named, titles=titles.titles), bm25)
+        candidates = _OfCandidates(corpus, self._sample, replace(named, titles=titles.titles), bm25)
         retriever = SignalRetriever(corpus, self._signals(candidates), weights=self._weights)
         return retriever.search([question], k=k, filters=None if filter is None else [filter])[0]
 
@@ -144,8 +164,7 @@ class CandidateRetriever:
         for some, few in zip(candidates, named):
             known = {document.doc_id for document in some}
             others.append(dict.fromkeys(doc_id for entity in few for doc_id in carrying[entity] if doc_id not in known))
-        wanted = list(dict.fromkeys(doc_id for one in others for doc_id in one))
-        documents = {one.doc_id: one for one in self._store.get(wanted) if one is not None}
+        documents = by_id(self._store.get, (doc_id for one in others for doc_id in one))
         return [[documents[doc_id] for doc_id in one if doc_id in documents] for one in others]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from suffice.errors import InputError
+from suffice.text import CJK
 from suffice.types import Document
 
 __all__ = ["chunked"]
 
 # What counts towards the size of a chunk: a word, a character of a script without spaces, a mark. The limit keeps text without
 # any space from being one endless word.
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PIECE = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,64}}|[^\w\s]")
+_PIECE = re.compile(rf"[{CJK}]|[^\W{CJK}]{{1,64}}|[^\w\s]")
 
 
 def chunked(documents: Iterable[Document], *, tokens: int = 256, overlap: int = 32) -> Iterator[Document]:

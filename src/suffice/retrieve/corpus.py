@@ -18,7 +18,7 @@ from scipy import sparse
 from suffice.errors import InputError
 from suffice.types import Condition, DocId, Document, Field, Filter
 
-__all__ = ["UNDATED", "Column", "Corpus", "searchable", "values_of"]
+__all__ = ["UNDATED", "Column", "Corpus", "Mask", "searchable", "values_of"]
 
 Mask = npt.NDArray[np.bool_]
 UNDATED = np.int32(-(2**30))  # so far from every real day that no date window reaches it
@@ -42,11 +42,10 @@ class Corpus:
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = tuple(documents)
         self.ids: tuple[DocId, ...] = tuple(document.doc_id for document in self.documents)
-        self.position = {doc_id: at for at, doc_id in enumerate(self.ids)}
-        if len(self.position) < len(self.ids):
-            seen: set[DocId] = set()
-            twice = next(doc_id for doc_id in self.ids if doc_id in seen or seen.add(doc_id))  # type: ignore[func-returns-value]
-            raise InputError(f"document id {twice!r} occurs twice", hint="give each document its own id")
+        self.position: dict[DocId, int] = {}
+        for at, doc_id in enumerate(self.ids):
+            if self.position.setdefault(doc_id, at) != at:
+                raise InputError(f"document id {doc_id!r} occurs twice", hint="give each document its own id")
         self._columns: dict[Field, Column] = {}
 
     def __len__(self) -> int:

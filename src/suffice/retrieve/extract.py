@@ -14,13 +14,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from suffice.retrieve.date_ranges import DateRange
-from suffice.retrieve.filters import filter_for
+from suffice.retrieve.filters import FILTERED_FIELDS, filter_for
 from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.types import Extraction, Field
 
-__all__ = ["FILTERED_FIELDS", "VocabularyExtractor"]
-
-FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")
+__all__ = ["VocabularyExtractor"]
 
 
 class VocabularyExtractor:

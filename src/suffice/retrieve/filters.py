@@ -12,7 +12,7 @@ question is a guess: it is lenient, and `suffice.retrieve.soft` never lets it em
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -22,9 +22,10 @@ from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions
 from suffice.types import FIELDS, Condition, Field, Filter, Operator
 
-__all__ = ["MAX_VALUES", "filter_for", "parse_filter"]
+__all__ = ["FILTERED_FIELDS", "MAX_VALUES", "bounds", "filter_for", "parse_filter"]
 
 MAX_VALUES = 10_000
+FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # that a question's own filter looks at unless told
 _LISTS = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _EXAMPLE = 'a filter looks like {"source": {"$in": ["The Verge"]}, "published_at": {"$gte": "2023-10-01"}}'
@@ -164,9 +165,15 @@ def _bound(operator: str, span: DateRange) -> Condition:
         raise InputError(f"no day lies {'after' if operator == '$gt' else 'before'} {last}") from error
 
 
-def _check_range(conditions: Mapping[Condition, None]) -> None:
-    since = max((one.values[0] for one in conditions if one.operator == "$gte"), default="")
-    until = min((one.values[0] for one in conditions if one.operator == "$lte"), default="9999-12-31")
+def bounds(conditions: Iterable[Condition]) -> tuple[str, str]:
+    """The first and the last day that pass the ranges among them, as ISO days; "" and the last day of all where it is open."""
+    ends = [(one.operator, one.values[0]) for one in conditions if one.operator in ("$gte", "$lte")]
+    since = max((day for operator, day in ends if operator == "$gte"), default="")
+    return since, min((day for operator, day in ends if operator == "$lte"), default=date.max.isoformat())
+
+
+def _check_range(conditions: Iterable[Condition]) -> None:
+    since, until = bounds(conditions)
     if since > until:
         raise InputError(
             f"no date is both on or after {since} and on or before {until}", hint="check which end of the range is which"
@@ -181,7 +188,7 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- from a question
 
 
-def filter_for(mentions: Mentions, *, fields: Sequence[Field] = ("source", "published_at"), lenient: bool = True) -> Filter:
+def filter_for(mentions: Mentions, *, fields: Sequence[Field] = FILTERED_FIELDS, lenient: bool = True) -> Filter:
     """The filter of Multi-Meta-RAG for what a question names: its sources and dates; other fields on request.
 
     Days alone become a list; with a range among the dates, everything from the earliest to the latest passes. It is lenient: a

@@ -18,17 +18,7 @@ from suffice.retrieve.corpus import Corpus, Mask
 from suffice.retrieve.ranking import Ranked, Scores, Signal, blocks, checked, hits_of, masks_of, top_k
 from suffice.types import DocId, Filter, Hit, Part
 
-__all__ = [
-    "FUSIONS",
-    "Blend",
-    "Fusion",
-    "ListFusion",
-    "SignalRetriever",
-    "convex",
-    "highest",
-    "reciprocal_rank",
-    "weighted_sum",
-]
+__all__ = ["FUSIONS", "Blend", "Fusion", "ListFusion", "SignalRetriever"]
 
 # (parts, questions, columns) and one weight a part -> (questions, columns). nan: this part did not find that column.
 Fusion = Callable[[Scores, npt.NDArray[np.float32]], Scores]

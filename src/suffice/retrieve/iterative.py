@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from suffice.errors import InputError
-from suffice.ports import Retriever, Store
+from suffice.ports import Retriever, Store, by_id
 from suffice.retrieve.ranking import checked
 from suffice.text import STOP_WORDS, sentences, tokens
-from suffice.types import DocId, Document, Filter, Hit
+from suffice.types import DocId, Filter, Hit
 
 __all__ = ["Widened", "best_sentence"]
 
@@ -37,17 +37,13 @@ class Widened:
         for turn in range(1, self.rounds):
             found = self.inner.search(texts, k=turn, filters=filters)
             fresh = [next((hit.doc_id for hit in hits if hit.doc_id not in one), None) for hits, one in zip(found, read)]
-            known = {document.doc_id: document for document in self._documents(fresh)}
+            known = by_id(self.store.get, (doc_id for doc_id in fresh if doc_id is not None))
             for at, doc_id in enumerate(fresh):
                 if doc_id is not None:
                     read[at].add(doc_id)
                     said = best_sentence(questions[at], known[doc_id].text) if doc_id in known else ""
                     texts[at] = f"{texts[at]} {said}".rstrip() if said else texts[at]
         return [_steady(hits) for hits in self.inner.search(texts, k=k, filters=filters)]
-
-    def _documents(self, doc_ids: Sequence[DocId | None]) -> list[Document]:
-        wanted = list(dict.fromkeys(doc_id for doc_id in doc_ids if doc_id is not None))
-        return [document for document in self.store.get(wanted) if document is not None]
 
 
 def _steady(hits: Sequence[Hit]) -> tuple[Hit, ...]:

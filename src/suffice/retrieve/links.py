@@ -26,7 +26,7 @@ from scipy import sparse
 
 from suffice.errors import DataError, InputError
 from suffice.files import new_artefact, open_artefact
-from suffice.files.weights import expect_rows, read_array, read_texts
+from suffice.files.weights import expect_rows, read_array, read_texts, write_texts
 from suffice.ports import Job, Mapped, in_blocks
 from suffice.retrieve.phrases import Match, Phrases
 from suffice.text import title_key
@@ -67,11 +67,6 @@ class TitleIndex:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def crowded(self) -> int:
-        """How many titles have more documents than a link reaches."""
-        return int((np.diff(self._starts) > NAMESAKES).sum())
 
     def key_of(self, position: int) -> int:
         """The number of a document's title, the same for namesakes; -1 without a title."""
@@ -176,12 +171,10 @@ class Links:
 
     def save(self, path: Path) -> None:
         """Write the links as arrays into an artefact folder."""
-        encoded = [doc_id.encode("utf-8", "surrogatepass") for doc_id in self.ids]
         with new_artefact(Path(path), kind=_KIND, version=_VERSION) as folder:
             np.save(folder / "starts.npy", self.starts)
             np.save(folder / "targets.npy", self.targets)
-            np.save(folder / "id_ends.npy", np.cumsum([len(one) for one in encoded], dtype=np.int64))
-            np.save(folder / "id_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+            write_texts(folder, "id", self.ids)
 
     @classmethod
     def load(cls, path: Path) -> Links:

@@ -112,9 +112,10 @@ class Vocabulary:
         for source in self.values["source"]:
             for spelling, meaning in _spellings(source):
                 meanings.setdefault(spelling, {}).setdefault(meaning)
-        for kind, names in (("entity", self.values["entities"]), ("title", dict.fromkeys(titles))):
+        named: tuple[tuple[_Kind, Iterable[str]], ...] = (("entity", self.values["entities"]), ("title", dict.fromkeys(titles)))
+        for kind, names in named:
             for name in names:
-                meanings.setdefault(title_key(name), {}).setdefault(_Meaning(kind, name))  # type: ignore[arg-type]
+                meanings.setdefault(title_key(name), {}).setdefault(_Meaning(kind, name))
         meanings.pop("", None)
         self._number = {key: at for at, key in enumerate(meanings)}
         self._meanings = [tuple(one) for one in meanings.values()]

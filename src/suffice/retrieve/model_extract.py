@@ -17,9 +17,9 @@ from datetime import date
 from typing import Any
 
 from suffice.errors import InputError, ModelError
-from suffice.ports import Extractor, LanguageModel
-from suffice.retrieve.extract import FILTERED_FIELDS, VocabularyExtractor
-from suffice.retrieve.filters import parse_filter
+from suffice.ports import FAILURES_IN_A_ROW, LONGEST_ANSWER, Extractor, LanguageModel
+from suffice.retrieve.extract import VocabularyExtractor
+from suffice.retrieve.filters import FILTERED_FIELDS, bounds, parse_filter
 from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.relative_dates import relative_dates
 from suffice.text import STOP_WORDS, date_mentions, tokens
@@ -27,11 +27,9 @@ from suffice.types import FIELDS, Extraction, Field, Filter
 
 __all__ = ["ModelExtractor", "filter_schema", "read_answer"]
 
-LONGEST_ANSWER = 20_000
 LISTED_AT_MOST = 300  # sources in the prompt; a longer list costs more than it helps
 MOST_VALUES = 8  # in one list of the answer: a small model without an end would never close the bracket
 _SOME_DAY = date(2000, 7, 1)  # whether a question speaks of time does not depend on the clock
-FAILURES_IN_A_ROW = 2  # then the model is left alone for the rest of the batch: each wait costs a whole time-out
 
 _FIELD_NAMES: dict[str, Field] = {
     "sources": "source", "news_source": "source", "publisher": "source", "outlet": "source", "publication": "source",
@@ -277,6 +275,5 @@ def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
     for one in filter.conditions:
         if one.operator == "$in" and days.isdisjoint(one.values):
             return False
-    since = max((one.values[0] for one in filter.conditions if one.operator == "$gte"), default="")
-    until = min((one.values[0] for one in filter.conditions if one.operator == "$lte"), default="9")
+    since, until = bounds(filter.conditions)
     return any(since <= day <= until for day in days)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 from suffice.files import new_artefact, open_artefact
-from suffice.files.weights import expect_rows, read_array, read_texts
+from suffice.files.weights import expect_rows, read_array, read_texts, write_texts
 from suffice.retrieve.aliases import aliases
 from suffice.retrieve.phrases import Phrases
 from suffice.text import names, title_key, tokens
@@ -149,9 +149,7 @@ class NameLinks:
             for name, values in arrays.items():
                 np.save(folder / f"{name}.npy", values)
             for name, texts in (("ids", self.ids), ("keys", self.keys), ("stems", self.stems)):
-                encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-                np.save(folder / f"{name}_ends.npy", np.cumsum([len(one) for one in encoded], dtype=np.int64))
-                np.save(folder / f"{name}_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+                write_texts(folder, name, texts)
 
     @classmethod
     def load(cls, path: Path) -> NameLinks:
@@ -250,7 +248,7 @@ class _Stems:
 
     def add(self, text: str) -> None:
         counts = self.counts
-        for one in set(map(stem, tokens(text))):
+        for one in dict.fromkeys(map(stem, tokens(text))):  # not a set: its order differs from process to process
             counts[one] = counts.get(one, 0) + 1
         if len(counts) > WORDS:
             self.counts = {one: count for one, count in counts.items() if count > 1}

@@ -1,8 +1,9 @@
-"""The retrievers by name: importing this module registers the fourteen that the papers and the product speak of.
+"""The retrievers by name: importing this module registers those that the papers and the product speak of.
 
-Each is a function from a store to a retriever. `bm25`, `dense`, `hybrid`, `filtered` and `filtered-rerank` search in the store
-and see what is written later. The others are the papers' and score whole collections: they read the documents once, when they
-are made. In a store that is distant they score the candidates of each question instead.
+Each is a function from a store to a retriever. Those of MAGAF and FRAMES but for `bm25` score whole collections: they read the
+documents once, when they are made; in a store that is distant they score the candidates of each question instead. `ppr` and
+`bridge` follow the links of the documents that were there when they were made. All others search in the store and see what is
+written later.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Any
 from suffice.errors import InputError, nearest
 from suffice.ports import ENCODERS, RERANKERS, RETRIEVERS, Encoder, Extractor, Reranker, Retriever, Store
 from suffice.retrieve.bridge import Bridge
-from suffice.retrieve.candidates import CandidateRetriever, Candidates
+from suffice.retrieve.candidates import CandidateRetriever, Signals
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.dense import DenseProxy, VectorSearch
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.graph import DocumentGraph, GraphSignal
 from suffice.retrieve.hybrid import Blend, ListFusion, SignalRetriever
 from suffice.retrieve.iterative import Widened
-from suffice.retrieve.lexical import Analyzer, Bm25, TextSearch, Tfidf
+from suffice.retrieve.lexical import Analyzer, Bm25, TextSearch
 from suffice.retrieve.links import Links, TitleIndex, mention_links
-from suffice.retrieve.metadata import Agreement, Vocabulary
+from suffice.retrieve.metadata import Vocabulary
 from suffice.retrieve.name_links import NameLinks, name_links
 from suffice.retrieve.ppr import PageRank
 from suffice.retrieve.quota import SourceQuota
@@ -33,7 +34,7 @@ from suffice.retrieve.rerank import Reranked
 from suffice.retrieve.soft import SoftFilter
 from suffice.text import STOP_WORDS
 
-__all__ = ["BM25_AND_DENSE", "DEFAULT_ENCODER", "DEFAULT_RERANKER", "INTERPOLATION", "METAGRAPH", "PROXY", "TITLE"]
+__all__ = ["DEFAULT_ENCODER", "DEFAULT_RERANKER", "bridge"]
 
 DEFAULT_ENCODER = "wordllama"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
@@ -53,81 +54,62 @@ BM25_AND_DENSE = (0.7, 0.3)
 
 def tfidf(store: Store, **options: Any) -> Retriever:
     """TF-IDF of words and word pairs, sublinear, without terms in more than 92 % of the documents."""
-    if _distant(store):
-        return _among(store, lambda found: [_tfidf(found, **options)])
-    corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, [Tfidf(corpus, **options)])
+    return _scored(store, lambda of: [of.tfidf(**options)])
 
 
 def metadata_tfidf(store: Store, *, weights: tuple[float, float] = INTERPOLATION) -> Retriever:
     """TF-IDF interpolated with metadata agreement."""
-    if _distant(store):
-        return _among(store, _lexical_and_agreement, weights=weights)
-    corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, _lexical_and_metadata(corpus), weights=weights)
+    return _scored(store, _lexical_and_metadata, weights=weights)
 
 
 def dense_proxy(store: Store, *, weights: tuple[float, float] = PROXY, perturbation: float = 0.001) -> Retriever:
     """The paper's stand-in for a dense retriever: TF-IDF and metadata, ties broken by a question-seeded perturbation."""
 
-    def proxy(signals: Sequence[Signal]) -> list[Signal]:
-        return [DenseProxy(Blend(signals, weights=weights), perturbation=perturbation)]
+    def proxy(of: Signals) -> list[Signal]:
+        return [DenseProxy(Blend(_lexical_and_metadata(of), weights=weights), perturbation=perturbation)]
 
-    if _distant(store):
-        return _among(store, lambda found: proxy(_lexical_and_agreement(found)))
-    corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, proxy(_lexical_and_metadata(corpus)))
+    return _scored(store, proxy)
 
 
 def graph(store: Store, *, weights: tuple[float, float] = (0.5, 0.5), seeds: int = 20) -> Retriever:
     """The 20 strongest lexical-metadata candidates, and what they support in the document graph, in equal parts."""
 
-    def supported(signals: Sequence[Signal], corpus: Corpus) -> list[Signal]:
-        blend = Blend(signals, weights=INTERPOLATION, name="seed")
-        return [blend, GraphSignal(DocumentGraph(corpus), blend, count=seeds)]
+    def supported(of: Signals) -> list[Signal]:
+        blend = Blend(_lexical_and_metadata(of), weights=INTERPOLATION, name="seed")
+        return [blend, GraphSignal(DocumentGraph(of.corpus), blend, count=seeds)]
 
-    if _distant(store):
-        return _among(
-            store, lambda found: supported(_lexical_and_agreement(found), found.corpus), weights=weights, neighbours=True
-        )
-    corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, supported(_lexical_and_metadata(corpus), corpus), weights=weights)
+    return _scored(store, supported, weights=weights, neighbours=True)
 
 
 def hybrid_metagraph(store: Store, *, weights: tuple[float, float, float] = METAGRAPH, seeds: int = 20) -> Retriever:
     """0.58 lexical + 0.42 metadata + 0.001 graph, each normalised by its highest score for the question."""
 
-    def supported(signals: Sequence[Signal], corpus: Corpus) -> list[Signal]:
-        return [*signals, GraphSignal(DocumentGraph(corpus), Blend(signals, weights=weights[:2]), count=seeds)]
+    def supported(of: Signals) -> list[Signal]:
+        signals = _lexical_and_metadata(of)
+        return [*signals, GraphSignal(DocumentGraph(of.corpus), Blend(signals, weights=weights[:2]), count=seeds)]
 
-    if _distant(store):
-        return _among(
-            store, lambda found: supported(_lexical_and_agreement(found), found.corpus), weights=weights, neighbours=True
-        )
+    return _scored(store, supported, weights=weights, neighbours=True)
+
+
+def _lexical_and_metadata(of: Signals) -> list[Signal]:
+    return [of.tfidf(), of.agreement]
+
+
+def _scored(
+    store: Store,
+    signals: Callable[[Signals], Sequence[Signal]],
+    *,
+    weights: Sequence[float] | None = None,
+    neighbours: bool = False,
+) -> Retriever:
+    """Signals over all documents, read now; where a store says of itself that it is distant, over each question's candidates.
+
+    With `neighbours`, documents that share an entity with the best candidates join them.
+    """
+    if getattr(store, "distant", False):
+        return CandidateRetriever(store, signals, weights=weights, neighbours=neighbours)
     corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, supported(_lexical_and_metadata(corpus), corpus), weights=weights)
-
-
-def _lexical_and_metadata(corpus: Corpus) -> list[Signal]:
-    return [Tfidf(corpus), Agreement(corpus)]
-
-
-def _lexical_and_agreement(found: Candidates) -> list[Signal]:
-    return [_tfidf(found), found.agreement]
-
-
-def _distant(store: Store) -> bool:
-    """Whether documents had better not be read all at once: a store says so of itself."""
-    return bool(getattr(store, "distant", False))
-
-
-def _among(store: Store, signals: Callable[[Candidates], Sequence[Signal]], **options: Any) -> Retriever:
-    return CandidateRetriever(store, signals, **options)
-
-
-def _tfidf(found: Candidates, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any) -> Tfidf:
-    background = found.sample.background(analyzer, ngrams)
-    return Tfidf(found.corpus, analyzer=analyzer, ngrams=ngrams, background=background, **options)
+    return SignalRetriever(corpus, signals(Signals(corpus)), weights=weights)
 
 
 # -------------------------------------------------------------------------------------------- FRAMES
@@ -151,33 +133,21 @@ def bm25(
 
 def tfidf_word(store: Store, *, ngrams: tuple[int, int] = (1, 2)) -> Retriever:
     """Plain TF-IDF of words and word pairs; stop words stay in."""
-    return _by_plain(store, "word", ngrams)
+    return _scored(store, lambda of: [_plain(of, "word", ngrams)])
 
 
 def tfidf_char(store: Store, *, ngrams: tuple[int, int] = (3, 5)) -> Retriever:
     """Plain TF-IDF of character 3- to 5-grams inside words."""
-    return _by_plain(store, "char", ngrams)
+    return _scored(store, lambda of: [_plain(of, "char", ngrams)])
 
 
 def hybrid_title(store: Store, *, weights: tuple[float, float, float] = TITLE) -> Retriever:
     """0.45 BM25 + 0.35 TF-IDF word + 0.20 TF-IDF char, each normalised by its highest score for the question."""
-    kinds: tuple[tuple[Analyzer, tuple[int, int]], ...] = (("word", (1, 2)), ("char", (3, 5)))
-    if _distant(store):
-        return _among(store, lambda found: [found.lexical, *(_tfidf(found, **_plain(*one)) for one in kinds)], weights=weights)
-    corpus = Corpus(store.documents())
-    signals: list[Signal] = [Bm25(corpus), *(Tfidf(corpus, **_plain(*one)) for one in kinds)]
-    return SignalRetriever(corpus, signals, weights=weights)
+    return _scored(store, lambda of: [of.bm25, _plain(of, "word", (1, 2)), _plain(of, "char", (3, 5))], weights=weights)
 
 
-def _by_plain(store: Store, analyzer: Analyzer, ngrams: tuple[int, int]) -> Retriever:
-    if _distant(store):
-        return _among(store, lambda found: [_tfidf(found, **_plain(analyzer, ngrams))])
-    corpus = Corpus(store.documents())
-    return SignalRetriever(corpus, [Tfidf(corpus, **_plain(analyzer, ngrams))])
-
-
-def _plain(analyzer: Analyzer, ngrams: tuple[int, int]) -> dict[str, Any]:
-    return {"analyzer": analyzer, "ngrams": ngrams, "sublinear": False, "max_df": 1.0, "name": f"tfidf-{analyzer}"}
+def _plain(of: Signals, analyzer: Analyzer, ngrams: tuple[int, int]) -> Signal:
+    return of.tfidf(analyzer=analyzer, ngrams=ngrams, sublinear=False, max_df=1.0, name=f"tfidf-{analyzer}")
 
 
 # -------------------------------------------------------------------------------------------- any store

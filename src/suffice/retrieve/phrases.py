@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
-from suffice.text import OPENERS, STOP_WORDS, key_words
+from suffice.text import EMPTY_WORDS, key_words
 
 __all__ = ["Match", "Phrases", "Reading", "Words"]
-
-_EMPTY = STOP_WORDS | OPENERS  # words that name nothing by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def _capital(word: str) -> bool:
 
 def _content(words: Sequence[str]) -> list[str]:
     """The words that can name something: no stop words, question words or single letters."""
-    return [word for word in words if len(word) > 1 and word.casefold() not in _EMPTY]
+    return [word for word in words if len(word) > 1 and word.casefold() not in EMPTY_WORDS]
 
 
 class Phrases:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.retrieve.metadata import Mentions, matched
 from suffice.retrieve.name_links import NameLinks, stem
-from suffice.text import OPENERS, STOP_WORDS, tokens
+from suffice.text import EMPTY_WORDS, bare_title, tokens
 from suffice.types import DocId, Document, Hit, Part
 
 __all__ = ["COLUMN", "FEATURES", "Asked", "Feature", "Pool", "read_question"]
@@ -28,7 +28,6 @@ Ints = npt.NDArray[np.int64]
 K1, B = 1.2, 0.75
 AROUND = 80  # letters before and behind a mention that say why it is mentioned
 LETTERS = 4000  # of a text that are read: a candidate is a passage, and a book must not hold up a search
-_SILENT = STOP_WORDS | OPENERS
 _COMPARING = frozenset("or both same than older younger earlier later first more less longer between".split())
 
 
@@ -96,7 +95,7 @@ class Asked:
 def read_question(text: str, names: Ints, links: NameLinks, metadata: Mentions | None = None) -> Asked:
     """Weights are those of BM25: a word in few documents says more."""
     words = tokens(text)
-    stems = list(dict.fromkeys(stem(word) for word in words if word not in _SILENT))
+    stems = list(dict.fromkeys(stem(word) for word in words if word not in EMPTY_WORDS))
     size = len(links.ids)
     counts = np.array([links.stems.get(one, 0) for one in stems], dtype=np.float32)
     weights = np.log1p((size - np.minimum(counts, size) + 0.5) / (counts + 0.5)).astype(np.float32)
@@ -185,7 +184,7 @@ class Pool:
         asked = self.asked
         texts, titles = [_padded(one.text[:LETTERS]) for one in new], [_padded(one.title) for one in new]
         self._keys += [
-            (_padded(_PARENTHESES.sub("", one.title)) if ")" in one.title else title).strip() for one, title in zip(new, titles)
+            (_padded(bare_title(one.title)) if ")" in one.title else title).strip() for one, title in zip(new, titles)
         ]
         in_text, in_title = _counts(texts, asked.patterns), _counts(titles, asked.patterns)
         tf = in_text + in_title
@@ -357,16 +356,14 @@ class Pool:
         rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 
-_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
-_ASCII = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 _SIGNS = re.escape("".join(char for char in map(chr, range(128)) if not char.isalnum())) + "–—‘’“”…"
 _GAPS = re.compile(rf"[\s{_SIGNS}]+")
 
 
 def _padded(text: str) -> str:
-    """The words in small letters between blanks. Quicker than tokens, and alike but for rare signs."""
+    """The words in small letters between blanks. Elsewhere than in ASCII quicker than tokens, and alike but for rare signs."""
     if text.isascii():
-        return " " + " ".join(text.translate(_ASCII).split()) + " "
+        return " " + " ".join(tokens(text)) + " "
     return " " + _GAPS.sub(" ", text.casefold()).strip() + " "
 
 

@@ -46,7 +46,7 @@ class PageRank:
         if not 0 < restart <= 1:
             raise InputError(f"restart is {restart!r}, expected a share above 0 and at most 1", hint="for example 0.5")
         self.name, self.seeds, self.titles, self.restart, self.depth = name, seeds, titles, restart, depth
-        self._place = {doc_id: at for at, doc_id in enumerate(corpus.ids)}
+        self._place = corpus.position
         self._step = _either_way(mentions, self._place)
 
     def scores(self, questions: Sequence[str]) -> Scores:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from suffice.errors import InputError
-from suffice.ports import Retriever, Store
+from suffice.ports import Retriever, Store, by_id
 from suffice.retrieve.metadata import Mentions, Vocabulary
 from suffice.retrieve.ranking import checked, falling
 from suffice.types import DocId, Document, Filter, Hit
@@ -38,8 +38,7 @@ class SourceQuota:
     ) -> list[tuple[Hit, ...]]:
         k = checked(questions, k, filters)
         found = self._retriever.search(questions, k=max(k, self._depth), filters=filters)
-        ids = list(dict.fromkeys(hit.doc_id for hits in found for hit in hits))
-        documents = {document.doc_id: document for document in self._store.get(ids) if document is not None}
+        documents = by_id(self._store.get, (hit.doc_id for hits in found for hit in hits))
         named = self._vocabulary.mentions(questions)
         return [falling(self._shared(hits, one, documents))[:k] for hits, one in zip(found, named)]
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from suffice.errors import InputError, ModelError
-from suffice.ports import Extractor, Retriever, Store
+from suffice.ports import Extractor, Retriever, Store, by_id
 from suffice.retrieve.corpus import Corpus
 from suffice.retrieve.ranking import checked
 from suffice.types import Field, Filter, Hit
 
-__all__ = ["Judge", "StepwiseFilter", "steps"]
+__all__ = ["PComplete", "StepwiseFilter", "steps"]
 
 # Questions and their hits -> the probability that each is complete.
-Judge = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
+PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
 GIVEN_UP: tuple[Field, ...] = ("published_at", "category", "entities", "source")  # a date is wrong most often, a source least
 
 
@@ -40,7 +40,9 @@ class StepwiseFilter:
     A hit that does not pass the whole filter of its question is marked `relaxed`.
     """
 
-    def __init__(self, retriever: Retriever, store: Store, extractor: Extractor, judge: Judge, *, target: float = 0.7) -> None:
+    def __init__(
+        self, retriever: Retriever, store: Store, extractor: Extractor, judge: PComplete, *, target: float = 0.7
+    ) -> None:
         if not 0 <= target <= 1:
             raise InputError(f"target is {target}, expected a probability from 0 to 1")
         self._retriever, self._store, self._extractor = retriever, store, extractor
@@ -72,7 +74,6 @@ class StepwiseFilter:
         return [one >= self._target for one in p]
 
     def _marked(self, hits: tuple[Hit, ...], filter: Filter) -> tuple[Hit, ...]:
-        documents = {one.doc_id: one for one in self._store.get([hit.doc_id for hit in hits]) if one is not None}
-        corpus = Corpus(documents.values())
+        corpus = Corpus(by_id(self._store.get, (hit.doc_id for hit in hits)).values())
         passing = dict(zip(corpus.ids, corpus.mask(filter).tolist()))
         return tuple(replace(hit, relaxed=not passing.get(hit.doc_id, True)) for hit in hits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from suffice.ports import Extractor, Retriever, Store
+from suffice.ports import Extractor, Retriever, Store, by_id
 from suffice.retrieve.extract import VocabularyExtractor
 from suffice.retrieve.metadata import Mentions, Vocabulary, matched
 from suffice.retrieve.ranking import checked, falling
@@ -49,7 +49,7 @@ class SoftFilter:
         passing = self._retriever.search(questions, k=k, filters=chosen)
         asked = [at for at, one in enumerate(chosen) if one and not self._strict]
         free = dict(zip(asked, self._retriever.search([questions[at] for at in asked], k=k))) if asked else {}
-        documents = self._documents([*passing, *free.values()])
+        documents = by_id(self._store.get, (hit.doc_id for hits in (*passing, *free.values()) for hit in hits))
         return [_soften(hits, free.get(at, ()), k, _Cover(named[at], documents)) for at, hits in enumerate(passing)]
 
     def _filters(self, questions: Sequence[str], vocabulary: Vocabulary) -> list[Filter]:
@@ -62,10 +62,6 @@ class SoftFilter:
         if self._read_at is None or self._read_at[0] != generation:
             self._read_at = (generation, Vocabulary.of_store(self._store))
         return self._read_at[1]
-
-    def _documents(self, results: Sequence[tuple[Hit, ...]]) -> dict[DocId, Document]:
-        ids = list(dict.fromkeys(hit.doc_id for hits in results for hit in hits))
-        return {document.doc_id: document for document in self._store.get(ids) if document is not None}
 
 
 class _Cover:

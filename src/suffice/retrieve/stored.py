@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, nearest
-from suffice.ports import Look, Seen, Store
+from suffice.ports import Look, Seen, Store, by_id
 from suffice.types import FIELDS, Condition, DocId, Document, Field, Filter, Hit
 
 __all__ = [
@@ -145,9 +145,7 @@ def looked(store: Store, looks: Sequence[Look], doc_ids: Sequence[DocId] = ()) -
         for where, answers in found:
             for at, one in zip(where, answers):
                 hits[at] = one
-    wanted = list(dict.fromkeys([*(hit.doc_id for one in hits for hit in one), *doc_ids]))
-    held = store.get(wanted) if wanted else []
-    return Seen(hits, {document.doc_id: document for document in held if document is not None})
+    return Seen(hits, by_id(store.get, [*(hit.doc_id for one in hits for hit in one), *doc_ids]))
 
 
 def checked_field(field: str) -> Field:

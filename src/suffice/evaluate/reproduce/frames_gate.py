@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.assess.asking import ask
 from suffice.assess.calibration import Platt
 from suffice.assess.features import Feature
 from suffice.assess.hops import QuestionModel
 from suffice.assess.lessons import teach
 from suffice.assess.looking import Lenses
-from suffice.assess.reading import ask
 from suffice.assess.selections import FRAMES, FRAMES_WITH_HOPS, REASONING
 from suffice.assess.words import Words
 from suffice.evaluate.cases import Case, labelled

@@ -258,8 +258,8 @@ def predicted_asked(cases: Sequence[Case], parts: Parts, seed: int) -> tuple[Ask
 
     Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would look better than it is.
     """
+    from suffice.assess.asking import ask
     from suffice.assess.hops import QuestionModel
-    from suffice.assess.reading import ask
     from suffice.assess.words import Words
 
     words = Words.load()

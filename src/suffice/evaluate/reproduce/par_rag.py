@@ -20,7 +20,7 @@ from suffice.evaluate.reproduce import Clock, Section, Study
 from suffice.evaluate.reproduce import par_rag_tables as tables
 from suffice.evaluate.runs import source_commit
 from suffice.files import package_versions, sha256_of
-from suffice.ports import LanguageModel, Progress
+from suffice.ports import LanguageModel, Progress, name_of
 
 __all__ = ["DATASETS", "SEED", "study"]
 
@@ -86,7 +86,7 @@ def study(
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
         with clock(f"answering {name}"):
             runs[name] = compare_answers(read(name, folder), settings, model=model, cache=cache, progress=progress)
-    named = None if model is None else str(getattr(model, "name", type(model).__name__))
+    named = None if model is None else name_of(model)
     return Study(
         name="par-rag",
         title="PAR-RAG: plan, act, review, and the gate",
