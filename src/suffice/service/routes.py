@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -247,7 +246,7 @@ def _document_record(document: Document, *, texts: bool = True) -> dict[str, Any
 @everybody.get("/healthz", responses=gives(HealthReply), tags=["health"])
 async def healthz(request: Request) -> Response:
     """The worker lives."""
-    return reply(request, _health("lives"))
+    return reply(request, _health(request, "lives"))
 
 
 @everybody.get("/readyz", responses=gives(HealthReply), tags=["health"])
@@ -258,11 +257,11 @@ async def readyz(request: Request) -> Response:
         raise Refusal(503, "leaving", "this worker takes on nothing new", headers={"retry-after": "1"})
     if service.has_library:
         await service.aside(len, service.library)
-    return reply(request, _health("ready"))
+    return reply(request, _health(request, "ready"))
 
 
-def _health(status: str) -> Mapping[str, str]:
-    return {"status": status, "version": version("suffice")}
+def _health(request: Request, status: str) -> Mapping[str, str]:
+    return {"status": status, "version": request.app.version}
 
 
 @readers.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["health"])
