@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from docs import bridge, gates
+from docs.places import ROOT
 from docs.tables import table
 from suffice.evaluate.papers.hipporag import PAPERS
 from suffice.evaluate.tables import Beside, Cell, printed
 
-README = Path(__file__).parent.parent / "README.md"
+README = ROOT / "README.md"
 BEGIN, END = "<!-- results: made by `make docs` -->\n", "<!-- end of results -->"
 NAMES = {
     "2wikimultihopqa": "2Wiki",
