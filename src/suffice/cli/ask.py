@@ -18,6 +18,7 @@ import typer
 
 from suffice.cli.manners import friendly_errors, print_json, read_prices, say
 from suffice.cli.options import BaseUrl, GateName, Grade, Json, ModelName, ModelPrices, ModelTimeout
+from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.reason.expand import Judge
@@ -124,8 +125,6 @@ def _live(*, quiet: bool) -> Iterator[Callable[[Trace], None] | None]:
 
 def _sketch(told: Trace) -> str:
     """The plan with what is known by now, a line a step: it must fit on a screen."""
-    from suffice.types import printable
-
     last = {step.number: step for step in told.steps if step.verdict is None}
     lines = [printable(told.question.text)]
     for number, sub_question in enumerate(told.plan, start=1):
@@ -152,7 +151,6 @@ def _figures(told: Trace) -> str:
 
 def _show(told: Trace, kept: Path | None, library: str, *, with_model: bool, json: bool) -> None:
     from suffice.reason.tracing import dumped, tree
-    from suffice.types import printable
 
     if json:
         record: dict[str, Any] = json_module.loads(dumped(told))

@@ -20,6 +20,7 @@ from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
 from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad, StoreAddress
 from suffice.cli.places import open_batch
 from suffice.errors import InputError
+from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -199,8 +200,4 @@ def _json_line(record: dict[str, Any]) -> str:
 
 def _short_line(record: dict[str, Any]) -> str:
     missing = f"  missing: {'; '.join(record['missing'][:3])}" if record["missing"] else ""
-    return f"{record['action']:<8} {record['p_complete']:.3f}  {_plain(record['question'])[:90]}{_plain(missing)}"
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+    return f"{record['action']:<8} {record['p_complete']:.3f}  {printable(record['question'])[:90]}{printable(missing)}"

@@ -11,6 +11,7 @@ import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
 from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout, StoreAddress
+from suffice.types import printable
 
 EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 
@@ -131,9 +132,9 @@ def _tell(extraction: Any) -> None:
     conditions = [
         f"{one.field} {words[one.operator]} {' or '.join(map(str, one.values))}" for one in extraction.filter.conditions
     ]
-    say(_plain(f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"))
+    say(printable(f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"))
     for note in extraction.notes:
-        say(_plain(f"note: {note}"))
+        say(printable(f"note: {note}"))
 
 
 def _day(text: str | None) -> date:
@@ -181,13 +182,9 @@ def _show(hits: Any, documents: dict[str, Any]) -> None:
         bar = "█" * max(1, round(12 * max(score, 0.0) / best))
         document = documents[hit.doc_id]
         # Titles come from the corpus: as Text they cannot carry markup into the terminal.
-        title = Text(_plain(document.title or document.text[:60]) if document else hit.doc_id)
+        title = Text(printable(document.title or document.text[:60]) if document else hit.doc_id)
         found = " ".join(f"{part.name} {part.score:.3g}" for part in hit.parts)
         matched = "; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else "")
-        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(_plain(matched)))
+        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(printable(matched)))
     console = Console()
     Console(width=None if console.is_terminal else 120).print(table)
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
