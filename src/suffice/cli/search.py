@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
+from suffice.cli.opening import open_model
 from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout, StoreAddress
 from suffice.types import printable
 
@@ -45,6 +46,7 @@ def search(
     with friendly_errors(json=json):
         from suffice.cli.complete import complete as completed
         from suffice.errors import InputError
+        from suffice.evaluate.gate_at import open_gate
         from suffice.library import Library
 
         library, question = _asked(library, question, store)
@@ -53,7 +55,8 @@ def search(
         if not complete:
             _expect_filter(filter, gate, model)
         retriever, options = (retriever or "bridge", {"ranker": _ranker(ranker)}) if ranker else (retriever, {})
-        judge, clock, wanted = _gate(gate or ("default" if complete else None)), _day(today), _filter(filter)
+        judged_by = gate or ("default" if complete else None)
+        judge, clock, wanted = open_gate(judged_by) if judged_by else None, _day(today), _filter(filter)
         with Library.open(library) as lib:
             if complete:
                 completed(lib, question, judge, k=k, retriever=retriever, json=json, **options)
@@ -83,12 +86,6 @@ def _asked(library: str, question: str | None, store: str | None) -> tuple[str, 
     return (store, library) if store else (library, question or "")
 
 
-def _gate(name: str | None) -> Any:
-    from suffice.assess.gate import Gate
-
-    return None if name is None else Gate.load(None if name == "default" else name)
-
-
 def _ranker(path: Path) -> Any:
     from suffice.retrieve.ranker import TreeRanker
 
@@ -111,12 +108,12 @@ def _extractor(lib: Any, model: str | None, base_url: str | None, timeout_s: flo
     from suffice.retrieve.metadata import Vocabulary
 
     vocabulary = Vocabulary.of_store(lib.store)
-    if model is None:
+    asked = open_model(model, base_url, timeout_s=timeout_s)
+    if asked is None:
         return VocabularyExtractor(vocabulary, today=today)
-    from suffice.integrations.openai import OpenAIModel
     from suffice.retrieve.model_extract import ModelExtractor
 
-    return ModelExtractor(OpenAIModel(model, base_url=base_url, timeout_s=timeout_s), vocabulary, today=today)
+    return ModelExtractor(asked, vocabulary, today=today)
 
 
 def _read(extraction: Any) -> dict[str, Any] | None:

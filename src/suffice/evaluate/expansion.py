@@ -29,7 +29,8 @@ from suffice.errors import InputError
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval_of, interval_of_mean
 from suffice.evaluate.figures import Line, Lines
-from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, open_gate, seen_by
+from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, seen_by
+from suffice.evaluate.gate_at import open_gate
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.searching import Remembered, encoder_for, factories, indexed

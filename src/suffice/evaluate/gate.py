@@ -53,7 +53,6 @@ __all__ = [
     "judge_cases",
     "judge_on_folds",
     "lenses",
-    "open_gate",
     "pairs",
     "promise_check",
     "remembering",
