@@ -20,8 +20,8 @@ from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.metrics import judge
 from suffice.evaluate.papers import hipporag
 from suffice.evaluate.reproduce import Section, Study
+from suffice.evaluate.sources import SOURCES
 from suffice.evaluate.tables import Beside, Cell, Table
-from suffice.evaluate.train_default import SOURCES
 from suffice.files import sha256_of, write_atomically
 
 FAST, QUALITY, HELD = RUNS / "bridge-fast.json", RUNS / "bridge-quality.json", RUNS / "bridge-quality-held.json"

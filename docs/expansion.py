@@ -13,7 +13,7 @@ from docs.measuring import store, typed
 from docs.places import RESULTS, RUNS
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_default import SOURCES
+from suffice.evaluate.sources import SOURCES
 
 SETS = {"2wikimultihopqa": "2WikiMultiHopQA", "hotpotqa": "HotpotQA", "musique": "MuSiQue"}
 GATES = {

@@ -74,9 +74,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.fixed or not self.most or not self.answer_at or min(*self.fixed, *self.most) < 1:
-            raise InputError("expected at least one k of 1 or more, and one threshold")
+            raise InputError(
+                "expected at least one k of 1 or more, and one threshold", hint="for example --k 3,5 --answer-at 0.7"
+            )
         if not all(0 <= one <= 1 for one in self.answer_at):
-            raise InputError(f"thresholds are {self.answer_at}, expected probabilities from 0 to 1")
+            raise InputError(
+                f"thresholds are {self.answer_at}, expected probabilities from 0 to 1", hint="for example --answer-at 0.5,0.9"
+            )
 
 
 @dataclass(frozen=True)

@@ -348,7 +348,6 @@ class Kept:
 
     alpha: float
     delta: float
-    splits: int
     exceeded: float  # share of splits whose counted share of incomplete among the answered was above alpha
     broken: float  # the same, above alpha by more than chance allows in a part of that size (exact binomial test at 5 %)
     never: float  # share of splits in which no threshold kept the promise, and nothing was answered
@@ -389,5 +388,5 @@ def promise_check(
                 exceeded += 1
                 broken += bool(bdtrc(came.incomplete - 1, came.answered, alpha) < 0.05)
         share = 1 / max(splits, 1)
-        found.append(Kept(alpha, delta, splits, exceeded * share, broken * share, never * share, coverage * share))
+        found.append(Kept(alpha, delta, exceeded * share, broken * share, never * share, coverage * share))
     return found

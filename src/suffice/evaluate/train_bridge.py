@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset
-from suffice.errors import InputError, SufficeError
+from suffice.errors import InputError
 from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, states_of
 from suffice.evaluate.bridge_study import study
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
-from suffice.evaluate.train_default import SOURCES, Source, Told, open_source
+from suffice.evaluate.sources import Source, Told, chosen_sources, ended, open_source
 from suffice.files import sha256_of
 from suffice.ports import ENCODERS, Encoder, Progress
 from suffice.retrieve.bridge import Bridge
@@ -67,20 +67,12 @@ def _options() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options().parse_args(arguments)
-    try:
-        _make(asked)
-    except SufficeError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return ended(lambda: _make(asked))
 
 
 def _make(asked: argparse.Namespace) -> None:
     say = Told()
-    names = asked.only.split(",") if asked.only else list(LEARNED)
-    wanted = [source for source in SOURCES if source.name in LEARNED and source.name in names]
-    if not wanted:
-        raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(LEARNED)}")
+    wanted = chosen_sources(asked.only, LEARNED)
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
     lessons, states = [], []
     for source in wanted:
