@@ -11,6 +11,7 @@ from pathlib import Path
 
 from docs.measuring import store, typed
 from docs.places import RESULTS, RUNS
+from docs.retrieval import WIKI
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Study
 from suffice.evaluate.sources import SOURCES
@@ -31,8 +32,7 @@ SAYS = (
 
 
 def command(gate: str, name: str) -> str:
-    files = "--questions $DATA/{0}/{0}.json --corpus $DATA/{0}/{0}_corpus.json"
-    return f"suffice evaluate expansion --dataset {name} {files.format(name)} {OPTIONS[gate].format(name)}"
+    return f"suffice evaluate expansion {WIKI.format(name)} {OPTIONS[gate].format(name)}"
 
 
 def stored(gate: str, name: str) -> Path:
