@@ -22,22 +22,13 @@ def complete(lib: Any, question: str, gate: Any, *, k: int, retriever: str | Non
 
 def _as_json(question: str, found: Any, documents: dict[str, Any]) -> dict[str, Any]:
     titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
-    rounds = [
-        {
-            "p_complete": step.verdict.p_complete,
-            "held": [hit.doc_id for hit in step.hits],
-            "looked_for": step.question,
-            "note": step.note,
-        }
-        for step in found.trace.steps
-    ]
     return {
         "question": question,
         "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in found.hits],
         "verdict": asdict(found.verdict),
         "stopped": {"name": found.stopped.name.lower(), "words": str(found.stopped)},
         "checks": found.checks,
-        "rounds": rounds,
+        "rounds": found.rounds(),
     }
 
 

@@ -45,7 +45,7 @@ from suffice.types import Action, DocId, Document, Hit, Verdict
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
-__all__ = ["BRIDGE", "HAND", "Point", "Settings", "lesson", "moments", "needed", "study"]
+__all__ = ["BRIDGE", "Point", "Settings", "lesson", "moments", "needed", "study"]
 
 Floats = npt.NDArray[np.float64]
 HAND = "hand"

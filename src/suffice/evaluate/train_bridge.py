@@ -16,14 +16,14 @@ from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, st
 from suffice.evaluate.bridge_study import study
 from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
-from suffice.evaluate.sources import Source, Told, chosen_sources, ended, open_source
+from suffice.evaluate.sources import Told, chosen_sources, ended, open_source
 from suffice.files import sha256_of
 from suffice.ports import ENCODERS, Encoder, Progress
 from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.named import DEFAULT_ENCODER, bridge
 from suffice.retrieve.ranker import SHIPPED, HandRanker
 
-__all__ = ["LEARNED", "lessons_from", "lessons_of", "main"]
+__all__ = ["lessons_from", "main"]
 
 # Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
 LEARNED: Mapping[str, int] = {
@@ -33,11 +33,6 @@ LEARNED: Mapping[str, int] = {
     "multihop_rag": 350,
     "controlled": 200,
 }
-
-
-def lessons_of(source: Source, data: Path, encoder: Encoder, *, most: int, seed: int = SEED) -> Lessons:
-    """The lessons of a data set that the shipped ranker learns from."""
-    return lessons_from(open_source(source, data), encoder, most=most, seed=seed)
 
 
 def lessons_from(
@@ -77,7 +72,7 @@ def _make(asked: argparse.Namespace) -> None:
     lessons, states = [], []
     for source in wanted:
         most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
-        lessons.append(lessons_of(source, asked.data, encoder, most=most, seed=asked.seed))
+        lessons.append(lessons_from(open_source(source, asked.data), encoder, most=most, seed=asked.seed))
         states.append(states_of(lessons[-1], seed=asked.seed))
         say(f"{source.name}: {len(lessons[-1].examples)} questions, {len(states[-1].rows):,} candidates in states")
     data = {file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()}

@@ -14,7 +14,7 @@ from suffice.assess.gate import Gate
 from suffice.assess.incoming import take
 from suffice.library import Library
 from suffice.ports import RETRIEVERS
-from suffice.reason.expand import Completion, Reach
+from suffice.reason.expand import Reach
 from suffice.service.checking import Asked
 from suffice.service.holding import Service
 from suffice.service.intake import LINES, Open, Reading, Writing, service_of
@@ -155,20 +155,8 @@ def _completed(service: Service, form: CompleteForm) -> dict[str, Any]:
         "verdict": found.verdict.as_json(),
         "stopped": str(found.stopped),
         "checks": found.checks,
-        "rounds": _round_records(found),
+        "rounds": found.rounds(),
     }
-
-
-def _round_records(found: Completion) -> list[dict[str, Any]]:
-    return [
-        {
-            "p_complete": step.verdict.p_complete if step.verdict else None,
-            "held": [hit.doc_id for hit in step.hits],
-            "looked_for": step.question,
-            "note": step.note,
-        }
-        for step in found.trace.steps
-    ]
 
 
 @readers.post(
