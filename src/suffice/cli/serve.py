@@ -92,12 +92,12 @@ def _runner() -> Any:
 
 def _openable(settings: Any) -> None:
     """A wrong folder is said here, once, and not by every worker in turn."""
-    from suffice.assess.keeping import opened
+    from suffice.evaluate.gate_at import GateAt
     from suffice.evaluate.gate_runs import GateRun
     from suffice.library import Library
 
     for place in settings.gates.values():
-        opened(None if place == "default" else Path(place), settings.grade)
+        GateAt.named(place, settings.grade)
     if settings.report is not None:
         GateRun.load(Path(settings.report))
     if settings.library is not None:

@@ -24,9 +24,8 @@ import numpy.typing as npt
 from suffice.assess.lessons import Labelled
 from suffice.assess.looking import NO_LENSES
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.errors import InputError
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval_of, interval_of_mean
 from suffice.evaluate.figures import Line, Lines
 from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, seen_by

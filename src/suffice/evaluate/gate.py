@@ -25,9 +25,10 @@ from suffice.assess.lessons import Labelled
 from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
-from suffice.evaluate.cases import Case, collect, digest_of, draw_key, labelled
+from suffice.evaluate.cases import Case, collect, digest_of, labelled
 from suffice.evaluate.gate_at import DEFAULT, FAST, GateAt, expect_grade, open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit

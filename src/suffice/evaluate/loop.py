@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from suffice.assess.gate import Gate
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.evaluate.benchmark import opened_benchmark
-from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
+from suffice.evaluate.cases import Case, Collected, collect, labelled
 from suffice.evaluate.compare import interval
 from suffice.evaluate.gate import pairs
 from suffice.evaluate.metrics import Predictions, score

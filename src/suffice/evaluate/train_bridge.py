@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import draw_key
 from suffice.errors import InputError
 from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, states_of
 from suffice.evaluate.bridge_study import study
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
 from suffice.evaluate.sources import Told, chosen_sources, ended, open_source
 from suffice.files import sha256_of

@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 
 from suffice.assess.gate import SHIPPED, Gate
 from suffice.assess.looking import NO_LENSES, Lenses
-from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
+from suffice.datasets.gold import draw_key
+from suffice.evaluate.cases import Case, Collected, collect, labelled
 from suffice.evaluate.gate import Choice, check_extra, fitting, lenses, remembering
 from suffice.evaluate.gate_at import FAST, QUALITY
 from suffice.evaluate.gate_study import Material, study
