@@ -51,8 +51,8 @@ docs: $(VENV)/.dev  ## write the generated pages of docs/ anew, and make the sit
 	$(BIN)/python -m docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs site
 
-results: $(VENV)/.dev  ## run the experiments of docs/results again (needs the real data)
-	$(BIN)/python -m docs.results
+results: $(VENV)/.dev  ## measure every page of docs/results again (needs the real data; most of a day); PART=loop for one
+	$(BIN)/python -m docs.results $(PART) $(if $(WORK),--work $(WORK))
 
 lock: $(TOOLS)/.made  ## write requirements.lock anew: constraints.txt with hashes, for every platform
 	@echo '# constraints.txt with the hashes of every file that may be installed, for every platform. Written by `make lock`.' > $(LOCK)

@@ -16,8 +16,8 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from datetime import date
-from pathlib import Path
 
+from docs.places import RESULTS
 from docs.tables import NOTE
 
 from benchmarks import (
@@ -35,7 +35,6 @@ from benchmarks import (
 )
 from benchmarks.measured import Measured, gathered, load, machine
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},

@@ -19,6 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
+from docs.places import DATA
 
 from benchmarks.bench_links import documents, titles, vocabulary
 from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
@@ -31,7 +32,6 @@ from suffice.retrieve import named  # noqa: F401 - importing it registers our re
 from suffice.retrieve.name_links import name_links
 
 MODULE = "benchmarks.bench_bridge"
-DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 ASKED, LIMIT_MS = 150, 20
 FEW_ASKED, FEW_PASSAGES, QUALITY_LIMIT_MS = 20, 1000, 1500
 CHARGED = "LLM-built graphs send every passage to a model: at least one call a passage, 1,000 for 1,000 passages; here 0."

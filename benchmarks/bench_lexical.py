@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import numpy.typing as npt
+from docs.places import DATA
 from rank_bm25 import BM25Okapi
 from rich.console import Console
 from rich.table import Table
@@ -119,9 +119,6 @@ def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str
     cells += [(held[int(metric.split("@")[1])] == needed).mean() - value for metric, value in TABLE_5.figures["bm25"].items()]
     first = np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1), 0).mean()
     return f"{np.abs(cells).max():.4f}", f"{first:.3f}", "", ""
-
-
-DATA = Path(os.environ.get("SUFFICE_DATA") or Path(__file__).parent.parent.parent / "shared" / "data")
 
 
 def tables(quick: bool) -> Iterator[Measured]:

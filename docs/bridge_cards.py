@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.bridge import COMMANDS, DOCS, studies
+from docs.bridge import COMMANDS, studies
+from docs.places import DOCS
 from suffice.evaluate.reproduce import Study
+from suffice.evaluate.sources import SOURCES
 from suffice.evaluate.tables import Table
-from suffice.evaluate.train_default import SOURCES
 from suffice.files import MANIFEST
 from suffice.retrieve.ranker import SHIPPED
 

@@ -1,24 +1,21 @@
 """The page of expanding: completeness against documents held, from the studies that `suffice evaluate expansion` stored.
 
-`python -m docs.expansion DATA` measures them again (an hour on two slow cores) and stores them without their timings; the gates
-that leave a data set out are made first, by `suffice.evaluate.train_default --only`.
+Measured again in an hour on two slow cores; the gates that leave a data set out are made first, by
+`suffice.evaluate.train_default --only`.
 """
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from docs.measuring import store, typed
+from docs.places import RESULTS, RUNS
+from docs.retrieval import WIKI
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_default import SOURCES
-from suffice.files import write_atomically
+from suffice.evaluate.sources import SOURCES
 
-RESULTS = Path(__file__).parent / "results"
 SETS = {"2wikimultihopqa": "2WikiMultiHopQA", "hotpotqa": "HotpotQA", "musique": "MuSiQue"}
 GATES = {
     "fitted": "Each question judged by a gate that was fitted on the other half of the questions.",
@@ -30,17 +27,16 @@ SAYS = (
     "reads on until the gate says that the evidence is complete, at most k of them. The question is how many documents a fixed "
     "k has to hold to be as complete: the column *fewer*. The bridge retriever runs with the weights that were set by hand, "
     "which saw no question. The few settings of the search itself (in `suffice.reason.expand`) were chosen while looking at "
-    "less than a third of these questions. All of it again: `python -m docs.expansion $DATA`."
+    "less than a third of these questions. All of it again: `make results PART=expansion`."
 )
 
 
 def command(gate: str, name: str) -> str:
-    files = "--questions $DATA/{0}/{0}.json --corpus $DATA/{0}/{0}_corpus.json"
-    return f"suffice evaluate expansion --dataset {name} {files.format(name)} {OPTIONS[gate].format(name)}"
+    return f"suffice evaluate expansion {WIKI.format(name)} {OPTIONS[gate].format(name)}"
 
 
 def stored(gate: str, name: str) -> Path:
-    return RESULTS / "runs" / (f"expansion-{name}.json" if gate == "fitted" else f"expansion-without-{name}.json")
+    return RUNS / (f"expansion-{name}.json" if gate == "fitted" else f"expansion-without-{name}.json")
 
 
 def studies() -> dict[tuple[str, str], Study]:
@@ -79,25 +75,13 @@ def _lines(found: dict[tuple[str, str], Study]) -> Iterator[str]:
             yield study.tables[0].to_markdown()
 
 
-def measure(data: Path) -> None:
-    """Run every study, and store it without its timings."""
-    with TemporaryDirectory() as folder:
-        for name in SETS:
+def measure(data: Path, work: Path) -> None:
+    """Run every study, and store it."""
+    for name in SETS:
+        without = work / f"gate-without-{name}"
+        if not without.is_dir():
             others = ",".join(one.name for one in SOURCES if one.name != name)
-            make = (
-                f"-m suffice.evaluate.train_default --data {shlex.quote(str(data))} --only {others} --out gate-without-{name}"
-            )
-            subprocess.run([sys.executable, *shlex.split(make)], check=True, cwd=folder)
-            for gate in GATES:
-                words = shlex.split(command(gate, name).replace("$DATA", shlex.quote(str(data))))
-                subprocess.run(
-                    [sys.executable, "-m", *words, "--json", "--out", "x.json"],
-                    check=True,
-                    cwd=folder,
-                    stdout=subprocess.DEVNULL,
-                )
-                write_atomically(stored(gate, name), Study.load(Path(folder) / "x.json").to_json(timings=False))
-
-
-if __name__ == "__main__":
-    measure(Path(sys.argv[1]).resolve())
+            typed(f"python -m suffice.evaluate.train_default --data $DATA --only {others}", data, "--out", str(without))
+        for gate in GATES:
+            typed(command(gate, name), data, "--json", "--out", "study.json", cwd=work)
+            store(work / "study.json", stored(gate, name))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from docs import bridge, gates
+from docs.places import ROOT
 from docs.tables import table
 from suffice.evaluate.papers.hipporag import PAPERS
 from suffice.evaluate.tables import Beside, Cell, printed
 
-README = Path(__file__).parent.parent / "README.md"
+README = ROOT / "README.md"
 BEGIN, END = "<!-- results: made by `make docs` -->\n", "<!-- end of results -->"
 NAMES = {
-    "2wikimultihopqa": "2Wiki",
-    "hotpotqa": "HotpotQA",
-    "musique": "MuSiQue",
+    **bridge.SETS,
     "multihop_rag": "MultiHop-RAG",
     "frames": "FRAMES",
     "controlled": "controlled",
@@ -39,7 +37,7 @@ def results() -> str:
         left_out = _said(unseen.cell(name, "AUROC"))
         rows.append(("complete? AUROC", title, ours, left_out, papers, f"WIG {_said(beside.cell('WIG', name))}"))
     others = bridge.beside_others(bridge.studies())
-    for name, short in (("2wikimultihopqa", "2Wiki"), ("hotpotqa", "HotpotQA"), ("musique", "MuSiQue")):
+    for name, short in bridge.SETS.items():
         column = f"{short} recall@5"
         ours, left_out = (_said(others.cell(f"bridge, fast, {kind}", column)) for kind in ("five folds", "left out"))
         papers = f"HippoRAG 2 {PAPERS['HippoRAG 2'][name]:.3f}"

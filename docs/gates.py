@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.measuring import store, typed
+from docs.places import DOCS, RESULTS, RUNS
 from suffice.evaluate.moving import DRAWS
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.tables import Table
 from suffice.evaluate.train_default import JUDGED, QUESTIONS
 
-DOCS = Path(__file__).parent
-RUNS = DOCS / "results" / "runs"
 GRADES = {
     "fast": "No network and nothing neural runs at check time; it reads words, names, dates, links between hits, and scores as "
     "shares of the best one.",
@@ -26,8 +26,19 @@ GRADES = {
 
 def studies() -> dict[str, Study]:
     """The stored studies, by grade."""
-    stored = {grade: RUNS / f"gate-{grade}.json" for grade in GRADES}
-    return {grade: Study.load(path) for grade, path in stored.items() if path.is_file()}
+    return {grade: Study.load(stored(grade)) for grade in GRADES if stored(grade).is_file()}
+
+
+def stored(grade: str) -> Path:
+    return RUNS / f"gate-{grade}.json"
+
+
+def measure(data: Path, work: Path) -> None:
+    """Measure both grades, and store the studies. The gates that ship are left as they are."""
+    for grade in GRADES:
+        made = work / f"{grade}.json"
+        typed(command(grade), data, "--study-only", "--vectors", str(work), "--study", str(made))
+        store(made, stored(grade))
 
 
 def command(grade: str, study: Study | None = None) -> str:
@@ -41,15 +52,13 @@ def command(grade: str, study: Study | None = None) -> str:
 def pages() -> dict[Path, str]:
     found = studies()
     cards = {DOCS / "models" / f"gate-{grade}.md": card(grade, study) for grade, study in found.items()}
-    return {DOCS / "results" / "gate.md": results(found), **cards} if found else {}
+    return {RESULTS / "gate.md": results(found), **cards} if found else {}
 
 
 def pictures() -> dict[Path, bytes]:
     """The figures of every study, drawn."""
     return {
-        DOCS / "results" / _picture(study, at): draw(figure)
-        for study in studies().values()
-        for at, figure in enumerate(study.figures)
+        RESULTS / _picture(study, at): draw(figure) for study in studies().values() for at, figure in enumerate(study.figures)
     }
 
 

@@ -18,11 +18,12 @@ from docs import (
     guarantees,
     loop,
     python,
-    results,
+    retrieval,
     service,
     settings,
     studies,
 )
+from docs.places import REFERENCE, RESULTS
 from docs.tables import NOTE, table
 from suffice import errors
 from suffice.assess.features import FEATURES
@@ -34,8 +35,6 @@ from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
 from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
 from suffice.ports import RETRIEVERS
 from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-
-REFERENCE = Path(__file__).parent / "reference"
 
 
 def commands() -> str:
@@ -138,8 +137,7 @@ def pages() -> dict[Path, str]:
     reference = {REFERENCE / name: NOTE + page() for name, page in PAGES.items()}
     if http := service.page():
         reference[REFERENCE / "http.md"] = NOTE + http
-    kept = results.RUNS.parent
-    measured = {kept / "retrieval.md": results.page(), kept / "performance.md": overview.page(kept)}
-    for one in (gates, studies, loop, expansion, bridge, bridge_cards, guarantees):
+    measured = {RESULTS / "performance.md": overview.page(RESULTS)}
+    for one in (retrieval, gates, studies, loop, expansion, bridge, bridge_cards, guarantees):
         measured |= one.pages()
     return reference | {path: NOTE + text for path, text in measured.items()} | {front.README: front.page()}

@@ -8,7 +8,8 @@ from benchmarks.measured import Measured
 from trust.guarantees import PROMISES, Promise
 from trust.stored import PARTS, Figures, stored
 
-REFERENCE = Path(__file__).parent / "reference"
+from docs.places import REFERENCE
+
 LICENCES = "Licences"  # a table as long as the rest together: it has a page of its own
 
 

@@ -1,24 +1,21 @@
 """The page of the loop: gates that learned from made questions, judged on real ones, from the study that was stored.
 
-`python -m docs.loop DATA WORK` measures it again (ten minutes on a slow core; WORK keeps benchmarks and gates, so that a run
-that was stopped goes on) and stores it without its timings.
+Measured again in ten minutes on a slow core.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from docs.measuring import store, typed
+from docs.places import RESULTS, RUNS
 from suffice.evaluate.compare import Interval
 from suffice.evaluate.reproduce import Study
 from suffice.evaluate.tables import Beside, Cell, Table, printed
-from suffice.files import write_atomically
 
-RESULTS = Path(__file__).parent / "results"
-STORED = RESULTS / "runs" / "loop.json"
+COMMAND = "python -m suffice.evaluate.loop --data $DATA --work loop --study loop.json"
+STORED = RUNS / "loop.json"
 SAYS = (
     "Questions were made from the documents of a corpus by rules: no label, no language model, none of its real questions. A "
     "gate that learned from them, and a gate that learned from the real questions of the other data sets, are judged on the "
@@ -45,7 +42,7 @@ def pages() -> dict[Path, str]:
 def _lines(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield f"{SAYS}\n"
-    yield "    python -m suffice.evaluate.loop --data $DATA --work loop --study loop.json\n"
+    yield f"    {COMMAND}\n"
     yield f"Seed {study.seed}; about {study.settings['questions']:,} made questions of a corpus. `$DATA`: see CONTRIBUTING.\n"
     loop = study.table("The loop")
     yield from (f"- {_verdict(*row[-3:], name=str(row[0]))}" for row in loop.rows)
@@ -77,12 +74,6 @@ def _verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:
 
 
 def measure(data: Path, work: Path) -> None:
-    with TemporaryDirectory() as folder:
-        made = Path(folder) / "loop.json"
-        words = ["--data", str(data), "--work", str(work), "--study", str(made)]
-        subprocess.run([sys.executable, "-m", "suffice.evaluate.loop", *words], check=True)
-        write_atomically(STORED, Study.load(made).to_json(timings=False))
-
-
-if __name__ == "__main__":
-    measure(Path(sys.argv[1]), Path(sys.argv[2]))
+    """Run the loop, and store the study."""
+    typed(COMMAND, data, "--work", str(work), "--study", str(work / "study.json"))
+    store(work / "study.json", STORED)

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from docs.outputs import ROOT, elsewhere, run
+from docs.outputs import elsewhere, run
+from docs.places import ROOT
 
 NOTEBOOK = ROOT / "examples" / "notebook" / "story.ipynb"
 

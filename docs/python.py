@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import suffice
+from docs.places import DOCS, ROOT
 from docs.tables import table
 
-ROOT = Path(__file__).parent.parent
 SOURCE = Path(suffice.__file__).parent
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -38,7 +38,7 @@ def page() -> str:
 
 def _shown() -> set[str]:
     """Modules that a how-to or an example imports from."""
-    pages = [*(ROOT / "docs" / "howto").glob("*.md"), *(ROOT / "examples").glob("*.py"), ROOT / "README.md"]
+    pages = [*(DOCS / "howto").glob("*.md"), *(ROOT / "examples").glob("*.py"), ROOT / "README.md"]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     return set(re.findall(r"^\s*from (suffice\.[\w.]+) import", text, re.MULTILINE))
 

@@ -1,145 +1,52 @@
-"""The results pages: each figure comes from a stored run summary, and each summary from one command.
+"""`make results`: measure the figures of docs/results again, a part a page. `make docs` then makes the pages.
 
-`make results` runs the experiments whose data is there and stores their summaries in docs/results/runs; `make docs` renders
-them.
+`python -m docs.results loop gate` measures these two; all of them take most of a day. The pages of speed are measured by
+`make bench`; questions that people read (grade-sample) are not measured at all.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
-import subprocess
+import argparse
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-from docs import gates, studies
-from suffice.evaluate.papers import Published, frames, magaf
+from docs import bridge, expansion, gates, loop, retrieval, studies
+from docs.places import DATA
+from suffice.cli.reproduce import STUDIES
 
-ROOT = Path(__file__).resolve().parent.parent
-RUNS = Path(__file__).parent / "results" / "runs"
-DATA = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One command, what its table shows, and the published tables that stand beside it."""
-
-    name: str
-    title: str
-    says: str
-    arguments: str  # $DATA stands for the folder of real data
-    metrics: tuple[str, ...]
-    papers: tuple[Published, ...] = ()
+# Page -> what measures it from the data; the second folder keeps what another run can use.
+PARTS: dict[str, Callable[[Path, Path], None]] = {
+    "retrieval": retrieval.measure,
+    **{paper: partial(studies.measure, paper) for paper in STUDIES},
+    "gate": gates.measure,
+    "bridge": bridge.measure,
+    "expansion": expansion.measure,
+    "loop": loop.measure,
+}
 
 
-WIKI = "--dataset {0} --questions $DATA/{0}/{0}.json --corpus $DATA/{0}/{0}_corpus.json"
-EXPERIMENTS = (
-    Experiment(
-        "controlled",
-        "The controlled collection, beside MAGAF's Table 3",
-        "The TF-IDF row is a setting of the generator (decision 4). MAGAF gives no weights for the other blends; ours were "
-        "chosen near its rows after seeing results (decision 6), so that hybrid-metagraph stands first is no finding: a 1:1 "
-        "dense-proxy would stand above it. The distance of the metadata-aware retrievers from plain TF-IDF is a finding.",
-        "--collection controlled --retriever tfidf,metadata-tfidf,dense-proxy,graph,hybrid-metagraph,bm25,hybrid --k 2,4,8",
-        ("recall", "complete", "ndcg", "mrr"),
-        (magaf.TABLE_3,),
-    ),
-    Experiment(
-        "frames",
-        "FRAMES, titles only, beside the paper's Tables 4 and 5",
-        "Recall is the paper's coverage, complete its strict correctness. Which links count: decision 3.",
-        "--dataset frames --path $DATA/frames/test.tsv --retriever bm25,hybrid-title,tfidf-char,tfidf-word --k 4,8,10,15,25",
-        ("recall", "complete", "mrr"),
-        (frames.TABLE_4, frames.TABLE_5),
-    ),
-    *(
-        Experiment(
-            name,
-            title,
-            "A sample of the questions, a pooled corpus, static embeddings. The bridge retriever learned from these questions: "
-            "its figures, on folds and with the data set left out, have a page of their own.",
-            f"{WIKI.format(name)} --retriever bm25,dense,hybrid,rrf,graph,ppr,iterative --k 2,5,10",
-            metrics,
-        )
-        for name, title, metrics in (
-            ("2wikimultihopqa", "2WikiMultiHopQA", ("recall", "complete", "mrr")),
-            ("hotpotqa", "HotpotQA", ("recall", "complete", "mrr")),
-            ("musique", "MuSiQue", ("recall", "complete", "mrr")),
-        )
-    ),
-    Experiment(
-        "multihop_rag",
-        "MultiHop-RAG",
-        "Bodies are partial in our copy, so retrieval is easier than on the full corpus: compare rows, not published figures.",
-        "--dataset multihop_rag --path $DATA/multihop_rag --retriever tfidf,bm25,dense,hybrid,hybrid-metagraph --k 4,10",
-        ("recall", "complete", "mrr", "hits"),
-    ),
-)
-ALIASES = {"recall": ("coverage",), "complete": ("strict",)}  # what a metric is called in the FRAMES paper
-
-
-def page() -> str:
-    """docs/results/retrieval.md"""
-    lines = [
-        "# Retrieval: what was measured\n",
-        "In brackets: 95 % bootstrap interval over questions. In parentheses: the paper's figure. `$DATA` is the folder of "
-        "real data (see CONTRIBUTING). All of it again: `make results docs`.\n",
-    ]
-    for experiment in EXPERIMENTS:
-        stored = RUNS / f"{experiment.name}.json"
-        if stored.is_file():
-            lines += [*_section(experiment, json.loads(stored.read_text(encoding="utf-8")))]
-    return "\n".join(lines)
-
-
-def _section(experiment: Experiment, summary: dict[str, Any]) -> Iterator[str]:
-    yield f"## {experiment.title}\n"
-    nulls = f" and {summary['n_null']:,} null questions" if summary["n_null"] else ""
-    yield f"{experiment.says} n = {summary['n']:,} questions{nulls}, {summary['settings']['documents']:,} documents.\n"
-    yield f"    suffice evaluate retrieval {experiment.arguments}\n"
-    yield "| retriever | k | " + " | ".join(experiment.metrics) + " |"
-    yield "|---|---:|" + "---:|" * len(experiment.metrics)
-    for name, figures in summary["retrievers"].items():
-        for k in summary["k"]:
-            cells = [_cell(experiment, name, metric, k, figures[f"{metric}@{k}"]) for metric in experiment.metrics]
-            yield f"| {name} | {k} | " + " | ".join(cells) + " |"
-    yield ""
-
-
-def _cell(experiment: Experiment, name: str, metric: str, k: int, figure: dict[str, float | None]) -> str:
-    names = [f"{one}@{k}" for one in (metric, *ALIASES.get(metric, ()))]
-    published = next(
-        (value for paper in experiment.papers for one in names if (value := paper.get(name, one)) is not None), None
-    )
-    measured = "--" if figure["value"] is None else f"{figure['value']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"
-    return measured if published is None else f"{measured} ({published:.3f})"
-
-
-def measure() -> None:
-    """Run every experiment whose data is there, and store its summary without its timings."""
-    for experiment in EXPERIMENTS:
-        if "$DATA" in experiment.arguments and not DATA.is_dir():
-            print(f"left out {experiment.name}: no real data; set SUFFICE_DATA")
-            continue
-        words = shlex.split(experiment.arguments.replace("$DATA", str(DATA)))
-        print(f"running {experiment.name}", flush=True)
-        command = [sys.executable, "-m", "suffice", "evaluate", "retrieval", *words, "--json"]
-        summary = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        del summary["seconds"]
-        RUNS.mkdir(parents=True, exist_ok=True)
-        (RUNS / f"{experiment.name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    for name in studies.STUDIES if DATA.is_dir() else ():
-        print(f"doing {name} again", flush=True)
-        studies.measure(name, DATA)
-    for grade in gates.GRADES if DATA.is_dir() else ():
-        print(f"running the gate's study, grade {grade}", flush=True)
-        _, *words = shlex.split(gates.command(grade).replace("$DATA", str(DATA)))
-        subprocess.run([sys.executable, *words], check=True, cwd=ROOT)
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m docs.results", description=__doc__)
+    parser.add_argument("part", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; all unless told")
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of real data; SUFFICE_DATA unless told")
+    parser.add_argument("--work", type=Path, help="keep vectors and fitted gates here, so that a run that was stopped goes on")
+    asked = parser.parse_args()
+    if unknown := [part for part in asked.part if part not in PARTS]:
+        parser.error(f"no page is measured by the name of {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if not asked.data.is_dir():
+        print(f"error: no real data at {asked.data}\nhint: pass --data, or set SUFFICE_DATA; see CONTRIBUTING", file=sys.stderr)
+        return 2
+    with TemporaryDirectory() as passing:
+        work = (asked.work or Path(passing)).resolve()
+        for part in asked.part or PARTS:
+            print(f"measuring {part}", file=sys.stderr, flush=True)
+            (work / part).mkdir(parents=True, exist_ok=True)
+            PARTS[part](asked.data.resolve(), work / part)
+    return 0
 
 
 if __name__ == "__main__":
-    measure()
+    sys.exit(main())

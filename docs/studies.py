@@ -1,43 +1,37 @@
 """The pages of the papers that were done again: from the studies that `suffice reproduce` wrote.
 
-`make results` runs them and stores the documents without their timings (`python -m docs.studies DATA magaf`: one of them; a
-third argument is the folder for `--cache`); `make docs` renders page and pictures from these.
+`make results` runs them and stores the documents without their timings; `make docs` renders page and pictures from these.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
-from suffice.cli.reproduce import STUDIES
+from docs.measuring import store, typed
+from docs.places import RESULTS, RUNS
+from suffice.cli.reproduce import CACHING, SLOW, STUDIES
 from suffice.evaluate.figures import Figure
 from suffice.evaluate.plots import draw
 from suffice.evaluate.reproduce import Study
 from suffice.evaluate.tables import Table
-from suffice.files import write_atomically
 
-RESULTS = Path(__file__).parent / "results"
-ASKED = ("frames", "multi-meta-rag", "grade")
-OPTIONS = {name: {"quality": True} for name in ASKED}  # what a study is asked for besides its data
 DRAWN = ("Figure", "Risk")  # the paper's own figures, and what it means to act on them; the report has all
 
 
 def command(name: str) -> str:
-    chosen = "".join(f" --{option}" for option in OPTIONS.get(name, {}))
-    return f"suffice reproduce {name} --data $DATA{chosen} --out {name}"
+    return f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW else ''} --out {name}"
 
 
 def stored(name: str) -> Path:
-    return RESULTS / "runs" / f"study-{name}.json"
+    return RUNS / f"study-{name}.json"
 
 
-def measure(name: str, data: Path, cache: Path | None = None) -> None:
-    """Do a paper again, and store the document without its timings. `cache`: see `suffice reproduce --cache`."""
-    kept = {"cache": cache} if cache else {}
-    study = import_module(STUDIES[name]).study(data=data, **OPTIONS.get(name, {}), **kept)
-    write_atomically(stored(name), study.to_json(timings=False))
+def measure(name: str, data: Path, work: Path) -> None:
+    """Do a paper again, and store the study."""
+    kept = ["--cache", str(work)] if name in CACHING else []
+    typed(command(name), data, "--out", str(work), *kept)
+    store(work / "study.json", stored(name))
 
 
 def studies() -> dict[str, Study]:
@@ -93,7 +87,3 @@ def _lines(study: Study) -> Iterator[str]:
         yield "## Files\n"
         yield from files
         yield ""
-
-
-if __name__ == "__main__":
-    measure(sys.argv[2], Path(sys.argv[1]), *map(Path, sys.argv[3:4]))

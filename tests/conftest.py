@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from docs.places import DATA
 from hypothesis import settings
 
 from suffice.engines.embedded import EmbeddedStore
@@ -27,10 +28,9 @@ settings.load_profile("steady")
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of real data sets; tests that need it are skipped where it is absent."""
-    folder = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"no real data at {folder}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ...")
-    return folder
+    if not DATA.is_dir():
+        pytest.skip(f"no real data at {DATA}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ...")
+    return DATA
 
 
 @pytest.fixture(scope="module")

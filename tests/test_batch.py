@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from tests.commands import suffice
 
-from suffice.cli.app import app
 from suffice.datasets.controlled import controlled
 from suffice.engines.batch import Batch
 from suffice.engines.batch.made_with import differences, made_with
@@ -289,10 +288,6 @@ def test_what_differs_between_two_processes_is_told() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ the commands
-
-
-def suffice(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

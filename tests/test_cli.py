@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner, Result
+from tests.commands import as_json, suffice
 
 from suffice.cli import examples, manners
 from suffice.cli.app import app
@@ -31,15 +31,6 @@ EXAMPLES = [
     {"question_id": "q1", "question": "Who taught the teacher of Ada Lovelace?", "gold": ["ada", "mary"], "kind": "bridge"},
     {"question_id": "q2", "question": "What is cheese made of?", "gold": ["cheese"], "kind": "single"},
 ]
-
-
-def suffice(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def as_json(result: Result) -> Any:
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 @pytest.fixture

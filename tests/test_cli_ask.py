@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.commands import suffice
 from tests.small_world import BRIDGE, FILMS
 from tests.stand_in_server import fails, serving
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from suffice.assess.gate import Gate
-from suffice.cli.app import app
 from suffice.cli.ask import _sketch
 from suffice.library import Library
 from suffice.reason.tracing import dumped, read_traces, replay
@@ -26,7 +26,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asked(library: Path, *words: object) -> Result:
-    return CliRunner().invoke(app, ["ask", str(library), BRIDGE, *map(str, words)])
+    return suffice("ask", library, BRIDGE, *words)
 
 
 def test_without_a_model_the_path_of_sentences_is_shown_and_that_is_said(library: Path) -> None:
@@ -76,12 +76,12 @@ def test_a_dead_server_is_told_of_and_the_rules_answer(library: Path) -> None:
 def test_kept_journeys_are_walked_again_from_the_command_line(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     asked(library, "--trace", file)
-    again = CliRunner().invoke(app, ["ask", str(library), "--replay", str(file), "--json"])
+    again = suffice("ask", library, "--replay", file, "--json")
     assert again.exit_code == 0, again.output
     assert again.stdout == file.read_text(encoding="utf-8")
     assert "1 of 1 replayed to the same bytes" in again.stderr
     file.write_text(file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8")
-    parted = CliRunner().invoke(app, ["ask", str(library), "--replay", str(file)])
+    parted = suffice("ask", library, "--replay", file)
     assert parted.exit_code == 1
     assert "does not replay" in parted.stderr
 
@@ -108,7 +108,7 @@ def test_wrong_words_are_errors_with_a_hint(library: Path, words: list[str], why
 
 
 def test_without_a_question_one_is_asked_for(library: Path) -> None:
-    result = CliRunner().invoke(app, ["ask", str(library)])
+    result = suffice("ask", library)
     assert result.exit_code == 2
     assert "for example: suffice ask" in result.stderr
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import as_json, suffice
 from tests.small_gate import fresh, labelled, shown, small_gate
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from suffice.cli.app import app
 from suffice.library import Library
 from suffice.types import Document
 
@@ -21,15 +21,6 @@ HITS = [
     {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "score": 7.5},
     {"doc_id": "mary", "title": "Mary Somerville", "text": "Mary Somerville was taught by John Playfair.", "score": 5.0},
 ]
-
-
-def suffice(*words: object, given: str | None = None) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], input=given)
-
-
-def as_json(result: Result) -> Any:
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def lines(result: Result) -> list[Any]:

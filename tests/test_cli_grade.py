@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.commands import suffice
 from tests.films import films
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from suffice.cli.app import app
 from suffice.datasets.jsonl import document_record
 
 
@@ -21,7 +21,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def grade(corpus: Path, *words: object) -> Result:
-    return CliRunner().invoke(app, ["grade", str(corpus), "--out", str(corpus.parent / "made"), *map(str, words)])
+    return suffice("grade", corpus, "--out", corpus.parent / "made", *words)
 
 
 def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_cannot_be_done_is_told_before_the_work(words: list[str], says: str
 
 
 def test_without_a_corpus_it_says_what_one_looks_like(tmp_path: Path) -> None:
-    nothing = CliRunner().invoke(app, ["grade", "--out", str(tmp_path / "made")])
+    nothing = suffice("grade", "--out", tmp_path / "made")
     assert nothing.exit_code == 2
     assert "no corpus is given" in nothing.stderr
     folder = grade(tmp_path)

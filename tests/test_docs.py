@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from docs.gates import studies
 from docs.generate import pages
+from docs.measuring import typed
 from docs.outputs import PAGES, ROOT, blocks, is_run, refreshed, run
+from docs.results import PARTS
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -71,6 +73,19 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_generated_pages_are_what_the_code_says() -> None:
     for path, text in pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted; run `make docs`"
+
+
+def test_make_results_measures_every_page_of_results_but_those_of_speed() -> None:
+    made = {path.stem for path in pages() if path.parent.name == "results"}
+    assert set(PARTS) == made - {"performance"}
+
+
+def test_the_command_of_a_page_is_typed_with_the_folder_of_data_in_its_place(tmp_path: Path) -> None:
+    folder = tmp_path / "my data"
+    assert (
+        typed("python -c 'import sys; print(sys.argv[1:])' $DATA/frames", folder, "--json")
+        == f"['{folder}/frames', '--json']\n"
+    )
 
 
 def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_measured() -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-from suffice.cli.app import app
+from tests.commands import suffice
 
 PUPILS = [f"Pupil{at}" for at in range(60)]
 
@@ -39,7 +37,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def evaluate(*words: object) -> Any:
-    result = CliRunner().invoke(app, ["evaluate", "difficulty", *map(str, words)], env={"COLUMNS": "160"})
+    result = suffice("evaluate", "difficulty", *words, wide=True)
     assert result.exit_code == 0, result.output
     return result
 
@@ -68,6 +66,6 @@ def test_a_script_gets_every_cell(benchmark: Path, results: Path) -> None:
 
 def test_a_wrong_file_is_told_in_two_lines(benchmark: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text('{"question_id": "nobody", "correct": true}\n')
-    result = CliRunner().invoke(app, ["evaluate", "difficulty", str(tmp_path / "empty.jsonl"), "--benchmark", str(benchmark)])
+    result = suffice("evaluate", "difficulty", tmp_path / "empty.jsonl", "--benchmark", benchmark)
     assert result.exit_code == 2
     assert "hint:" in result.output

@@ -9,9 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tests.commands import suffice
 
-from suffice.cli.app import app
 from suffice.errors import InputError
 from suffice.evaluate.gate_runs import FIGURE_NAMES, GateRun, figures
 from suffice.evaluate.limits import Limit, junit, limits_table, measure_limits, parse_limits
@@ -127,7 +126,7 @@ def test_junit_has_a_case_a_limit() -> None:
 
 def evaluated(*words: object) -> tuple[int, str, str]:
     data = ("--collection", "controlled", "--limit", 60, "--no-baselines")
-    result = CliRunner().invoke(app, ["evaluate", "gate", *map(str, (*data, *words))], env={"COLUMNS": "160"})
+    result = suffice("evaluate", "gate", *data, *words, wide=True)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from tests.commands import suffice
 
-from suffice.cli.app import app
 from suffice.evaluate import bridge_lessons
 from suffice.library import Library
 from suffice.types import Document
@@ -34,10 +33,6 @@ def write(folder: Path, questions: int) -> Path:
     for name, records in (("documents", documents), ("examples", examples)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
     return folder
-
-
-def suffice(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,17 @@ def test_a_plug_in_is_found_by_kind_and_name() -> None:
     assert registry.get("good") is list
 
 
+def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(ports.metadata, "entry_points", lambda group: looks.append(group) or [])
+    registry: Registry[object] = Registry("retriever")
+    for _ in range(3):
+        assert registry.names() == []
+        with pytest.raises(InputError):
+            registry.get("nobody")
+    assert looks == [ports.PLUGINS]
+
+
 @pytest.mark.usefixtures("plugins")
 def test_a_broken_plug_in_is_a_warning_that_names_its_package() -> None:
     registry: Registry[object] = Registry("retriever")

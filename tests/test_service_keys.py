@@ -116,11 +116,12 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--host", "0.0.0.0"), "can be reached from other machines"),
         (("--gate", "nowhere"), "nowhere is not a gate"),
         (("--library", "nowhere"), "nowhere is not a library"),
+        (("--library", "qdrant://a:6333"), "'qdrant://a:6333' is not the address of a collection"),
         (("--limit", "at_onec=3"), "did you mean 'at_once'"),
         (("--limit", "at_once=many"), "'many' is no number"),
         (("--limit", "at_once=0"), "expected a number above 0"),
         (("--gate", "a=default", "--gate", "a=default"), "two gates are called 'a'"),
-        (("--grade", "best"), "grade is 'best'"),
+        (("--grade", "best"), "no grade is named 'best'"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_listens(words: tuple[str, ...], says: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -233,6 +234,7 @@ def in_blocks(items: Iterable[T], most: int, *, letters: Callable[[T], int] | No
 class Registry(Generic[T]):
     """Names to factories: our own by `add`, other packages' through entry points.
 
+    Plug-ins are looked for once, when a name is first asked for: a package that is installed later is seen by the next process.
     A broken plug-in is a warning that names its package, not a crash.
     """
 
@@ -247,11 +249,11 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """All names, ours in the order they were registered, then the plug-ins'."""
-        return list(dict.fromkeys([*self._factories, *self._plugins()]))
+        return list(dict.fromkeys([*self._factories, *self._plugins]))
 
     def get(self, name: str) -> Callable[..., T]:
         """The factory of this name; InputError with the nearest names if there is none."""
-        if name not in self._factories and (plugin := self._plugins().get(name)) is not None:
+        if name not in self._factories and (plugin := self._plugins.get(name)) is not None:
             try:
                 self._factories[name] = plugin.load()
             except Exception as error:  # noqa: BLE001 - a stranger's code may raise anything
@@ -265,6 +267,7 @@ class Registry(Generic[T]):
             raise InputError(f"no {self.kind} is named {name!r}", hint=nearest(name, self.names()))
         return self._factories[name]
 
+    @cached_property  # reading what every installed package says takes milliseconds, and a service is asked often
     def _plugins(self) -> dict[str, metadata.EntryPoint]:
         prefix = self.kind + "."
         found = metadata.entry_points(group=PLUGINS)

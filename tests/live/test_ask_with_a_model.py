@@ -6,14 +6,12 @@ that ships has seen such questions: held out figures, on more of them, come from
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from tests.conftest import ROOT
+from docs.places import DATA
 from tests.small_world import BRIDGE, COMPARISON, FILMS
 
 from suffice.assess.gate import Gate
@@ -75,12 +73,11 @@ def village() -> Dataset:
 
 def datasets() -> Iterator[Dataset]:
     """Each with its questions' documents and some others: with all of them, half the time would go into indexes."""
-    folder = Path(os.environ.get("SUFFICE_DATA") or ROOT.parent / "shared" / "data")
-    names = [name for name in ("2wikimultihopqa", "hotpotqa", "musique") if (folder / name).is_dir()]
+    names = [name for name in ("2wikimultihopqa", "hotpotqa", "musique") if (DATA / name).is_dir()]
     if not names:
         yield village()
     for name in names:
-        whole = read(name, folder / name)
+        whole = read(name, DATA / name)
         chosen = drawn(whole, limit=QUESTIONS, part="odd")
         needed = {doc_id for one in chosen for doc_id in one.gold.doc_ids}
         documents = list(whole.documents())

@@ -12,12 +12,12 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.commands import suffice
 from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
 from tests.grade_village import village
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from suffice.assess.keeping import SHIPPED
-from suffice.cli.app import app
 from suffice.datasets.controlled import controlled
 from suffice.engines.batch import Batch
 from suffice.engines.batch.made_with import made_with
@@ -60,8 +60,8 @@ def lines() -> list[Line]:
     return [Line(json.dumps(record), f"log.jsonl:{at}") for at, record in enumerate(records, 1)]
 
 
-def suffice(*words: object) -> Result:
-    result = CliRunner().invoke(app, [str(word) for word in words])
+def done(*words: object) -> Result:
+    result = suffice(*words)
     assert result.exit_code == 0, result.output
     return result
 
@@ -93,13 +93,13 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: DaskCluster, lin
 
 def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_path: Path) -> None:
     source = tmp_path / "source"
-    suffice("build", "--collection", "controlled", "--documents", 260, "--export", source)
+    done("build", "--collection", "controlled", "--documents", 260, "--export", source)
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
         home = tmp_path / where
-        suffice("build", source, "--out", home / "library", *more)
+        done("build", source, "--out", home / "library", *more)
         asked = ("--dataset", "jsonl", "--path", source, "--limit", 40, "--seed", 1)
-        suffice("evaluate", "retrieval", *asked, "--retriever", "bm25,hybrid", "--out", home / "retrieval.json", *more)
-        suffice("evaluate", "gate", *asked, "--no-baselines", "--out", home / "gate.json", *more)
+        done("evaluate", "retrieval", *asked, "--retriever", "bm25,hybrid", "--out", home / "retrieval.json", *more)
+        done("evaluate", "gate", *asked, "--no-baselines", "--out", home / "gate.json", *more)
     here, there = tmp_path / "here", tmp_path / "there"
     for name in ("vectors-1.f16", "links-1/starts.npy", "links-1/targets.npy", "links-1/id_bytes.npy"):
         assert filecmp.cmp(here / "library" / name, there / "library" / name, shallow=False), name
@@ -116,7 +116,7 @@ def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path:
     pages = [{"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in village()]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8")
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
-        suffice("grade", tmp_path / "corpus.jsonl", "--out", tmp_path / where, *more)
+        done("grade", tmp_path / "corpus.jsonl", "--out", tmp_path / where, *more)
     compared = filecmp.dircmp(tmp_path / "here", tmp_path / "there")
     assert compared.left_list == compared.right_list
     assert not compared.diff_files

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import as_json, suffice
 from tests.films import films
 from tests.stand_in_server import drips, garbage, hangs_up, says, serving
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from suffice.cli.app import app
 from suffice.datasets.jsonl import document_record
 
 # One worker, one server: loading the model twice would cost more than it proves.
@@ -35,12 +35,7 @@ def corpus(tmp_path: Path) -> Path:
 def grade(corpus: Path, out: Path, url: str, *words: str, timeout_s: float = 0.5) -> Result:
     asked = ["--model", "stand-in", "--base-url", url, "--timeout-s", str(timeout_s)]
     chains = ["--forms", "chain", "--per-hop", "4", "--json"]
-    return CliRunner().invoke(app, ["grade", str(corpus), "--out", str(out), *asked, *chains, *words])
-
-
-def made(result: Result) -> Any:
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return suffice("grade", corpus, "--out", out, *asked, *chains, *words)
 
 
 def answers(out: Path) -> int:
@@ -66,7 +61,7 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
     words = ("--by-model", by_model, "--max-requests", str(requests), "--fallback", "--max-tokens", "64")
     words += ("--longest", "2", "--per-hop", "1")
     result = grade(corpus, out, server, *words, timeout_s=240)
-    found = made(result)
+    found = as_json(result)
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0
     assert answers(out) <= requests
@@ -79,7 +74,7 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
         assert set(one["gold"]) <= ids
         assert one["answer"] not in one["question"]
     kept = answers(out)
-    assert made(grade(corpus, out, server, *words, timeout_s=240))["done"] == []
+    assert as_json(grade(corpus, out, server, *words, timeout_s=240))["done"] == []
     assert answers(out) == kept
 
 
@@ -113,10 +108,10 @@ def test_a_server_that_dies_half_way_loses_nothing_that_was_done(corpus: Path, t
     assert "run the same command again" in broken.stderr
     assert answers(tmp_path / "broken") == 12
     with serving(reader) as (url, seen):
-        again = made(grade(corpus, tmp_path / "broken", url, *MIXED))
+        again = as_json(grade(corpus, tmp_path / "broken", url, *MIXED))
         asked_again = len(seen)
     with serving(reader) as (url, seen):
-        whole = made(grade(corpus, tmp_path / "whole", url, *MIXED))
+        whole = as_json(grade(corpus, tmp_path / "whole", url, *MIXED))
         assert asked_again == len(seen) - 12
     assert again["counts"] == whole["counts"]
     questions = [(tmp_path / name / "questions.jsonl").read_bytes() for name in ("broken", "whole")]
@@ -128,12 +123,12 @@ def test_a_spent_budget_is_taken_up_again_with_a_larger_one(corpus: Path, tmp_pa
         spent = grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "7")
         assert (spent.exit_code, len(seen)) == (1, 7)
         assert "budget" in spent.stderr
-        assert made(grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "100"))["counts"]["valid"] > 0
+        assert as_json(grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "100"))["counts"]["valid"] > 0
 
 
 @pytest.mark.parametrize("reply", [garbage, drips, hangs_up, says("no JSON here"), says('{"claims": [{"sentence": "x"}]}')])
 def test_whatever_the_server_does_rules_can_go_on(reply: Any, corpus: Path, tmp_path: Path) -> None:
     with serving(reply) as (url, _):
         result = grade(corpus, tmp_path / "made", url, "--fallback")
-    assert set(made(result)["by_hops"]) >= {"2", "3"}
+    assert set(as_json(result)["by_hops"]) >= {"2", "3"}
     assert "rules went on without the model" in result.stderr

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, say_left_out, show_table
+from suffice.cli.opening import hashes, open_data, open_model
 from suffice.cli.options import (
     BaseUrl,
     ChunkOverlap,
     ChunkTokens,
     CorpusFile,
+    DatasetFormat,
     DatasetPath,
     EncoderName,
     Grade,
@@ -22,20 +24,19 @@ from suffice.cli.options import (
     ModelName,
     ModelTimeout,
     QuestionsFile,
+    RunFile,
     SkipBad,
 )
-from suffice.cli.sources import hashes, open_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from suffice.datasets import Dataset
     from suffice.evaluate.answers import AnswerRun
-    from suffice.ports import LanguageModel
 
 
 def answers(
-    dataset: Annotated[str, typer.Option("--dataset", help="A format with gold answers: multihop_rag, hotpotqa, ...")],
+    dataset: DatasetFormat,
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
@@ -62,7 +63,7 @@ def answers(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only so many questions, drawn by seed.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder that keeps fitted gates and the model's words.")] = None,
     skip_bad: SkipBad = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
+    out: RunFile = None,
     seed: Annotated[int, typer.Option("--seed", help="For the draw, the halves, the bootstrap, and asked of the model.")] = 42,
     json: Json = False,
 ) -> None:
@@ -114,6 +115,7 @@ def answers(
         else:
             for table in tables:
                 show_table(table)
+        say_left_out(data.bad)
         _warn(run)
         if out:
             say(f"wrote {run.save(out)}")
@@ -128,8 +130,7 @@ def _given(
 
     bad = BadRecords(skip=skip_bad)
     said = read_answers(path, bad)
-    if bad.count:
-        say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+    say_left_out(bad)
     examples = drawn(data, limit=limit, seed=seed, part=part)
     return judge_answers(data.name, examples, said, system=path.stem, seed=seed, data=files)
 
@@ -141,15 +142,3 @@ def _warn(run: AnswerRun) -> None:
     for name, outcomes in run.systems.items():
         if failed := [one.error for one in outcomes if one.error]:
             say(f"{name}: the model failed in {len(failed):,} questions, where the rules went on; the first: {failed[0]}")
-
-
-def open_model(
-    name: str | None, base_url: str | None, *, timeout_s: float, max_tokens: int, seed: int, cache: Path | None
-) -> LanguageModel | None:
-    """The language model of these options, if one is named; with a cache folder it is asked nothing twice."""
-    if name is None:
-        return None
-    from suffice.integrations.openai import CachedModel, OpenAIModel
-
-    asked = OpenAIModel(name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
-    return asked if cache is None else CachedModel(asked, cache / "answers.db")

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, read_prices, say
-from suffice.cli.options import BaseUrl, GateName, Grade, Json, ModelName, ModelPrices, ModelTimeout
+from suffice.cli.opening import open_model
+from suffice.cli.options import BaseUrl, GateName, Grade, Json, LibraryArgument, ModelName, ModelPrices, ModelTimeout
+from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.reason.expand import Judge
@@ -27,9 +29,7 @@ NO_MODEL = "no language model is configured: rules planned and read; below is th
 
 
 def ask(
-    library: Annotated[
-        str, typer.Argument(help="A folder made by `suffice build`, or an address like qdrant://host:6333/news.")
-    ],
+    library: LibraryArgument,
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
     gate: GateName = "default",
     grade: Grade = "fast",
@@ -51,7 +51,7 @@ def ask(
     """Answer a question from a library, or say what is missing."""
     with friendly_errors(json=json):
         from suffice.errors import InputError
-        from suffice.evaluate.gate import open_gate
+        from suffice.evaluate.gate_at import open_gate
         from suffice.library import Library
         from suffice.reason.budget import Budget
         from suffice.reason.exemplars import Bank
@@ -62,13 +62,11 @@ def ask(
         if (question is None) == (replay is None):
             example = f"suffice ask {shlex.quote(library)} 'Who taught the teacher of Ada Lovelace?'"
             raise InputError("give a question, or with --replay a file of kept journeys", hint=f"for example: {example}")
-        if base_url is not None and model is None:
-            raise InputError("--base-url names a server, but no --model", hint="name the model as its server does")
         if trace is not None and not trace.parent.is_dir():
             raise InputError(f"--trace: the folder {trace.parent} does not exist", hint="make it first, or choose another")
         bank = None if exemplars is None else Bank.load().and_more(Bank.load(exemplars).exemplars)
         budget = Budget(rounds, calls, tokens, seconds, money, prices=read_prices(prices))
-        asked, judge = _model(model, base_url, timeout_s), open_gate(gate, grade)
+        asked, judge = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, grade)
         with Library.open(library) as lib:
             if question is None:
                 _replay(replay, lib, judge, bank, json=json)
@@ -81,14 +79,6 @@ def ask(
         if trace is not None:
             save_traces(trace, [told])
         _show(told, trace, library, with_model=asked is not None, json=json)
-
-
-def _model(name: str | None, base_url: str | None, timeout_s: float) -> Any:
-    if name is None:
-        return None
-    from suffice.integrations.openai import OpenAIModel
-
-    return OpenAIModel(name, base_url=base_url, timeout_s=timeout_s)
 
 
 def _replay(file: Any, library: Any, gate: Judge, bank: Any, *, json: bool) -> None:
@@ -124,8 +114,6 @@ def _live(*, quiet: bool) -> Iterator[Callable[[Trace], None] | None]:
 
 def _sketch(told: Trace) -> str:
     """The plan with what is known by now, a line a step: it must fit on a screen."""
-    from suffice.types import printable
-
     last = {step.number: step for step in told.steps if step.verdict is None}
     lines = [printable(told.question.text)]
     for number, sub_question in enumerate(told.plan, start=1):
@@ -152,7 +140,6 @@ def _figures(told: Trace) -> str:
 
 def _show(told: Trace, kept: Path | None, library: str, *, with_model: bool, json: bool) -> None:
     from suffice.reason.tracing import dumped, tree
-    from suffice.types import printable
 
     if json:
         record: dict[str, Any] = json_module.loads(dumped(told))

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.opening import open_batch, open_data
 from suffice.cli.options import (
     Blocks,
     ChunkOverlap,
     ChunkTokens,
+    Collection,
     CorpusFile,
+    DatasetName,
     DatasetPath,
     EncoderName,
     Json,
@@ -23,8 +26,6 @@ from suffice.cli.options import (
     SkipBad,
     StoreAddress,
 )
-from suffice.cli.places import open_batch
-from suffice.cli.sources import open_data
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 
 
 def build(
-    path: Annotated[Path | None, typer.Argument(help="A file or folder in the format of --dataset.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="The format: jsonl (default), beir, frames, ...")] = None,
-    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
+    path: Annotated[
+        Path | None, typer.Argument(help="A file or folder in the format of --dataset; our JSON Lines unless told.")
+    ] = None,
+    dataset: DatasetName = None,
+    collection: Collection = None,
     documents: Annotated[int | None, typer.Option("--documents", min=1, help="How many, with --collection.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For --collection.")] = 42,
     same_path: DatasetPath = None,

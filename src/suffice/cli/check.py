@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, say_left_out
+from suffice.cli.opening import open_batch
 from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad, StoreAddress
-from suffice.cli.places import open_batch
 from suffice.errors import InputError
+from suffice.types import printable
 
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
@@ -77,8 +78,7 @@ def check(
         with held or nullcontext(), open_batch(scheduler, blocks) as place, progress_bar(quiet=not watched) as progress:
             found = place(job, in_blocks(lines, logs.AT_ONCE, letters=lambda line: len(line.text)))
             _show_many(map(logs.Checked.of, found), bad, progress, json=json)
-        if bad.count:
-            say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+        say_left_out(bad)
 
 
 def _expect(
@@ -199,8 +199,4 @@ def _json_line(record: dict[str, Any]) -> str:
 
 def _short_line(record: dict[str, Any]) -> str:
     missing = f"  missing: {'; '.join(record['missing'][:3])}" if record["missing"] else ""
-    return f"{record['action']:<8} {record['p_complete']:.3f}  {_plain(record['question'])[:90]}{_plain(missing)}"
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+    return f"{record['action']:<8} {record['p_complete']:.3f}  {printable(record['question'])[:90]}{printable(missing)}"

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from suffice.cli.manners import print_json
+from suffice.types import printable
 
 
 def complete(lib: Any, question: str, gate: Any, *, k: int, retriever: str | None, json: bool, **options: Any) -> None:
@@ -21,22 +22,13 @@ def complete(lib: Any, question: str, gate: Any, *, k: int, retriever: str | Non
 
 def _as_json(question: str, found: Any, documents: dict[str, Any]) -> dict[str, Any]:
     titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
-    rounds = [
-        {
-            "p_complete": step.verdict.p_complete,
-            "held": [hit.doc_id for hit in step.hits],
-            "looked_for": step.question,
-            "note": step.note,
-        }
-        for step in found.trace.steps
-    ]
     return {
         "question": question,
         "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in found.hits],
         "verdict": asdict(found.verdict),
         "stopped": {"name": found.stopped.name.lower(), "words": str(found.stopped)},
         "checks": found.checks,
-        "rounds": rounds,
+        "rounds": found.rounds(),
     }
 
 
@@ -51,15 +43,11 @@ def _show(found: Any, documents: dict[str, Any]) -> None:
     for at, step in enumerate(found.trace.steps, start=1):
         p = step.verdict.p_complete
         # Notes hold ids and queries, which come from strangers' texts: as Text they cannot carry markup into the terminal.
-        rounds.add_row(str(at), f"{p:.2f}", "█" * round(12 * p), str(len(step.hits)), Text(_plain(step.note)))
+        rounds.add_row(str(at), f"{p:.2f}", "█" * round(12 * p), str(len(step.hits)), Text(printable(step.note)))
     console = Console()
     wide = Console(width=None if console.is_terminal else 120)
     wide.print(rounds)
     print(f"\nstopped: {found.stopped}\n\n{found.verdict}\n")
     for rank, hit in enumerate(found.hits, start=1):
         document = documents[hit.doc_id]
-        print(f"{rank:2}  {_plain((document.title or document.text[:60]) if document else hit.doc_id)}")
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+        print(f"{rank:2}  {printable((document.title or document.text[:60]) if document else hit.doc_id)}")

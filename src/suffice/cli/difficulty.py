@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, say, show_table
-from suffice.cli.options import EncoderName, Json, SkipBad
+from suffice.cli.manners import friendly_errors, picture_kind, print_json, say, say_left_out, show_table, typed_command
+from suffice.cli.options import DatasetFormat, EncoderName, Json, PlotFile, ReportFile, SkipBad
 
 if TYPE_CHECKING:
     from suffice.evaluate.difficulty import Links
@@ -19,14 +17,14 @@ if TYPE_CHECKING:
 def difficulty(
     results: Annotated[Path, typer.Argument(help="JSON Lines of question_id and correct, answer or retrieved; or a run.")],
     benchmark: Annotated[Path, typer.Option("--benchmark", help="The folder that `suffice grade` wrote, or a data set's.")],
-    dataset: Annotated[str, typer.Option("--dataset", help="The benchmark's format, if it is not ours.")] = "jsonl",
+    dataset: DatasetFormat = "jsonl",
     by: Annotated[str | None, typer.Option("--by", help="What is judged: correct, answer or retrieved.")] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="retrieved: how many of them count.")] = 10,
     match: Annotated[str, typer.Option("--match", help="answer: em, token_f1 or word_overlap, right from 0.5 on.")] = "em",
     aggregation: Annotated[str, typer.Option("--aggregation", help="Of similarities: min, power or mean.")] = "min",
     encoder: EncoderName = "wordllama",
-    plot: Annotated[Path | None, typer.Option("--plot", help="Write the heatmap (PNG or SVG) here.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    plot: PlotFile = None,
+    report: ReportFile = None,
     skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="For the bootstrap.")] = 42,
     json: Json = False,
@@ -44,12 +42,12 @@ def difficulty(
 
         if plot or report:
             check_extra()
+        kind = picture_kind(plot)
         bad = BadRecords(skip=skip_bad)
         data = read(dataset, benchmark, skip_bad=skip_bad)
         examples = list(data.examples())
         errors = read_results(results, examples, by=by, k=k, match=match, bad=bad)
-        if bad.count:
-            say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+        say_left_out(bad)
         of = graded(examples, data.documents(), ENCODERS.get(encoder)())
         found = [experiment.difficulty_of(name, of, one, aggregation=aggregation, seed=seed) for name, one in errors.items()]
         links = _links(benchmark)
@@ -67,12 +65,11 @@ def difficulty(
             from suffice.files import write_atomically
 
             one = next(each for each in found if each.system == name)
-            write_atomically(path, draw(experiment.heatmap(one), "svg" if path.suffix == ".svg" else "png"))
+            write_atomically(path, draw(experiment.heatmap(one), kind))
             say(f"wrote {path}")
         if report:
-            command = shlex.join(["suffice", *sys.argv[1:]])
             told = {"benchmark": benchmark.name, "results": results.name, "encoder": encoder, "seed": str(seed)}
-            say(f"wrote {experiment.report(found, report, links=links, settings=told, command=command)}")
+            say(f"wrote {experiment.report(found, report, links=links, settings=told, command=typed_command())}")
 
 
 def _plots(plot: Path | None, systems: list[str]) -> dict[str, Path]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,28 +10,43 @@ import typer
 from suffice.cli.answers import answers
 from suffice.cli.difficulty import difficulty
 from suffice.cli.expansion import expansion
-from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
+from suffice.cli.manners import (
+    friendly_errors,
+    numbers,
+    print_json,
+    progress_bar,
+    say,
+    say_left_out,
+    show_table,
+    typed_command,
+    words,
+)
+from suffice.cli.opening import hashes, open_batch, open_data
 from suffice.cli.options import (
     Alpha,
     Beside,
     Blocks,
     ChunkOverlap,
     ChunkTokens,
+    Collection,
     CorpusFile,
     CostList,
+    DatasetName,
     DatasetPath,
     Delta,
     EncoderName,
     Grade,
     Json,
+    Limit,
     PolicyName,
     QuestionsFile,
+    ReportFile,
     RerankerName,
+    RetrieverName,
+    RunFile,
     Scheduler,
     SkipBad,
 )
-from suffice.cli.places import open_batch
-from suffice.cli.sources import hashes, open_data
 from suffice.errors import InputError
 from suffice.files import write_atomically
 
@@ -56,8 +69,8 @@ app.command("expansion")(expansion)
 
 @app.command("retrieval")
 def retrieval(
-    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="A format: frames, hotpotqa, beir, jsonl, ...")] = None,
+    collection: Collection = None,
+    dataset: DatasetName = None,
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
@@ -69,12 +82,12 @@ def retrieval(
     encoder: EncoderName = "wordllama",
     chunk_tokens: ChunkTokens = 0,
     chunk_overlap: ChunkOverlap = 32,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    limit: Limit = None,
     scheduler: Scheduler = None,
     blocks: Blocks = None,
     skip_bad: SkipBad = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    out: RunFile = None,
+    report: ReportFile = None,
     seed: Annotated[int, typer.Option("--seed", help="For the bootstrap, and for --collection.")] = 42,
     json: Json = False,
 ) -> None:
@@ -111,26 +124,25 @@ def retrieval(
         if out:
             run.save(out)
         if report:
-            experiment.report(run, report, command=shlex.join(["suffice", *sys.argv[1:]]))
+            experiment.report(run, report, command=typed_command())
         if json:
             print_json(experiment.summary(run))
         else:
             for table in experiment.tables(run):
                 show_table(table)
-        if data.bad.count:
-            say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
+        say_left_out(data.bad)
         for written in filter(None, (out, report)):
             say(f"wrote {written}")
 
 
 @app.command("gate")
 def gate(
-    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="A format: frames, hotpotqa, beir, jsonl, ...")] = None,
+    collection: Collection = None,
+    dataset: DatasetName = None,
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
-    retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
+    retriever: RetrieverName = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate sees.")] = 10,
     judge: Annotated[str, typer.Option("--gate", help="'default', a folder, or 'fitted': on the other folds.")] = "default",
     beside: Beside = None,
@@ -144,11 +156,11 @@ def gate(
     baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Measure the baselines beside it.")] = True,
     cross_encoder: Annotated[bool, typer.Option("--cross-encoder", help="Those that need a cross-encoder, too; slow.")] = False,
     encoder: EncoderName = "wordllama",
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    limit: Limit = None,
     scheduler: Scheduler = None,
     blocks: Blocks = None,
     skip_bad: SkipBad = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")] = None,
+    out: RunFile = None,
     fail_if: Annotated[
         list[str] | None, typer.Option("--fail-if", help='Exit with 3 if so, like "risk@0.1>0.12"; may be repeated.')
     ] = None,
@@ -205,8 +217,7 @@ def gate(
         else:
             for table in (*gate_runs.tables(run), *([limits.limits_table(tested)] if wanted else [])):
                 show_table(table)
-        if data.bad.count:
-            say(f"left out {data.bad.count:,} bad records, the first: {data.bad.examples[0]}")
+        say_left_out(data.bad)
         if out:
             say(f"wrote {out}")
         elif not json and judge == experiment.DEFAULT:

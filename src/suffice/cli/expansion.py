@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, numbers, print_json, progress_bar, say, show_table, words
-from suffice.cli.options import CorpusFile, DatasetPath, EncoderName, Json, QuestionsFile, SkipBad
-from suffice.cli.sources import hashes, open_data
+from suffice.cli.manners import (
+    friendly_errors,
+    numbers,
+    picture_kind,
+    print_json,
+    progress_bar,
+    say,
+    say_left_out,
+    show_table,
+    words,
+)
+from suffice.cli.opening import hashes, open_data
+from suffice.cli.options import (
+    Collection,
+    CorpusFile,
+    DatasetName,
+    DatasetPath,
+    EncoderName,
+    Json,
+    Limit,
+    PlotFile,
+    QuestionsFile,
+    SkipBad,
+)
 
 
 def expansion(
-    collection: Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="A format: hotpotqa, musique, beir, jsonl, ...")] = None,
+    collection: Collection = None,
+    dataset: DatasetName = None,
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
@@ -28,10 +49,10 @@ def expansion(
     answer_at: Annotated[str, typer.Option("--answer-at", help="Thresholds of the gate, with commas.")] = "0.5,0.7,0.9",
     folds: Annotated[int, typer.Option("--folds", min=2, help="For --gate fitted.")] = 5,
     encoder: EncoderName = "wordllama",
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    limit: Limit = None,
     skip_bad: SkipBad = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the study (JSON) here.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the curve here (.png or .svg).")] = None,
+    plot: PlotFile = None,
     seed: Annotated[int, typer.Option("--seed", help="For folds, the bootstrap, and --collection.")] = 42,
     json: Json = False,
 ) -> None:
@@ -53,7 +74,7 @@ def expansion(
             limit=limit,
             seed=seed,
         )
-        kind = _picture(plot)
+        kind = picture_kind(plot)
         data = open_data(
             collection=collection, dataset=dataset, path=path, questions=questions, corpus=corpus, skip_bad=skip_bad, seed=seed
         )
@@ -63,8 +84,9 @@ def expansion(
             done.save(out)
         if plot:
             from suffice.evaluate.plots import draw
+            from suffice.files import write_atomically
 
-            plot.write_bytes(draw(done.figures[0], kind))
+            write_atomically(plot, draw(done.figures[0], kind))
         if json:
             print_json(done.as_json())
         else:
@@ -72,6 +94,7 @@ def expansion(
                 show_table(table)
             for line in done.summary:
                 print(line)
+        say_left_out(data.bad)
         if done.settings["seen"]:
             say(f"the gate was fitted on {done.settings['seen']:,} of these questions: its figures are too good")
         for written in filter(None, (out, plot)):
@@ -85,12 +108,3 @@ def _shares(text: str) -> tuple[float, ...]:
         return tuple(sorted({float(word) for word in words(text)}))
     except ValueError as error:
         raise InputError(f"--answer-at is {text!r}, expected probabilities", hint="for example --answer-at 0.5,0.9") from error
-
-
-def _picture(plot: Path | None) -> Literal["png", "svg"]:
-    from suffice.errors import InputError
-
-    kind = plot.suffix.lower() if plot else ".png"
-    if kind not in (".png", ".svg"):
-        raise InputError(f"--plot is {plot}, expected a name that ends in .png or .svg", hint="for example --plot curve.png")
-    return "svg" if kind == ".svg" else "png"

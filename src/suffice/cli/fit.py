@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, words
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, say_left_out, words
 from suffice.cli.options import (
     Alpha,
     Beside,
     CorpusFile,
     CostList,
+    DatasetName,
     DatasetPath,
     Delta,
     EncoderName,
     Grade,
     Json,
+    Limit,
     PolicyName,
     QuestionsFile,
     RerankerName,
+    RetrieverName,
     SkipBad,
 )
 from suffice.cli.ranker import fit_ranker
@@ -39,13 +42,13 @@ EXAMPLE = '{"question": "...", "gold": ["a1", "b2"], "hits": [{"doc_id": "a1", "
 def fit(
     out: Annotated[Path, typer.Option("--out", help="The folder of the new gate.")],
     examples: Annotated[Path | None, typer.Option("--examples", help="JSON Lines of question, hits and gold ids.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="Or a format: musique, hotpotqa, beir, trec, ...")] = None,
+    dataset: DatasetName = None,
     path: DatasetPath = None,
     questions: QuestionsFile = None,
     corpus: CorpusFile = None,
     benchmark: Annotated[Path | None, typer.Option("--benchmark", help="Or questions that `suffice grade` made.")] = None,
     twins: Annotated[bool, typer.Option("--twins/--no-twins", help="benchmark: its unanswerable questions, too.")] = True,
-    retriever: Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")] = "bm25",
+    retriever: RetrieverName = "bm25",
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
     beside: Beside = None,
@@ -56,7 +59,7 @@ def fit(
     delta: Delta = 0.1,
     costs: CostList = "1,0.05,0.3",
     bridge: Annotated[bool, typer.Option("--bridge", help="Fit the bridge retriever's ranker instead of a gate.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")] = None,
+    limit: Limit = None,
     skip_bad: SkipBad = False,
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same gate.")] = 42,
     json: Json = False,
@@ -89,6 +92,7 @@ def fit(
                 lessons = benchmark_lessons(benchmark, retriever, k, twins=twins, **options)
             else:
                 data = read(dataset or "", path, questions=questions, corpus=corpus, skip_bad=skip_bad)
+                bad = data.bad
                 lessons = [labelled(one) for one in collect(data, [retriever], [k], **options).cases(retriever, k)]
             if not json:
                 say(f"fitting on {len(lessons):,} questions ...")
@@ -100,8 +104,7 @@ def fit(
         else:
             print(f"gate for {len(lessons):,} questions with {k} hits at {out}")
             print(gate.policy.words)
-        if bad.count:
-            say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+        say_left_out(bad)
         if not json:
             say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, read_prices, say, words
+from suffice.cli.manners import friendly_errors, print_json, progress_bar, read_prices, say, say_left_out, typed_command, words
+from suffice.cli.opening import open_batch
 from suffice.cli.options import (
     BaseUrl,
     Blocks,
     CorpusFile,
+    DatasetFormat,
     EncoderName,
     Json,
     ModelName,
     ModelPrices,
     ModelTimeout,
+    ReportFile,
     Scheduler,
     SkipBad,
 )
-from suffice.cli.places import open_batch
 
 if TYPE_CHECKING:
     from suffice.grade.pipeline import Benchmark, Stages
@@ -35,9 +35,7 @@ def grade(
     out: Annotated[
         Path, typer.Option("--out", help="The benchmark's folder; a second run goes on where the first was.")
     ] = Path("benchmark"),
-    dataset: Annotated[
-        str, typer.Option("--dataset", help="The corpus's format: jsonl, beir, hotpotqa, musique, ...")
-    ] = "jsonl",
+    dataset: DatasetFormat = "jsonl",
     corpus: CorpusFile = None,
     encoder: EncoderName = "wordllama",
     per_hop: Annotated[int, typer.Option("--per-hop", min=1, help="Chains of each length to try.")] = 400,
@@ -56,7 +54,7 @@ def grade(
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="model: at most so much, by --prices.")] = None,
     prices: ModelPrices = "0,0",
     fallback: Annotated[bool, typer.Option("--fallback", help="model: where it fails, rules go on.")] = False,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page of the benchmark here.")] = None,
+    report: ReportFile = None,
     scheduler: Scheduler = None,
     blocks: Blocks = None,
     skip_bad: SkipBad = False,
@@ -90,6 +88,7 @@ def grade(
                 if asked:
                     asked.tell()
         found = audited(out)
+        say_left_out(data.bad)
         if json:
             print_json({**made.as_json(), "skipped": data.bad.count, "audit": found.as_json()})
         else:
@@ -103,7 +102,7 @@ def grade(
                 "by a model": by_model if model else "nothing",
                 "model": model or "--",
             }
-            say(f"wrote {benchmark_report(out, found, report, settings=told, command=shlex.join(['suffice', *sys.argv[1:]]))}")
+            say(f"wrote {benchmark_report(out, found, report, settings=told, command=typed_command())}")
         if not json:
             say(f"\nnext: suffice fit --benchmark {out} --out gate")
 

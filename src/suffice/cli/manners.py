@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -14,10 +16,24 @@ from suffice.errors import InputError, SufficeError, disk_hint
 from suffice.ports import Progress
 
 if TYPE_CHECKING:
+    from suffice.files import BadRecords
     from suffice.reason.budget import Prices
 
-__all__ = ["friendly_errors", "numbers", "print_json", "progress_bar", "read_prices", "say", "show_table", "words"]
+__all__ = [
+    "friendly_errors",
+    "numbers",
+    "picture_kind",
+    "print_json",
+    "progress_bar",
+    "read_prices",
+    "say",
+    "say_left_out",
+    "show_table",
+    "typed_command",
+    "words",
+]
 
+FAULT = "this is a fault of suffice; run again as `suffice --debug ...` and report the traceback"
 settings = {"debug": False}
 
 
@@ -26,41 +42,45 @@ def friendly_errors(*, json: bool = False) -> Iterator[None]:
     """Turn an error into `error:` and `hint:` lines (or a JSON envelope) and an exit code; with --debug let it fly."""
     try:
         yield
-    except SufficeError as error:
-        if settings["debug"]:
-            raise
-        if json:
-            print_json({"error": {"code": error.code, "message": str(error), "hint": error.hint}})
-        say(f"error: {error}")
-        if error.hint:
-            say(f"hint: {error.hint}")
-        raise typer.Exit(error.exit_code) from error
     except (KeyboardInterrupt, BrokenPipeError) as error:
         raise typer.Exit(130) from error
     except (typer.Exit, typer.Abort):
         raise
-    except OSError as error:
-        if settings["debug"]:
-            raise
-        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        if json:
-            print_json({"error": {"code": "disk", "message": told, "hint": disk_hint(error)}})
-        say(f"error: {told}")
-        say(f"hint: {disk_hint(error)}")
-        raise typer.Exit(1) from error
     except Exception as error:
         if settings["debug"]:
             raise
+        code, told, hint, status = _described(error)
         if json:
-            print_json({"error": {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": ""}})
-        say(f"error: {type(error).__name__}: {error}")
-        say("hint: this is a fault of suffice; run again as `suffice --debug ...` and report the traceback")
-        raise typer.Exit(1) from error
+            print_json({"error": {"code": code, "message": told, "hint": hint}})
+        say(f"error: {told}")
+        if hint:
+            say(f"hint: {hint}")
+        raise typer.Exit(status) from error
+
+
+def _described(error: Exception) -> tuple[str, str, str, int]:
+    """Code, message, hint and exit code of an error: the caller's, the disk's, or a fault of ours."""
+    if isinstance(error, SufficeError):
+        return error.code, str(error), error.hint, error.exit_code
+    if isinstance(error, OSError):
+        return "disk", f"{error.filename}: {error.strerror}" if error.filename else str(error), disk_hint(error), 1
+    return "internal", f"{type(error).__name__}: {error}", FAULT, 1
 
 
 def say(line: str) -> None:
     """One line for the person at the terminal, not for the pipe."""
     print(line, file=sys.stderr, flush=True)
+
+
+def say_left_out(bad: BadRecords) -> None:
+    """With --skip-bad: how many records were left out, and why the first of them was."""
+    if bad.count:
+        say(f"left out {bad.count:,} bad records, the first: {bad.examples[0]}")
+
+
+def typed_command() -> str:
+    """What was typed, for whoever wants to type it again."""
+    return shlex.join(["suffice", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
@@ -109,6 +129,14 @@ def numbers(text: str) -> list[int]:
     if not found or found[0] < 1:
         raise InputError(f"--k is {text!r}, expected whole numbers of 1 or more like 2,4,8", hint="for example --k 2,4,8")
     return found
+
+
+def picture_kind(plot: Path | None) -> Literal["png", "svg"]:
+    """The option --plot: what its name says the picture is to be; asked before the work that it shows."""
+    kind = plot.suffix.lower() if plot else ".png"
+    if kind not in (".png", ".svg"):
+        raise InputError(f"--plot is {plot}, expected a name that ends in .png or .svg", hint="for example --plot picture.png")
+    return "svg" if kind == ".svg" else "png"
 
 
 def read_prices(text: str) -> Prices:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from suffice.cli.manners import friendly_errors, say
-from suffice.cli.options import GateName, Grade
+from suffice.cli.options import GateName, Grade, LibraryOption
 
 
 def mcp(
-    library: Annotated[Path | None, typer.Option("--library", help="Offer complete_context over this library, too.")] = None,
+    library: LibraryOption = None,
     gate: GateName = "default",
     grade: Grade = "fast",
 ) -> None:
-    """Serve check_context and complete_context to an MCP client over stdin and stdout."""
+    """Serve check_context, and with --library complete_context, to an MCP client over stdin and stdout."""
     with friendly_errors():
         from contextlib import nullcontext
 
-        from suffice.evaluate.gate import open_gate
+        from suffice.evaluate.gate_at import open_gate
         from suffice.integrations.mcp import server
         from suffice.library import Library
 

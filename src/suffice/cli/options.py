@@ -7,6 +7,12 @@ from typing import Annotated
 
 import typer
 
+_DATASET = typer.Option("--dataset", help="The format: jsonl, beir, trec, frames, hotpotqa, musique, multihop_rag, ...")
+_LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
+
+Collection = Annotated[str | None, typer.Option("--collection", help="A collection made here: controlled.")]
+DatasetName = Annotated[str | None, _DATASET]
+DatasetFormat = Annotated[str, _DATASET]  # of a command that cannot do without
 DatasetPath = Annotated[Path | None, typer.Option("--path", help="The data set's file or folder.")]
 QuestionsFile = Annotated[Path | None, typer.Option("--questions", help="Its question file, where it stands apart.")]
 CorpusFile = Annotated[Path | None, typer.Option("--corpus", help="Its corpus file, where it stands apart.")]
@@ -26,6 +32,13 @@ PolicyName = Annotated[str, typer.Option("--policy", help="How the threshold is 
 Alpha = Annotated[float, typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ...")]
 Delta = Annotated[float, typer.Option("--delta", help="... except with this probability.")]
 CostList = Annotated[str, typer.Option("--costs", help="Of a wrong answer, an expansion, an abstention.")]
+LibraryArgument = Annotated[str, typer.Argument(help=_LIBRARY)]
+LibraryOption = Annotated[str | None, typer.Option("--library", help=_LIBRARY)]
+RetrieverName = Annotated[str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")]
+RunFile = Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")]
+PlotFile = Annotated[Path | None, typer.Option("--plot", help="Draw it here (.png or .svg).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script instead of words for a person.")]
 ModelName = Annotated[
     str | None, typer.Option("--model", help="A language model, as its server names it; the key: OPENAI_API_KEY.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from suffice.cli.manners import print_json, progress_bar, say
+from suffice.cli.manners import print_json, progress_bar, say, say_left_out
 
 
 def fit_ranker(dataset: Any, out: Path, *, encoder: str, k: int, limit: int | None, seed: int, json: bool) -> None:
@@ -17,6 +17,7 @@ def fit_ranker(dataset: Any, out: Path, *, encoder: str, k: int, limit: int | No
     with progress_bar(quiet=json) as progress:
         made = own_ranker(dataset, open_encoder(encoder), k=k, most=limit, seed=seed, progress=progress)
     card = {"data": dataset.name, "questions": made.questions, "encoder": encoder, f"complete@{k}": made.own.value}
+    say_left_out(dataset.bad)
     made.ranker.save(out, card=card, seed=seed)
     if json:
         figures = {"own": made.own.value, "shipped": made.shipped.value}

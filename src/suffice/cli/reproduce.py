@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli.answers import open_model
 from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, show_table
+from suffice.cli.opening import open_model
 from suffice.cli.options import BaseUrl, Json, ModelLetters, ModelName, ModelTimeout
 
 STUDIES = {

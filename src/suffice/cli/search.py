@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
+from suffice.cli.opening import open_model
 from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout, StoreAddress
+from suffice.types import printable
 
 EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
 
@@ -44,6 +46,7 @@ def search(
     with friendly_errors(json=json):
         from suffice.cli.complete import complete as completed
         from suffice.errors import InputError
+        from suffice.evaluate.gate_at import open_gate
         from suffice.library import Library
 
         library, question = _asked(library, question, store)
@@ -52,7 +55,8 @@ def search(
         if not complete:
             _expect_filter(filter, gate, model)
         retriever, options = (retriever or "bridge", {"ranker": _ranker(ranker)}) if ranker else (retriever, {})
-        judge, clock, wanted = _gate(gate or ("default" if complete else None)), _day(today), _filter(filter)
+        judged_by = gate or ("default" if complete else None)
+        judge, clock, wanted = open_gate(judged_by) if judged_by else None, _day(today), _filter(filter)
         with Library.open(library) as lib:
             if complete:
                 completed(lib, question, judge, k=k, retriever=retriever, json=json, **options)
@@ -82,12 +86,6 @@ def _asked(library: str, question: str | None, store: str | None) -> tuple[str, 
     return (store, library) if store else (library, question or "")
 
 
-def _gate(name: str | None) -> Any:
-    from suffice.assess.gate import Gate
-
-    return None if name is None else Gate.load(None if name == "default" else name)
-
-
 def _ranker(path: Path) -> Any:
     from suffice.retrieve.ranker import TreeRanker
 
@@ -110,12 +108,12 @@ def _extractor(lib: Any, model: str | None, base_url: str | None, timeout_s: flo
     from suffice.retrieve.metadata import Vocabulary
 
     vocabulary = Vocabulary.of_store(lib.store)
-    if model is None:
+    asked = open_model(model, base_url, timeout_s=timeout_s)
+    if asked is None:
         return VocabularyExtractor(vocabulary, today=today)
-    from suffice.integrations.openai import OpenAIModel
     from suffice.retrieve.model_extract import ModelExtractor
 
-    return ModelExtractor(OpenAIModel(model, base_url=base_url, timeout_s=timeout_s), vocabulary, today=today)
+    return ModelExtractor(asked, vocabulary, today=today)
 
 
 def _read(extraction: Any) -> dict[str, Any] | None:
@@ -131,9 +129,9 @@ def _tell(extraction: Any) -> None:
     conditions = [
         f"{one.field} {words[one.operator]} {' or '.join(map(str, one.values))}" for one in extraction.filter.conditions
     ]
-    say(_plain(f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"))
+    say(printable(f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"))
     for note in extraction.notes:
-        say(_plain(f"note: {note}"))
+        say(printable(f"note: {note}"))
 
 
 def _day(text: str | None) -> date:
@@ -181,13 +179,9 @@ def _show(hits: Any, documents: dict[str, Any]) -> None:
         bar = "█" * max(1, round(12 * max(score, 0.0) / best))
         document = documents[hit.doc_id]
         # Titles come from the corpus: as Text they cannot carry markup into the terminal.
-        title = Text(_plain(document.title or document.text[:60]) if document else hit.doc_id)
+        title = Text(printable(document.title or document.text[:60]) if document else hit.doc_id)
         found = " ".join(f"{part.name} {part.score:.3g}" for part in hit.parts)
         matched = "; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else "")
-        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(_plain(matched)))
+        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(printable(matched)))
     console = Console()
     Console(width=None if console.is_terminal else 120).print(table)
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)

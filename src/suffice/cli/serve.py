@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli.manners import friendly_errors, print_json, say
-from suffice.cli.options import BaseUrl, Grade, Json, ModelName, ModelTimeout
+from suffice.cli.options import BaseUrl, Grade, Json, LibraryOption, ModelName, ModelTimeout
 
 app = typer.Typer(help="Serve checks, searches and questions over HTTP.", invoke_without_command=True)
 key = typer.Typer(help="API keys: who may use the service.", no_args_is_help=True)
@@ -21,7 +21,7 @@ KeyFile = Annotated[Path, typer.Option("--keys", envvar="SUFFICE_KEYS", help="Th
 @app.callback()
 def serve(
     context: typer.Context,
-    library: Annotated[Path | None, typer.Option("--library", help="A folder made by `suffice build`.")] = None,
+    library: LibraryOption = None,
     host: Annotated[str, typer.Option("--host", help="Where to listen; other than this machine only with keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8080,
     workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes; one a core.")] = 1,
@@ -53,7 +53,7 @@ def serve(
             host=host,
             port=port,
             workers=workers,
-            library=None if library is None else str(library.resolve()),
+            library=None if library is None else _absolute(library),
             gates=_gates(gate or ["default"]),
             grade=grade,
             report=None if report is None else str(report.resolve()),
@@ -67,6 +67,13 @@ def serve(
         ).checked()
         _openable(settings)
         _runner()(settings)
+
+
+def _absolute(library: str) -> str:
+    """Workers may stand elsewhere; an address is the same everywhere."""
+    from suffice.engines.qdrant import is_address
+
+    return library if is_address(library) else str(Path(library).resolve())
 
 
 def _runner() -> Any:
@@ -85,12 +92,12 @@ def _runner() -> Any:
 
 def _openable(settings: Any) -> None:
     """A wrong folder is said here, once, and not by every worker in turn."""
-    from suffice.assess.keeping import opened
+    from suffice.evaluate.gate_at import GateAt
     from suffice.evaluate.gate_runs import GateRun
     from suffice.library import Library
 
     for place in settings.gates.values():
-        opened(None if place == "default" else Path(place), settings.grade)
+        GateAt.named(place, settings.grade)
     if settings.report is not None:
         GateRun.load(Path(settings.report))
     if settings.library is not None:

@@ -37,7 +37,7 @@ from suffice.datasets.gold import Example, Gold
 from suffice.errors import InputError
 from suffice.types import Question, QuestionId
 
-__all__ = ["PAPER_DOCUMENTS", "PATHS", "Difficulty", "controlled"]
+__all__ = ["PAPER_DOCUMENTS", "Difficulty", "controlled"]
 
 Kind = Literal["comparison", "inference", "temporal", "null"]
 Story = Sequence[Report]

@@ -43,7 +43,9 @@ def public_files(name: str) -> Path:
     try:
         import huggingface_hub as hub
     except ImportError:
-        raise NotReadyError(f"fetching '{name}' needs the package huggingface_hub", hint=f"install it, or {hint}") from None
+        raise NotReadyError(
+            f"fetching '{name}' needs the package huggingface_hub", hint=f"pip install 'suffice[hub]', or {hint}"
+        ) from None
     try:
         known = hub.HfApi().get_paths_info(wanted.repository, list(wanted.files), repo_type="dataset")
     except Exception as error:  # noqa: BLE001 - the hub's client raises its transport's errors, which differ between versions

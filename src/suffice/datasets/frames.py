@@ -23,7 +23,7 @@ from suffice.errors import InputError
 from suffice.files import BadRecords, Record
 from suffice.types import Document, Question
 
-__all__ = ["linked_articles", "read"]
+__all__ = ["read"]
 
 
 def read(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from suffice.errors import InputError
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["Example", "Gold", "Split", "split"]
+__all__ = ["Example", "Gold", "Split", "draw_key", "split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def split(examples: Iterable[Example], *, seed: int = 42, shares: Sequence[float
     part_of: dict[str, int] = {}
     for texts in strata.values():
         ends = [round(len(texts) * shares[0]), round(len(texts) * (shares[0] + shares[1]))]
-        for at, text in enumerate(sorted(texts, key=lambda text: _draw(seed, text))):
+        for at, text in enumerate(sorted(texts, key=lambda text: draw_key(seed, text))):
             part_of[text] = sum(at >= end for end in ends)
     parts = [tuple(example for example in held if part_of[_words(example)] == part) for part in range(3)]
     return Split(*parts)
@@ -72,5 +72,6 @@ def _words(example: Example) -> str:
     return example.question.text or f"\0{example.question.question_id}"
 
 
-def _draw(seed: int, text: str) -> bytes:
+def draw_key(seed: int, text: str) -> bytes:
+    """Where a text comes in a draw: the same on every machine, whatever else is drawn."""
     return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()

@@ -18,7 +18,7 @@ from suffice.datasets.gold import Example, Gold
 from suffice.datasets.places import locate
 from suffice.datasets.records import OnlyOnce, is_text, items, mismatch, parsed, some_text, text
 from suffice.errors import InputError
-from suffice.files import BadRecords, Record, read_json_object, read_json_records, readable_file
+from suffice.files import SKIP_HINT, BadRecords, Record, read_json_object, read_json_records, readable_file
 from suffice.types import Document, Question
 
 __all__ = ["read", "read_supporting_facts"]
@@ -164,11 +164,13 @@ def _maps_titles(path: Path) -> bool:
 
 def _passage(title: Any, body: Any, where: str) -> Document:
     if not is_text(title) or not title.strip():
-        raise InputError(f"{where}: the title of a passage is {title!r:.80}, expected a text that is not empty")
+        raise InputError(f"{where}: the title of a passage is {title!r:.80}, expected a text that is not empty", hint=SKIP_HINT)
     if isinstance(body, list) and all(isinstance(sentence, str) for sentence in body):
         body = _joined(body)
     if not is_text(body):
-        raise InputError(f"{where}: the passage {title!r} holds {body!r:.80}, expected a text or a list of sentences")
+        raise InputError(
+            f"{where}: the passage {title!r} holds {body!r:.80}, expected a text or a list of sentences", hint=SKIP_HINT
+        )
     return Document(title.strip(), body, title=title.strip())
 
 

@@ -22,7 +22,7 @@ from suffice.errors import InputError
 from suffice.files import SKIP_HINT, BadRecords, Line, read_lines, readable_file
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["ranked_hits", "read", "read_run", "topics_of"]
+__all__ = ["ranked_hits", "read", "topics_of"]
 
 
 def read(

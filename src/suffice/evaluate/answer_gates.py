@@ -20,7 +20,8 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError
 from suffice.evaluate.answer_systems import SYSTEMS, Bench, Content, drawn
 from suffice.evaluate.expansion import BRIDGE, lesson, moments
-from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, open_gate, remembering, seen_by
+from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, remembering, seen_by
+from suffice.evaluate.gate_at import open_gate
 from suffice.ports import Progress
 from suffice.types import Hit
 

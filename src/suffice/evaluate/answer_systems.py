@@ -22,10 +22,9 @@ from itertools import islice
 from typing import Any
 
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.errors import InputError, ModelError, NotReadyError, nearest
 from suffice.evaluate.answers import Outcome
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.expansion import BRIDGE
 from suffice.evaluate.searching import Remembered, factories, indexed, opened
 from suffice.ports import ENCODERS, Encoder, LanguageModel, Progress, Retriever, by_id

@@ -79,7 +79,8 @@ def _retrieval(runs: Mapping[str, Run], k: int | None) -> Section:
     first = next(iter(runs.values()))
     shared = sorted(set.intersection(*(set(run.ks) for run in runs.values())))
     if k is not None and any(k > run.depth for run in runs.values()):
-        raise InputError(f"k is {k}, but a run was searched only {min(run.depth for run in runs.values())} deep")
+        deep = min(run.depth for run in runs.values())
+        raise InputError(f"k is {k}, but a run was searched only {deep} deep", hint=f"pass --k {deep}, or evaluate it deeper")
     if k is None and not shared:
         raise InputError("the runs have no k in common", hint="choose one with --k")
     at = k or shared[len(shared) // 2]

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.assess.trees import to_onnx
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.errors import InputError
-from suffice.evaluate.cases import draw_key
 from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.pool import FEATURES, Pool
 from suffice.retrieve.ranker import HandRanker, TreeRanker

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.evaluate.bridge_lessons import AT_ONCE, TREES, Lessons, States, fit_ranker
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval
 from suffice.evaluate.metrics import judge
 from suffice.evaluate.reproduce import Section, Study
@@ -28,7 +27,7 @@ from suffice.retrieve.pool import COLUMN, Pool
 from suffice.retrieve.ranker import HandRanker, Ranker
 from suffice.types import DocId
 
-__all__ = ["CAUSES", "FLOORS", "cause", "chosen", "folds_of", "study"]
+__all__ = ["FLOORS", "cause", "chosen", "folds_of", "study"]
 
 FOLDS = 5
 NEWS = ("multihop_rag", "controlled")  # judged at 4, beside hybrid-metagraph

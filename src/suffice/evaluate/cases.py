@@ -15,14 +15,14 @@ from typing import Any
 
 from suffice.assess.lessons import Labelled
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Gold
+from suffice.datasets.gold import Gold, draw_key
 from suffice.errors import InputError
 from suffice.evaluate.runs import GIVEN
 from suffice.evaluate.searching import Searchers, encoder_for, factories, indexed, searched
 from suffice.ports import Mapped, Progress, Store, by_id, in_process
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
-__all__ = ["GIVEN", "Case", "Collected", "collect", "digest_of", "draw_key", "labelled"]
+__all__ = ["GIVEN", "Case", "Collected", "collect", "digest_of", "labelled"]
 
 _DEEP = 100
 
@@ -132,11 +132,6 @@ def collect(
             for at, case in enumerate(cases)
         )
     return Collected(dataset.name, by, store)
-
-
-def draw_key(seed: int, text: str) -> bytes:
-    """Where a text comes in a draw: the same on every machine, whatever else is drawn."""
-    return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest()
 
 
 def digest_of(cases: Sequence[Case]) -> str:

@@ -25,7 +25,6 @@ from suffice.grade.difficulty import AGGREGATIONS
 __all__ = [
     "Difficulty",
     "Links",
-    "correlation_tables",
     "difficulty_of",
     "findings",
     "heatmap",
@@ -33,7 +32,6 @@ __all__ = [
     "matrix_table",
     "missing_links",
     "report",
-    "steps_table",
     "summary",
     "tables",
 ]

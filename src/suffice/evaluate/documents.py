@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import readable_file
 
-__all__ = ["load_document"]
+__all__ = ["document_text", "load_document"]
 
 T = TypeVar("T")
+
+
+def document_text(document: Mapping[str, Any]) -> str:
+    """The document as it is written: the same values give the same text, and what is no number stands in none."""
+    return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def load_document(

@@ -24,12 +24,12 @@ import numpy.typing as npt
 from suffice.assess.lessons import Labelled
 from suffice.assess.looking import NO_LENSES
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import Example, draw_key
 from suffice.errors import InputError
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.compare import Interval, interval_of, interval_of_mean
 from suffice.evaluate.figures import Line, Lines
-from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, open_gate, seen_by
+from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, grouped_folds, seen_by
+from suffice.evaluate.gate_at import open_gate
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.searching import Remembered, encoder_for, factories, indexed
@@ -44,7 +44,7 @@ from suffice.types import Action, DocId, Document, Hit, Verdict
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
-__all__ = ["BRIDGE", "HAND", "Point", "Settings", "lesson", "moments", "needed", "study"]
+__all__ = ["BRIDGE", "Point", "Settings", "lesson", "moments", "needed", "study"]
 
 Floats = npt.NDArray[np.float64]
 HAND = "hand"
@@ -73,9 +73,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.fixed or not self.most or not self.answer_at or min(*self.fixed, *self.most) < 1:
-            raise InputError("expected at least one k of 1 or more, and one threshold")
+            raise InputError(
+                "expected at least one k of 1 or more, and one threshold", hint="for example --k 3,5 --answer-at 0.7"
+            )
         if not all(0 <= one <= 1 for one in self.answer_at):
-            raise InputError(f"thresholds are {self.answer_at}, expected probabilities from 0 to 1")
+            raise InputError(
+                f"thresholds are {self.answer_at}, expected probabilities from 0 to 1", hint="for example --answer-at 0.5,0.9"
+            )
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,10 @@ from suffice.assess.lessons import Labelled
 from suffice.assess.looking import NO_LENSES, Lenses
 from suffice.assess.policy import Costs, by_risk, risk_at
 from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
-from suffice.evaluate.cases import Case, collect, digest_of, draw_key, labelled
+from suffice.evaluate.cases import Case, collect, digest_of, labelled
 from suffice.evaluate.gate_at import DEFAULT, FAST, GateAt, expect_grade, open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
@@ -53,7 +54,6 @@ __all__ = [
     "judge_cases",
     "judge_on_folds",
     "lenses",
-    "open_gate",
     "pairs",
     "promise_check",
     "remembering",
@@ -349,7 +349,6 @@ class Kept:
 
     alpha: float
     delta: float
-    splits: int
     exceeded: float  # share of splits whose counted share of incomplete among the answered was above alpha
     broken: float  # the same, above alpha by more than chance allows in a part of that size (exact binomial test at 5 %)
     never: float  # share of splits in which no threshold kept the promise, and nothing was answered
@@ -390,5 +389,5 @@ def promise_check(
                 exceeded += 1
                 broken += bool(bdtrc(came.incomplete - 1, came.answered, alpha) < 0.05)
         share = 1 / max(splits, 1)
-        found.append(Kept(alpha, delta, splits, exceeded * share, broken * share, never * share, coverage * share))
+        found.append(Kept(alpha, delta, exceeded * share, broken * share, never * share, coverage * share))
     return found

@@ -6,7 +6,6 @@ policy's decisions came to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError
+from suffice.errors import InputError, nearest
 from suffice.evaluate.compare import Interval, interval, interval_of_mean
-from suffice.evaluate.documents import load_document
+from suffice.evaluate.documents import document_text, load_document
 from suffice.evaluate.metrics import Predictions, ece_by_chance, score
 from suffice.evaluate.tables import Cell, Table
 from suffice.files import write_atomically
@@ -63,7 +62,7 @@ class GateRun:
     def predictions(self, baseline: str | None = None) -> Predictions:
         """The gate's probabilities beside what came true, or a baseline's."""
         if baseline is not None and baseline not in self.baselines:
-            raise InputError(f"the run has no baseline named {baseline!r}")
+            raise InputError(f"the run has no baseline named {baseline!r}", hint=nearest(baseline, self.baselines))
         return Predictions(np.array(self.complete, dtype=float), self.p if baseline is None else self.baselines[baseline])
 
     @property
@@ -75,7 +74,7 @@ class GateRun:
         document = {"kind": "run", "task": "gate", "version": VERSION, **asdict(self)}
         if not timings:
             document["timings"] = {}
-        return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+        return document_text(document)
 
     def save(self, path: Path) -> Path:
         write_atomically(Path(path), self.to_json())

@@ -24,17 +24,17 @@ import numpy.typing as npt
 
 from suffice.assess.gate import Gate
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example
-from suffice.errors import SufficeError
+from suffice.datasets.gold import Example, draw_key
 from suffice.evaluate.benchmark import opened_benchmark
-from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
+from suffice.evaluate.cases import Case, Collected, collect, labelled
 from suffice.evaluate.compare import interval
 from suffice.evaluate.gate import pairs
 from suffice.evaluate.metrics import Predictions, score
 from suffice.evaluate.reproduce import Section, Study
 from suffice.evaluate.runs import source_commit
+from suffice.evaluate.sources import SEED, SOURCES, Source, Told, chosen_sources, ended, open_source
 from suffice.evaluate.tables import Beside, Cell, Table
-from suffice.evaluate.train_default import JUDGED, KS, QUESTIONS, SEED, SOURCES, Source, Told, draw, open_source, train
+from suffice.evaluate.train_default import JUDGED, KS, QUESTIONS, draw, train
 from suffice.files import package_versions, sha256_of
 from suffice.grade.pipeline import grade
 
@@ -193,18 +193,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="some of the three data sets, with commas")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="made questions to learn from, at most")
     asked = parser.parse_args(arguments)
-    wanted = [one for one in SOURCES if one.name in (asked.only.split(",") if asked.only else FLOORS)]
-    try:
-        loop = _Loop(asked)
-        study = _study([loop.measure(one) for one in wanted], asked)
-        for table in study.tables:
-            print(table.to_markdown(), "\n")
-        if asked.study:
-            study.save(asked.study)
-    except SufficeError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return ended(lambda: _run(asked))
+
+
+def _run(asked: argparse.Namespace) -> None:
+    loop = _Loop(asked)
+    study = _study([loop.measure(one) for one in chosen_sources(asked.only, FLOORS)], asked)
+    for table in study.tables:
+        print(table.to_markdown(), "\n")
+    if asked.study:
+        study.save(asked.study)
 
 
 if __name__ == "__main__":

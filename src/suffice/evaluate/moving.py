@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.datasets.gold import draw_key
 from suffice.errors import InputError
-from suffice.evaluate.cases import Case, draw_key, labelled
+from suffice.evaluate.cases import Case, labelled
 from suffice.evaluate.compare import Interval
 from suffice.evaluate.gate import pairs
 from suffice.evaluate.metrics import Predictions, score

@@ -18,7 +18,7 @@ from suffice.evaluate.runs import Run
 from suffice.files import BadRecords, Record, read_json_records
 from suffice.types import DocId, QuestionId
 
-__all__ = ["JUDGED_BY", "Errors", "read_results"]
+__all__ = ["Errors", "read_results"]
 
 Errors = Mapping[QuestionId, float]  # 1: failed, 0: not
 JUDGED_BY = ("correct", "answer", "retrieved")

@@ -23,7 +23,7 @@ from suffice.ports import Encoder, Progress
 from suffice.retrieve.ranker import TreeRanker
 from suffice.types import DocId
 
-__all__ = ["LEAST", "OwnRanker", "own_ranker"]
+__all__ = ["OwnRanker", "own_ranker"]
 
 LEAST = 20  # questions with gold: with fewer, folds say nothing
 

@@ -20,7 +20,7 @@ from suffice.ports import Mapped, Progress, Store, in_process
 from suffice.retrieve.chunks import chunked
 from suffice.types import DocId, Document
 
-__all__ = ["Settings", "compare_retrievers", "cut", "published_for", "report", "summary", "tables"]
+__all__ = ["Settings", "compare_retrievers", "cut", "report", "summary", "tables"]
 
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
 PUBLISHED: Mapping[str, tuple[Published, ...]] = {"controlled": (magaf.TABLE_3,), "frames": (frames.TABLE_4, frames.TABLE_5)}

@@ -7,7 +7,6 @@ are the same bytes but for them.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ import numpy as np
 
 from suffice.datasets.gold import Example
 from suffice.errors import InputError, nearest
-from suffice.evaluate.documents import load_document
+from suffice.evaluate.documents import document_text, load_document
 from suffice.evaluate.metrics import Judged, judge
 from suffice.evaluate.searching import Searchers
 from suffice.files import package_versions, write_atomically
@@ -113,7 +112,7 @@ class Run:
             "systems": [_system_document(system) for system in self.systems],
             "timings": dict(self.timings) if timings else {},
         }
-        return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+        return document_text(document)
 
     def save(self, path: Path) -> Path:
         """Write the document whole or not at all; returns where."""
@@ -204,7 +203,9 @@ def evaluate_retrieval(
     if GIVEN in retrievers and given:
         raise InputError(f"the name {GIVEN!r} is taken by the hits that came with the examples", hint="choose another name")
     if not retrievers and not given:
-        raise InputError("there is nothing to evaluate: no retriever, and not every example has hits")
+        raise InputError(
+            "there is nothing to evaluate: no retriever, and not every example has hits", hint="name a retriever, like bm25"
+        )
 
     run = Run(
         dataset=dataset,

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset
-from suffice.errors import InputError, SufficeError
+from suffice.datasets.gold import draw_key
+from suffice.errors import InputError
 from suffice.evaluate.bridge_lessons import SEED, TREES, Lessons, fit_ranker, states_of
 from suffice.evaluate.bridge_study import study
-from suffice.evaluate.cases import draw_key
 from suffice.evaluate.searching import indexed
-from suffice.evaluate.train_default import SOURCES, Source, Told, open_source
+from suffice.evaluate.sources import Told, chosen_sources, ended, open_source
 from suffice.files import sha256_of
 from suffice.ports import ENCODERS, Encoder, Progress
 from suffice.retrieve.bridge import Bridge
 from suffice.retrieve.named import DEFAULT_ENCODER, bridge
 from suffice.retrieve.ranker import SHIPPED, HandRanker
 
-__all__ = ["LEARNED", "lessons_from", "lessons_of", "main"]
+__all__ = ["lessons_from", "main"]
 
 # Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
 LEARNED: Mapping[str, int] = {
@@ -33,11 +33,6 @@ LEARNED: Mapping[str, int] = {
     "multihop_rag": 350,
     "controlled": 200,
 }
-
-
-def lessons_of(source: Source, data: Path, encoder: Encoder, *, most: int, seed: int = SEED) -> Lessons:
-    """The lessons of a data set that the shipped ranker learns from."""
-    return lessons_from(open_source(source, data), encoder, most=most, seed=seed)
 
 
 def lessons_from(
@@ -67,25 +62,17 @@ def _options() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options().parse_args(arguments)
-    try:
-        _make(asked)
-    except SufficeError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return ended(lambda: _make(asked))
 
 
 def _make(asked: argparse.Namespace) -> None:
     say = Told()
-    names = asked.only.split(",") if asked.only else list(LEARNED)
-    wanted = [source for source in SOURCES if source.name in LEARNED and source.name in names]
-    if not wanted:
-        raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(LEARNED)}")
+    wanted = chosen_sources(asked.only, LEARNED)
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
     lessons, states = [], []
     for source in wanted:
         most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
-        lessons.append(lessons_of(source, asked.data, encoder, most=most, seed=asked.seed))
+        lessons.append(lessons_from(open_source(source, asked.data), encoder, most=most, seed=asked.seed))
         states.append(states_of(lessons[-1], seed=asked.seed))
         say(f"{source.name}: {len(lessons[-1].examples)} questions, {len(states[-1].rows):,} candidates in states")
     data = {file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()}

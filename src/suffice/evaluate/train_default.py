@@ -12,83 +12,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from suffice.assess.gate import Gate
 from suffice.assess.keeping import SHIPPED
 from suffice.assess.looking import NO_LENSES, Lenses
-from suffice.datasets import read
-from suffice.datasets.controlled import controlled
-from suffice.datasets.dataset import Dataset
-from suffice.errors import InputError, SufficeError
-from suffice.evaluate.cases import Case, Collected, collect, draw_key, labelled
+from suffice.datasets.gold import draw_key
+from suffice.evaluate.cases import Case, Collected, collect, labelled
 from suffice.evaluate.gate import Choice, check_extra, fitting, lenses, remembering
 from suffice.evaluate.gate_at import FAST, QUALITY
 from suffice.evaluate.gate_study import Material, study
 from suffice.evaluate.moving import DRAWS
+from suffice.evaluate.sources import SEED, Source, Told, chosen_sources, ended, open_source
 from suffice.files import sha256_of
 from suffice.ports import RERANKERS
 from suffice.retrieve.corpus import searchable
 from suffice.retrieve.named import DEFAULT_RERANKER
 
-__all__ = ["SOURCES", "Source", "Told", "draw", "main", "train"]
+__all__ = ["JUDGED", "KS", "QUESTIONS", "draw", "main", "train"]
 
-SEED = 42
 QUESTIONS, LISTS = 700, 2  # at most so many questions of a data set, and lists of a question
 JUDGED = 850  # questions of a data set that the figures are measured on, at most
 KS = (3, 5, 10)
 WITHOUT_SCORES, WITHOUT_TITLES = 4, 10  # one in so many lists, as some retrievers hand them over
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A data set that the shipped gate learns from, where its files lie, its licence, and who searches in it."""
-
-    name: str
-    files: Mapping[str, str]  # argument of `datasets.read` -> path below the data folder; empty: made here
-    licence: str
-    retrievers: tuple[str, ...] = ("bm25", "dense", "hybrid")
-    judged_by: str = "bm25"  # the retriever of the figures, at k = 10
-    share: float = 1.0  # of the questions that are drawn elsewhere: a set unlike the others misleads about hits of theirs
-
-
-SOURCES = (
-    Source(
-        "hotpotqa",
-        {"questions": "hotpotqa/hotpotqa.json", "corpus": "hotpotqa/hotpotqa_corpus.json"},
-        "CC BY-SA 4.0",
-    ),
-    Source(
-        "2wikimultihopqa",
-        {
-            "questions": "2wikimultihopqa/2wikimultihopqa.json",
-            "corpus": "2wikimultihopqa/2wikimultihopqa_corpus.json",
-        },
-        "Apache-2.0",
-    ),
-    Source("musique", {"questions": "musique/musique.json", "corpus": "musique/musique_corpus.json"}, "CC BY 4.0"),
-    Source(
-        "multihop_rag",
-        {"questions": "multihop_rag/MultiHopRAG.json", "corpus": "multihop_rag/corpus.json"},
-        "ODC-BY",
-        share=1 / 3,
-    ),
-    Source("frames", {"path": "frames/test.tsv"}, "Apache-2.0", ("bm25", "hybrid-title", "tfidf-char"), "hybrid-title"),
-    Source("controlled", {}, "made here from a seed", share=1 / 3),
-)
-
-
-def open_source(source: Source, data: Path) -> Dataset:
-    if not source.files:
-        return controlled(seed=SEED)
-    paths = {argument: data / file for argument, file in source.files.items()}
-    if lost := next((path for path in paths.values() if not path.is_file()), None):
-        raise InputError(f"{lost} does not exist", hint="--data is the folder that holds hotpotqa/, musique/, frames/, ...")
-    return read(source.name, paths.get("path"), questions=paths.get("questions"), corpus=paths.get("corpus"))
 
 
 def draw(collected: Collected, *, seed: int = SEED, questions: int = QUESTIONS, lists: int = LISTS) -> list[Case]:
@@ -129,16 +78,6 @@ def train(lessons: Mapping[str, Sequence[Case]], *, looking: Lenses = NO_LENSES,
 # ------------------------------------------------------------------------------------------------------ the command
 
 
-class Told:
-    """Lines on stderr with the seconds since the start: the whole takes minutes."""
-
-    def __init__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __call__(self, line: str) -> None:
-        print(f"{time.perf_counter() - self._started:5.0f} s  {line}", file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m suffice.evaluate.train_default", description="Make the gate that ships.")
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
@@ -158,22 +97,15 @@ def _options() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _options().parse_args(arguments)
-    try:
-        with TemporaryDirectory() as kept:
-            asked.vectors = asked.vectors or Path(kept)
-            _make(asked, Told())
-    except SufficeError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    with TemporaryDirectory() as kept:
+        asked.vectors = asked.vectors or Path(kept)
+        return ended(lambda: _make(asked, Told()))
 
 
 def _make(asked: argparse.Namespace, say: Told) -> None:
     check_extra()
     looking = lenses(asked.grade, folder=asked.vectors)
-    wanted = [one for one in SOURCES if not asked.only or one.name in asked.only.split(",")]
-    if not wanted:
-        raise InputError(f"no data set is named {asked.only!r}", hint=f"known: {', '.join(one.name for one in SOURCES)}")
+    wanted = chosen_sources(asked.only)
     collected = {}
     for one in wanted:
         most = max(asked.questions, asked.judged if asked.study else 0)

@@ -88,7 +88,7 @@ def comparisons(
     graph: Graph, paths: Sequence[Path], titles: Titles, wording: Wording, *, per_form: int, seed: int = 42
 ) -> list[Made]:
     """At most `per_form` questions of each form and number of documents."""
-    single, longer = _single_ends(graph, titles), _longer_ends(paths, titles)
+    single, longer = _single_ends(graph, titles), _longer_ends(paths)
     made: list[Made] = []
     for ways in (_alike(single, single), _alike(longer[2], longer[2]), _alike(longer[3], longer[2]), _alike(longer[2], single)):
         pairs = drawn(list(ways), lambda pair: f"{pair[0].start}\0{pair[1].start}\0{pair[0].last.relation}", seed)
@@ -121,7 +121,7 @@ def _single_ends(graph: Graph, titles: Titles) -> list[_End]:
     return found
 
 
-def _longer_ends(paths: Sequence[Path], titles: Titles) -> dict[int, list[_End]]:
+def _longer_ends(paths: Sequence[Path]) -> dict[int, list[_End]]:
     found: dict[int, list[_End]] = defaultdict(list)
     for path in paths:
         last = path.triples[-1]

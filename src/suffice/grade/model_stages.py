@@ -39,7 +39,6 @@ from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
 __all__ = [
-    "STAGES",
     "ModelClaims",
     "ModelEquivalences",
     "ModelJudge",

@@ -6,11 +6,11 @@ the shortest. `sampled` takes as many of each length, and among them as many of 
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from suffice.datasets.gold import draw_key
 from suffice.grade.knowledge import Graph
 from suffice.grade.ports import Path, Triple
 from suffice.ports import Progress
@@ -65,7 +65,7 @@ def sampled(paths: Iterable[Path], per_hop: int, *, seed: int = 42) -> list[Path
 
 def drawn(items: Sequence[T], key: Callable[[T], str], seed: int) -> list[T]:
     """The items in an order that follows from the seed and each one's key: the same wherever else it stands."""
-    return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{key(item)}".encode("utf-8", "surrogatepass")).digest())
+    return sorted(items, key=lambda item: draw_key(seed, key(item)))
 
 
 def _in_turn(groups: Sequence[Sequence[T]], most: int) -> list[T]:

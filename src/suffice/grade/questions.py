@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from suffice.datasets.gold import draw_key
 from suffice.grade.ports import Claim, Made, Path, Triple
 from suffice.grade.relations import RELATIONS
 from suffice.grade.triples import Titles
@@ -27,8 +28,7 @@ class Wording:
 
     def pick(self, ways: Sequence[str], about: str) -> str:
         """One of the ways, by the seed and what the question is about."""
-        digest = hashlib.sha256(f"{self.seed}\0{about}".encode("utf-8", "surrogatepass")).digest()
-        return ways[int.from_bytes(digest[:4], "big") % len(ways)]
+        return ways[int.from_bytes(draw_key(self.seed, about)[:4], "big") % len(ways)]
 
     def name(self, node: str, *, kind_word: bool = True) -> str:
         """A page as a question names it: a work with its noun."""

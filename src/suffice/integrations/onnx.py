@@ -76,13 +76,19 @@ class _Model:
                 f"{folder} has no {' and no '.join(missing)}", hint=f"expected a folder with {' and '.join(FILES)}"
             )
         if threads < 0 or batch < 1 or max_tokens < 4:
-            raise InputError(f"threads is {threads}, batch is {batch}, max_tokens is {max_tokens}: too small")
+            raise InputError(
+                f"threads is {threads}, batch is {batch}, max_tokens is {max_tokens}: too small",
+                hint="threads from 0 (all cores), batch from 1, max_tokens from 4 on",
+            )
         self.tokenizer = _tokenizer(folder / "tokenizer.json", max_tokens)
         self.session = _session(folder / "model.onnx", threads)
         self.batch = batch
         self.inputs = {one.name for one in self.session.get_inputs()}
         if unknown := self.inputs - {"input_ids", "attention_mask", "token_type_ids"}:
-            raise InputError(f"{folder / 'model.onnx'} wants the inputs {sorted(unknown)}, which a BERT-like model has not")
+            raise InputError(
+                f"{folder / 'model.onnx'} wants the inputs {sorted(unknown)}, which a BERT-like model has not",
+                hint="give the folder of an encoder or cross-encoder, exported without other inputs",
+            )
 
     def run(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], npt.NDArray[Any]]]:
         """Positions of a batch and the first output for it; batches in order of length."""

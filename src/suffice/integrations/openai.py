@@ -70,7 +70,9 @@ class OpenAIModel:
             raise InputError("the model has no name", hint="name the model as its server does")
         if timeout_s <= 0 or retries < 0 or repairs < 0 or concurrency < 1 or max_tokens < 1:
             numbers = f"timeout_s is {timeout_s}, retries {retries}, repairs {repairs}, concurrency {concurrency}"
-            raise InputError(f"{numbers}, max_tokens {max_tokens}: too small")
+            raise InputError(
+                f"{numbers}, max_tokens {max_tokens}: too small", hint="retries and repairs may be 0, the others not"
+            )
         if base_url is not None and not (_address(base_url) or "").startswith(("http://", "https://")):
             raise InputError(f"base_url is {_address(base_url)!r}, no address", hint="for example http://127.0.0.1:8080/v1")
         self.name, self.base_url, self.timeout_s = name, base_url, timeout_s
@@ -251,7 +253,10 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
     try:
         return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=0)
     except Exception as error:  # noqa: BLE001 - the client and what it is built on raise many kinds
-        raise InputError(f"no model server can be reached by base_url {_address(base_url)!r}: {type(error).__name__}") from None
+        raise InputError(
+            f"no model server can be reached by base_url {_address(base_url)!r}: {type(error).__name__}",
+            hint="an address is like http://127.0.0.1:8080/v1",
+        ) from None
 
 
 def _address(base_url: str | None) -> str | None:

@@ -153,7 +153,9 @@ class OnnxSetScorer:
     def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 1) -> None:
         folder = Path(folder)
         if threads < 0 or batch < 1:
-            raise InputError(f"threads is {threads}, batch is {batch}: too small")
+            raise InputError(
+                f"threads is {threads}, batch is {batch}: too small", hint="threads from 0 (all cores), batch from 1 on"
+            )
         manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=REBUILD)
         self.name = folder.name
         if manifest.settings.get("columns") != [one.name for one in READING]:

@@ -101,6 +101,18 @@ class Completion:
         """Does the gate take the evidence for complete?"""
         return self.verdict.action is Action.ANSWER
 
+    def rounds(self) -> list[dict[str, Any]]:
+        """A record of each round: the gate's probability, what was held, what was looked for, and what happened."""
+        return [
+            {
+                "p_complete": step.verdict.p_complete if step.verdict else None,
+                "held": [hit.doc_id for hit in step.hits],
+                "looked_for": step.question,
+                "note": step.note,
+            }
+            for step in self.trace.steps
+        ]
+
 
 def expand(
     questions: Sequence[str],

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from suffice.assess.gate import Gate
 from suffice.errors import InputError, NotReadyError, nearest
-from suffice.evaluate.gate import open_gate
+from suffice.evaluate.gate_at import open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.overview import overview
 from suffice.library import Library

@@ -32,7 +32,7 @@ from suffice.service.shapes import AskForm
 from suffice.service.streams import Streamed
 from suffice.types import Trace
 
-__all__ = ["EVENTS", "answered", "trace_record"]
+__all__ = ["EVENTS", "answered"]
 
 EVENTS = "text/event-stream"
 LOOK_UP_S = 2.0  # of silence, after which a word is sent: nobody in between is to take the line for dead

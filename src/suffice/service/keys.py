@@ -23,7 +23,7 @@ from typing import Any
 from suffice.errors import DataError, InputError
 from suffice.files import write_atomically
 
-__all__ = ["READ", "SCOPES", "WRITE", "Key", "Keys"]
+__all__ = ["READ", "WRITE", "Key", "Keys"]
 
 READ, WRITE = SCOPES = ("read", "write")
 VERSION = 1

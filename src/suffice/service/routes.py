@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -15,7 +14,7 @@ from suffice.assess.gate import Gate
 from suffice.assess.incoming import take
 from suffice.library import Library
 from suffice.ports import RETRIEVERS
-from suffice.reason.expand import Completion, Reach
+from suffice.reason.expand import Reach
 from suffice.service.checking import Asked
 from suffice.service.holding import Service
 from suffice.service.intake import LINES, Open, Reading, Writing, service_of
@@ -156,20 +155,8 @@ def _completed(service: Service, form: CompleteForm) -> dict[str, Any]:
         "verdict": found.verdict.as_json(),
         "stopped": str(found.stopped),
         "checks": found.checks,
-        "rounds": _round_records(found),
+        "rounds": found.rounds(),
     }
-
-
-def _round_records(found: Completion) -> list[dict[str, Any]]:
-    return [
-        {
-            "p_complete": step.verdict.p_complete if step.verdict else None,
-            "held": [hit.doc_id for hit in step.hits],
-            "looked_for": step.question,
-            "note": step.note,
-        }
-        for step in found.trace.steps
-    ]
 
 
 @readers.post(
@@ -247,7 +234,7 @@ def _document_record(document: Document, *, texts: bool = True) -> dict[str, Any
 @everybody.get("/healthz", responses=gives(HealthReply), tags=["health"])
 async def healthz(request: Request) -> Response:
     """The worker lives."""
-    return reply(request, _health("lives"))
+    return reply(request, _health(request, "lives"))
 
 
 @everybody.get("/readyz", responses=gives(HealthReply), tags=["health"])
@@ -258,11 +245,11 @@ async def readyz(request: Request) -> Response:
         raise Refusal(503, "leaving", "this worker takes on nothing new", headers={"retry-after": "1"})
     if service.has_library:
         await service.aside(len, service.library)
-    return reply(request, _health("ready"))
+    return reply(request, _health(request, "ready"))
 
 
-def _health(status: str) -> Mapping[str, str]:
-    return {"status": status, "version": version("suffice")}
+def _health(request: Request, status: str) -> Mapping[str, str]:
+    return {"status": status, "version": request.app.version}
 
 
 @readers.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, tags=["health"])

@@ -20,7 +20,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from suffice.errors import InputError
 from suffice.service.settings import SHARED, TOLD, Settings
 
-__all__ = ["JsonLines", "run"]
+__all__ = ["run"]
 
 BACKLOG = 1024
 SLOW_S = 20  # without a sign of life; on a busy machine a worker takes some seconds to begin

@@ -11,7 +11,7 @@ from suffice.errors import InputError
 from suffice.reason.records import record_of
 from suffice.service.keys import Keys
 
-__all__ = ["DEFAULT", "LOOPBACK", "SHARED", "TOLD", "Limits", "Settings"]
+__all__ = ["DEFAULT", "SHARED", "TOLD", "Limits", "Settings"]
 
 LOOPBACK = "127.0.0.1"
 DEFAULT = "default"

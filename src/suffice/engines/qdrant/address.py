@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from suffice.errors import InputError, nearest
 
-__all__ = ["KEY", "SCHEME", "SETTINGS", "Address", "is_address"]
+__all__ = ["KEY", "SETTINGS", "Address", "is_address"]
 
 SCHEME = "qdrant"
 KEY = "QDRANT_API_KEY"

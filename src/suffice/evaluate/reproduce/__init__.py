@@ -7,7 +7,6 @@ two studies with the same seed are the same bytes but for them. `evaluate.report
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.errors import InputError, nearest
-from suffice.evaluate.documents import load_document
+from suffice.evaluate.documents import document_text, load_document
 from suffice.evaluate.figures import Figure, figure_from_json, figure_json
 from suffice.evaluate.tables import Table
 from suffice.files import write_atomically
@@ -83,7 +82,7 @@ class Study:
     def to_json(self, *, timings: bool = True) -> str:
         """The document; without timings, two studies with the same seed give the same text."""
         document = self.as_json() if timings else {**self.as_json(), "timings": {}}
-        return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+        return document_text(document)
 
     def as_json(self) -> dict[str, Any]:
         """The document as plain values."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
 __all__ = [
-    "ABLATION",
     "EVERYONE",
     "GATE",
     "GUESSED",
@@ -47,7 +46,6 @@ __all__ = [
     "given_asked",
     "measure",
     "parts_of",
-    "predicted_asked",
     "said_by",
 ]
 

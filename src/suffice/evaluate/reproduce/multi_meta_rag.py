@@ -37,7 +37,7 @@ from suffice.retrieve.model_extract import read_answer
 from suffice.retrieve.named import DEFAULT_RERANKER
 from suffice.types import Document, Filter
 
-__all__ = ["ENCODER_NAMES", "SEED", "study"]
+__all__ = ["SEED", "study"]
 
 SEED = 42
 ENCODER_NAMES = ("wordllama", "bge-small-en-v1.5")

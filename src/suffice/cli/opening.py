@@ -1,14 +1,17 @@
-"""Where a command's documents and questions come from: a data set's files, or a collection that is made on the spot."""
+"""What the options that commands share stand for, opened: documents and questions, a language model, a place to work."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suffice.cli.manners import say, typed_command
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
+    from suffice.engines.batch import Batch
+    from suffice.ports import LanguageModel
 
 
 def open_data(
@@ -42,3 +45,31 @@ def hashes(*paths: Path | None) -> dict[str, str]:
 
     files = [one for path in paths if path for one in (sorted(path.iterdir()) if path.is_dir() else [path]) if one.is_file()]
     return {file.name: sha256_of(file) for file in files}
+
+
+def open_model(
+    name: str | None,
+    base_url: str | None,
+    *,
+    timeout_s: float,
+    max_tokens: int = 256,
+    seed: int = 42,
+    cache: Path | None = None,
+) -> LanguageModel | None:
+    """The language model that --model names, if it does; with a cache folder it is asked nothing twice."""
+    if name is None:
+        if base_url is not None:
+            raise InputError("--base-url names a server, but no --model", hint="name the model as its server does")
+        return None
+    from suffice.integrations.openai import CachedModel, OpenAIModel
+
+    asked = OpenAIModel(name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed)
+    return asked if cache is None else CachedModel(asked, cache / "answers.db")
+
+
+def open_batch(scheduler: str | None, blocks: Path | None) -> Batch:
+    """Where the work is done: in this process, or on the workers of --scheduler. Blocks that are finished stand in the folder
+    until the command is through."""
+    from suffice.engines.batch import Batch
+
+    return Batch(scheduler, keep=blocks, tell=say, again=typed_command())
