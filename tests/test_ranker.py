@@ -75,8 +75,9 @@ def test_damage_is_told(shipped: TreeRanker, tmp_path: Path) -> None:
         TreeRanker.load(tmp_path / "ranker")
     with pytest.raises(DataError):
         TreeRanker(b"no model")
-    with pytest.raises(NotReadyError):
+    with pytest.raises(NotReadyError) as told:
         TreeRanker.load(tmp_path / "nowhere")
+    assert "suffice fit --bridge" in str(told.value.hint)
 
 
 def test_the_shipped_one_is_small() -> None:

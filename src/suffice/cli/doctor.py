@@ -41,7 +41,7 @@ EXTRAS = {
     "otel": (("opentelemetry-api",), "OpenTelemetry"),
     "serve": (("fastapi", "uvicorn", "httptools", "prometheus-client"), "suffice serve"),
     "dspy": (("dspy",), "DSPy"),
-    "ragas": (("ragas",), "ragas rows and metrics"),
+    "ragas": (("ragas", "langchain-community"), "ragas rows and metrics"),
     "deepeval": (("deepeval",), "deepeval metrics"),
     "ir-measures": (("ir-measures",), "CompleteRecall in ir_measures"),
 }

@@ -34,6 +34,7 @@ from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.assess.lessons import Labelled
+    from suffice.assess.policy import Policy
     from suffice.files import BadRecords
 
 EXAMPLE = '{"question": "...", "gold": ["a1", "b2"], "hits": [{"doc_id": "a1", "title": "...", "text": "...", "score": 7.5}]}'
@@ -106,7 +107,13 @@ def fit(
             print(gate.policy.words)
         say_left_out(bad)
         if not json:
-            say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
+            say(f"\nnext: {_next(gate.policy, out)}")
+
+
+def _next(policy: Policy, out: Path) -> str:
+    if policy.answer_at is None:  # nobody wants to check with a gate that never answers
+        return "label more questions, or promise less: a larger --alpha or --delta"
+    return f'suffice check "your question" --hits hits.json --gate {out}'
 
 
 def _read(path: Path, k: int, bad: BadRecords) -> Iterator[Labelled]:

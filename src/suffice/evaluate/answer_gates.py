@@ -20,7 +20,7 @@ from suffice.datasets.gold import Example
 from suffice.errors import InputError
 from suffice.evaluate.answer_systems import SYSTEMS, Bench, Content, drawn
 from suffice.evaluate.expansion import BRIDGE, lesson, moments
-from suffice.evaluate.gate import FITTED, Choice, check_extra, fitting, remembering, seen_by
+from suffice.evaluate.gate import FITTED, Choice, fitting, remembering, seen_by
 from suffice.evaluate.gate_at import open_gate
 from suffice.ports import Progress
 from suffice.types import Hit
@@ -51,7 +51,6 @@ def gates_for(
     if gate != FITTED:
         opened = open_gate(gate, grade)
         return [opened] * len(examples), seen_by(opened, texts)
-    check_extra()
     if any(one.parent for one in bench.shelves.store.documents()):
         raise InputError("a gate is fitted on whole documents", hint="leave chunks out, or name a gate: --gate default")
     half_of = {one.question.text: half for half in OTHER for one in drawn(dataset, seed=seed, part=half)}

@@ -11,7 +11,7 @@ from suffice.errors import InputError
 from suffice.evaluate.answer_gates import gates_for
 from suffice.evaluate.answer_systems import MODEL_ONLY, SYSTEMS, USUAL, Bench, answered_by, drawn, shelved
 from suffice.evaluate.answers import AnswerRun, run_of
-from suffice.evaluate.gate import FITTED
+from suffice.evaluate.gate import FITTED, check_extra
 from suffice.evaluate.gate_at import FAST
 from suffice.ports import LanguageModel, Progress, name_of
 from suffice.reason.budget import Budget
@@ -61,6 +61,8 @@ def compare_answers(
     examples = drawn(dataset, limit=settings.limit, seed=settings.seed, part=settings.part)
     if not examples:
         raise InputError(f"no question of {dataset.name!r} has a gold answer", hint="choose a data set with answers")
+    if settings.gate == FITTED:  # what is missing is said before the corpus is encoded
+        check_extra()
     shelves = shelved(
         dataset,
         retriever=settings.retriever,

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
-REFIT = "python -m suffice.evaluate.train_bridge --data DIR --out {path}"
+REFIT = "fit it again: suffice fit --bridge … --out {path}"
 AT_ONCE = 256  # rows of one run: beyond some 1,000, onnxruntime takes far longer for each
 
 WEIGHTS: Mapping[str, float] = {
@@ -90,7 +90,7 @@ class TreeRanker:
     def load(cls, path: Path | None = None) -> TreeRanker:
         """The ranker in this folder; the one that ships unless told. NotReadyError where it looks at other features."""
         folder = SHIPPED if path is None else Path(path)
-        refit = REFIT.format(path=folder)
+        refit = "python -m suffice.evaluate.train_bridge" if path is None else REFIT.format(path=folder)
         if open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit).settings.get("schema") != schema():
             raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=refit)
         return cls(np.fromfile(readable_file(folder / MODEL), dtype=np.uint8).tobytes())
