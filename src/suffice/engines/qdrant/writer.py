@@ -25,7 +25,8 @@ __all__ = ["Row", "Writer"]
 
 DRIFT = 0.01  # how far the mean length may move before the weights are made anew
 # The first batch says little of the mean. While few documents are in, making their weights anew costs little; at the end of a
-# long write it would cost as much as the write. After so many of a new collection the mean is looked at more closely.
+# long write it would cost as much as the write. After so many of a new collection the mean is looked at more closely, and at the
+# end of a write where there are no more than that.
 EARLY, EARLY_DRIFT = (2_000, 16_000), 0.0025
 PAGE_BYTES = 8_000_000  # of facts in one request
 SCROLL = 1_000
@@ -107,7 +108,8 @@ class Writer:
         """Make the changes the next generation."""
         facts, pages = self._change.apply(self.facts, self._head)
         if facts.head.documents:
-            self._follow_mean(facts.head.words, facts.head.documents, DRIFT)
+            few = facts.head.documents <= EARLY[-1]
+            self._follow_mean(facts.head.words, facts.head.documents, EARLY_DRIFT if few else DRIFT)
         head = replace(facts.head, mean=self._head.mean, generation=self.facts.head.generation + 1, writing=False)
         return self._write(Facts(head, facts.frequencies), range(1, PAGES + 1) if self._fresh else pages)
 
