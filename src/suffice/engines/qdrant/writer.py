@@ -25,8 +25,8 @@ __all__ = ["Row", "Writer"]
 
 DRIFT = 0.01  # how far the mean length may move before the weights are made anew
 # The first batch says little of the mean. While few documents are in, making their weights anew costs little; at the end of a
-# long write it would cost as much as the write. After so many of a new collection the mean is looked at more closely, and at the
-# end of a write where there are no more than that.
+# long write it would cost as much as the write. After so many of a new collection the mean is looked at more closely, and also
+# at the end of a write where there are no more than that.
 EARLY, EARLY_DRIFT = (2_000, 16_000), 0.0025
 PAGE_BYTES = 8_000_000  # of facts in one request
 SCROLL = 1_000
