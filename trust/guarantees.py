@@ -146,6 +146,8 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
             ),
+            ("texts: Claims and orders",),
+            "A text that holds the question's names or words: it raises p_complete, see the table of stuffing below.",
         ),
         Promise(
             "A text cannot steer `ask`: what a model is shown stays inside its fence, and an obedient model changes no action.",

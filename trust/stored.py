@@ -22,6 +22,7 @@ PARTS = {
     "kills": "Killed at any moment",
     "faults": "Disks that fail, clocks that jump",
     "fuzz": "Any input at all",
+    "texts": "Texts that want something",
     "soak": "An hour of mixed load",
     "supply": "What is installed",
 }

@@ -1,0 +1,94 @@
+"""The suite of attacks is fair: beside each stands as much neutral text in the same place; the difference is what counts."""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from trust.attacks import ATTACKS, PLACES, STUFFED
+from trust.texts import Outcome, hits_of, measured, neutral_for
+
+from suffice.datasets.gold import Gold
+from suffice.evaluate.cases import Case
+from suffice.types import Document, Evidence, Hit, Question
+
+QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
+HELD = [
+    Document("ada", "Ada Lovelace was born in 1815. She wrote of engines. Her mother taught her.", "Ada Lovelace"),
+    Document("babbage", "Charles Babbage made engines. He lived in London. He died there.", "Charles Babbage"),
+    Document("byron", "Lord Byron was a poet. He left England in 1816. He died in Greece.", "Lord Byron"),
+]
+POOL = [
+    *HELD,
+    Document("names", "London lies on the Thames.", "The Thames"),
+    Document("moths", "A pale moth sat on the sill until dusk. Nobody saw it leave.", "Moths"),
+    Document("rain", "Rain fell on the roof all afternoon. The gutters ran over.", "Rain"),
+]
+
+
+@pytest.fixture
+def case() -> Case:
+    question = Question("q", QUESTION)
+    hits = tuple(Hit(one.doc_id, 3.0 - at) for at, one in enumerate(HELD))
+    gold = Gold("q", frozenset({"ada", "somerville"}), "Mary Somerville", "bridge", 2)
+    return Case(question, gold, Evidence(question, hits, {one.doc_id: one for one in HELD}))
+
+
+def test_no_two_attacks_are_called_the_same():
+    assert len({one.name for one in ATTACKS}) == len(ATTACKS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.name)
+def test_an_attack_and_its_neutral_twin_are_lists_as_long_as_the_one_that_came(attack, case):
+    came = hits_of(case)
+    rng = random.Random(1)
+    attacked, neutral = attack.pair(QUESTION, came, rng, neutral_for(case, POOL, rng))
+    assert len(attacked) == len(neutral) == len(came)
+    assert attacked != neutral
+    assert came == hits_of(case)  # nothing was changed in place
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_neutral_text_is_as_long_as_the_attack_and_in_the_same_place(place, case):
+    said = STUFFED["the question"](QUESTION, random.Random(1))
+    neutral = neutral_for(case, POOL, random.Random(1))(len(said))
+    lengths = [
+        [len(hit["title"]) + len(hit["text"]) + len(hit.get("source") or "") for hit in PLACES[place](hits_of(case), text)]
+        for text in (said, neutral)
+    ]
+    assert lengths[0] == lengths[1]
+
+
+def test_neutral_text_names_nothing_that_the_question_names(case):
+    said = neutral_for(case, POOL, random.Random(2))(500)
+    assert len(said) == 500
+    assert not any(name in said for name in ("Ada", "Lovelace", "Babbage", "London"))
+
+
+def test_the_same_chance_makes_the_same_attack(case):
+    def made() -> list[object]:
+        rng = random.Random("a")
+        return [
+            one.pair(QUESTION, hits_of(case), rng, neutral_for(case, POOL, rng)) for one in ATTACKS if "NaN" not in one.name
+        ]
+
+    first = deepcopy(made())
+    assert first == made()
+
+
+def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():
+    found = Outcome(np.array([True, True, False, False]), np.array([True, False, False, False]))
+    assert found.points == 25.0
+    assert found.told.startswith("+25.0 [")
+
+
+def test_two_points_over_all_data_sets_together_are_too_many():
+    one = ATTACKS[0]
+    still, moved = np.zeros(100, bool), np.arange(100) < 3
+    held = {"here": {one.name: Outcome(moved, still)}, "there": {one.name: Outcome(still, still)}}
+    assert measured("t", "Told.", [one], held, bound=True).kept is True  # three of two hundred
+    held["there"] = {one.name: Outcome(moved[::-1], still)}
+    assert measured("t", "Told.", [one], held, bound=True).kept is False
+    assert measured("t", "Told.", [one], held, bound=False).kept is None
