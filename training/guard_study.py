@@ -28,7 +28,7 @@ from suffice.assess.parts import boosted
 from suffice.assess.words import Words
 from suffice.datasets.gold import split
 from suffice.evaluate.cases import Case, collect
-from suffice.evaluate.train_default import SOURCES, Source, Told, open_source
+from suffice.evaluate.sources import SOURCES, Source, Told, open_source
 from suffice.types import Document
 from training.guard_attacks import FAMILIES, NEUTRAL, Speaker, attacked
 from training.guard_units import Ear, Seen, pieces, seen, whole

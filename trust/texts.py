@@ -21,7 +21,7 @@ from benchmarks.measured import Measured, progress
 from suffice.assess.gate import Gate
 from suffice.evaluate.cases import Case, collect
 from suffice.evaluate.compare import paired_difference
-from suffice.evaluate.train_default import SOURCES, Source, open_source
+from suffice.evaluate.sources import SOURCES, Source, open_source
 from suffice.text import names
 from suffice.types import Document
 from trust.attacks import ATTACKS, Attack, Hits, Neutral
