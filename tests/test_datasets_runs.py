@@ -257,7 +257,7 @@ def test_a_bad_document_is_an_error(tmp_path, record, said):
         ({"gold": None}, "field 'gold' is None, expected a list of document ids"),
         ({"gold": "d1"}, "field 'gold' is 'd1'"),
         ({"question": " "}, "field 'question' is ' '"),
-        ({"hops": -1}, "field 'hops' is -1, expected a whole number from 0 on"),
+        ({"hops": -1}, "field 'hops' is -1, expected a whole number from 0 to 1,000,000,000"),
         ({"hits": [{"score": 1}]}, "field 'hits'"),
         ({"hits": [{"doc_id": "a", "score": "high"}]}, "field 'hits'"),
         ({"hits": ["a", "a"]}, "each document once"),

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_MOST = 1_000_000_000  # of anything that is counted: Python reads any number, of which no mean can be told
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -94,12 +95,12 @@ def items(record: Record, field: str) -> list[Any]:
 
 
 def integer(record: Record, field: str) -> int | None:
-    """A whole number from 0 on that may be missing or null."""
+    """A count that may be missing or null."""
     value = record.value.get(field)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise mismatch(record, field, "a whole number from 0 on")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST:
+        raise mismatch(record, field, f"a whole number from 0 to {_MOST:,}")
     return value
 
 
