@@ -76,7 +76,7 @@ def chosen_sources(only: str | None, among: Collection[str] | None = None) -> li
     names = only.split(",") if only else [one.name for one in known]
     if unknown := [name for name in names if name not in {one.name for one in known}]:
         raise InputError(
-            f"no data set here is named {', '.join(map(repr, unknown))}", hint=f"known: {', '.join(one.name for one in known)}"
+            f"no data set is named {', '.join(map(repr, unknown))}", hint=f"known: {', '.join(one.name for one in known)}"
         )
     return [one for one in known if one.name in names]
 
