@@ -27,6 +27,7 @@ REBUILD = "python -m training.words"
 ORDINARY = 0.05  # rarity of every quiet word
 _UNKNOWN = repeat(1.0)
 _SHORTEST = np.float32(1e-12)  # nothing has no direction: zero, not a division by it
+_LARGEST = 1e4  # vectors are about as long as one, rarities are shares
 SHIPPED = Path(__file__).parent.parent / "models" / "words"
 
 
@@ -52,6 +53,8 @@ class Words:
         kinds, shapes = [one.dtype.kind for one in (words, rarity, vectors)], (words.shape, rarity.shape, vectors.shape[:1])
         if kinds != ["S", "f", "f"] or set(shapes) != {words.shape[:1]} or vectors.ndim != 2:
             raise DataError(f"the arrays in {path} do not fit together", hint=REBUILD)
+        if not all((np.abs(one) <= _LARGEST).all() for one in (rarity, vectors)):  # nor is anything a number that is none
+            raise DataError(f"the numbers in {path} are none of words", hint=REBUILD)
         return cls(words.tolist(), rarity, vectors)
 
     def __len__(self) -> int:
