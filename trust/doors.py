@@ -222,7 +222,7 @@ def _batch(door: str, visitor: Visitor) -> Opened:
 
     def read(given: Input) -> bool:
         status, body = visitor.sent(heads[given.part] + given.content)
-        if status != 200:
+        if status != 200 or not body.startswith(b"{"):  # an altered address may lead to the page
             return judged(status, body)
         told = [json.loads(one) for one in body.splitlines()]
         if lost := [one for one in told if one["error"] and one["error"]["code"] in ("internal", "engine", "damaged")]:

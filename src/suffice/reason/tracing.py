@@ -57,6 +57,7 @@ def trace_of(value: Mapping[str, Any]) -> Trace:
     """A trace from its JSON values; ValueError where they are none, or of another version."""
     if value.get("version") != VERSION:
         raise ValueError(f"its version is {str(value.get('version'))[:20]!r}, expected {VERSION}")
+    json.dumps(value, allow_nan=False)  # Python reads infinities, and a replay could not write them
     return record_of(Trace, {name: one for name, one in value.items() if name != "version"})
 
 
