@@ -31,6 +31,7 @@ __all__ = ["QUESTION_COLUMNS", "QuestionModel", "question_rows"]
 Floats = npt.NDArray[np.floating[Any]]
 STRUCTURE = 0.2  # a structure column's weight beside the words: about that of one word
 RECORD, WEIGHTS = "question.json", "question.npy"
+_HEAVIEST = 1e6  # a ridge's weights are small
 REFIT = "fit and save the gate again"
 _DIGITS = re.compile(rb"\d+")
 
@@ -198,6 +199,8 @@ class QuestionModel:
         targets = len(model.targets)
         if shapes != (len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS):
             raise DataError(f"the question model in {folder} has other columns than this suffice", hint=REFIT)
+        if not (np.abs(weights) <= _HEAVIEST).all():  # nor is one a number that is none
+            raise DataError(f"the weights of the question model in {folder} are none that a fit gives", hint=REFIT)
         model._weigh(weights)
         return model
 

@@ -128,7 +128,7 @@ class Asker:
                 found = read(json.loads(answer))
             except ModelError as error:
                 self._failed(error)
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
+            except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
                 self._failed(ModelError(f"{self.name} answered what cannot be used: {error!r:.80}"))
             else:
                 self._silent = 0
