@@ -33,7 +33,7 @@ from benchmarks import (
     bench_serve,
     overview,
 )
-from benchmarks.measured import Measured, gathered, load, machine
+from benchmarks.measured import Measured, gathered, load, machine, short
 
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
     "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
@@ -71,19 +71,19 @@ def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bo
 
 
 def run(part: str, asked: argparse.Namespace, found: dict[str, list[Measured]]) -> list[str]:
-    """The benchmarks of one part in turn, and its page; what failed or fell short. Its tables join what was found."""
+    """The benchmarks of one part in turn, and its page; what broke. Its tables join what was found."""
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
     before = load()
-    failed: list[str] = []
+    broken: list[str] = []
     sections: dict[str, list[Measured]] = {}
     for name, tables in PARTS[part].items():
-        sections[name], short = gathered(name, tables(asked.quick))
-        failed += short
+        sections[name], lost = gathered(name, tables(asked.quick))
+        broken += lost
         if asked.write:  # after each, so that a run that is cut short leaves what it measured
             written = page(part, sections, command, asked.quick, (before, load()))
             PAGES[part].write_text(written, encoding="utf-8")
     found[part] = [one for tables in sections.values() for one in tables]
-    return failed
+    return broken
 
 
 def main() -> int:
@@ -94,14 +94,12 @@ def main() -> int:
     asked = parser.parse_args()
     chosen = [asked.part] if asked.part else [part for part in PARTS if not (asked.quick and part in LONG)]
     found: dict[str, list[Measured]] = {}
-    failed = [one for part in chosen for one in run(part, asked, found)]
+    broken = [one for part in chosen for one in run(part, asked, found)]
     print(f"\n{overview.table(found).table()}")
     if asked.write:
         (RESULTS / "performance.md").write_text(NOTE + overview.page(RESULTS), encoding="utf-8")
-    short = [one.title for tables in found.values() for one in tables if one.kept is False]
-    broken = [one for one in failed if one not in short]
-    if short:
-        print(f"below what is required, here and now: {', '.join(short)}", file=sys.stderr)
+    if below := [title for tables in found.values() for title in short(tables)]:
+        print(f"below what is required, here and now: {', '.join(below)}", file=sys.stderr)
     if broken:
         print(f"error: did not finish: {', '.join(broken)}", file=sys.stderr)
     return int(bool(broken))  # a figure that falls short is a measurement, too

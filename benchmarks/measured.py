@@ -57,17 +57,21 @@ def shown(tables: Iterable[Measured]) -> int:
 
 
 def gathered(name: str, tables: Iterable[Measured]) -> tuple[list[Measured], list[str]]:
-    """One section, printed as it comes, and what of it failed or fell short. Whatever breaks costs no figures but its own."""
+    """One section, printed as it comes, and its name where it broke. Whatever breaks costs no figures but its own."""
     print(f"\n=== {name} ===", flush=True)
     held: list[Measured] = []
-    failed = []
     try:
         for one in show(tables):
             held.append(one)
     except Exception:  # noqa: BLE001
         traceback.print_exc()
-        failed.append(name)
-    return held, failed + [one.title for one in held if one.kept is False]
+        return held, [name]
+    return held, []
+
+
+def short(tables: Iterable[Measured]) -> list[str]:
+    """What fell short of what is required of it."""
+    return [one.title for one in tables if one.kept is False]
 
 
 def machine() -> str:

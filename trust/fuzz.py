@@ -36,6 +36,7 @@ from typing import Any
 
 from benchmarks.measured import Measured, apart, peak_bytes, progress
 
+from suffice.engines.batch.made_with import made_with
 from suffice.errors import SufficeError
 from suffice.files import sha256_of, write_atomically
 from trust.mutations import Input, mutated
@@ -202,8 +203,8 @@ def _piece(name: str, start: int, stop: int) -> Found:
 @cache
 def _code() -> str:
     """A hash of all that is tried, and of what tries it."""
-    files = sorted(one for folder in (ROOT / "src", ROOT / "trust") for one in folder.rglob("*.py"))
-    return hashlib.sha256(b"".join(sha256_of(one).encode() for one in files)).hexdigest()[:16]
+    told = [made_with(), [sha256_of(one) for one in sorted(Path(__file__).parent.glob("*.py"))]]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 GROUPS = {

@@ -191,7 +191,7 @@ class QuestionModel:
             idf, model.targets = [float(one) for one in told["idf"]], tuple(told["targets"])
             model._know([gram.encode("utf-8", "surrogateescape") for gram in told["grams"]], idf[1:])
             model._offset = np.array(told["offset"], dtype=float)
-            weights = read_array(folder / WEIGHTS, hint=REFIT)
+            weights = read_array(folder / WEIGHTS, largest=_HEAVIEST, hint=REFIT)
             height = len(model._at) + 1 + len(QUESTION_COLUMNS) + words.dimensions + told.get("meant", 0)
             shapes = (len(idf), model._offset.shape, weights.shape, tuple(told["columns"]))
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
@@ -199,8 +199,6 @@ class QuestionModel:
         targets = len(model.targets)
         if shapes != (len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS):
             raise DataError(f"the question model in {folder} has other columns than this suffice", hint=REFIT)
-        if not (np.abs(weights) <= _HEAVIEST).all():  # nor is one a number that is none
-            raise DataError(f"the weights of the question model in {folder} are none that a fit gives", hint=REFIT)
         model._weigh(weights)
         return model
 

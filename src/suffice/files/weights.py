@@ -24,13 +24,19 @@ __all__ = ["array_in", "expect_rows", "open_network", "read_array", "read_texts"
 _HEADER = (1, 0)  # what numpy writes for all our arrays; a header of the next one may claim two gigabytes of itself
 
 
-def read_array(path: Path, *, hint: str = "") -> npt.NDArray[Any]:
-    """The array of an .npy file; DataError where it is none, or not the one that its header describes."""
+def read_array(path: Path, *, largest: float | None = None, hint: str = "") -> npt.NDArray[Any]:
+    """The array of an .npy file; DataError where it is none, or not the one that its header describes.
+
+    `largest` is what a number in it may be, either side of zero: one beyond, or none at all, would come as far as a division.
+    """
     try:
         with Path(path).open("rb") as stream:
-            return _array(stream, Path(path).stat().st_size)
+            found = _array(stream, Path(path).stat().st_size)
     except Exception as error:  # numpy reads the header with Python's tokenizer, which has errors of its own
         raise DataError(f"{path} is no array that can be read: {error}", hint=hint) from error
+    if largest is not None and found.dtype.kind == "f" and not (np.abs(found) <= largest).all():
+        raise DataError(f"{path} holds numbers beyond {largest:,g}, or what is no number", hint=hint)
+    return found
 
 
 def array_in(content: bytes, what: str) -> npt.NDArray[Any]:
