@@ -29,6 +29,7 @@ from suffice import errors
 from suffice.assess.features import FEATURES
 from suffice.assess.selections import FRAMES_WITH_HOPS, MAGAF
 from suffice.assess.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
+from suffice.assess.support import SUPPORT_HIT
 from suffice.cli.app import app
 from suffice.cli.examples import EXAMPLES
 from suffice.evaluate.metrics import ANSWERS, PROBABILITY, RANKING
@@ -101,6 +102,8 @@ def features() -> str:
     rows = [(f"`{name}`", level, meaning) for name, level, meaning in more]
     lines += ["## Of the quality grade alone\n", "What an encoder sees, and a cross-encoder where one is given.\n"]
     lines.append(table(("feature", "level", "meaning"), rows))
+    lines += ["## Of a wary gate alone\n", "What its screen sees of a hit beside the above: see `suffice.assess.support`.\n"]
+    lines.append(table(("feature", "level", "meaning"), [(f"`{name}`", "hit", says) for name, says in SUPPORT_HIT.items()]))
     for title, chosen in (("MAGAF", MAGAF), ("FRAMES", FRAMES_WITH_HOPS)):
         rows = [(f"`{one.name}`", one.family, one.meaning) for one in chosen]
         lines += [f"## {title}'s {len(chosen)}\n", table(("feature", "family", "meaning"), rows)]

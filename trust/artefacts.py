@@ -22,7 +22,10 @@ import numpy as np
 from tests.small_world import BRIDGE, FILMS, Shelf, Wants, clock_of
 
 from suffice.assess.gate import Gate
+from suffice.assess.incoming import take
 from suffice.assess.keeping import SHIPPED
+from suffice.assess.parts import Judge
+from suffice.assess.screen import COLUMNS, Screen
 from suffice.assess.trees import Trees
 from suffice.assess.words import Words
 from suffice.engines.batch.kept import Kept
@@ -145,6 +148,18 @@ def _words_made(folder: Path) -> None:
 
 def _ranker_made(folder: Path) -> None:
     TreeRanker(tree_model(len(RANKED))).save(folder, card={"seed": 1})
+
+
+_known_words = cache(Words.load)
+
+
+def _screen_made(folder: Path) -> None:
+    judge = Judge(COLUMNS, 0.5, Trees(tree_model(COLUMNS), columns=COLUMNS))
+    Screen(judge, judge, likely=0.25, suspect=0.1, sure=0.5).save(folder, card={}, seed=1)
+
+
+def _screen_used(folder: Path) -> None:
+    Screen.load(folder).believed([take(QUESTION, HITS)], _known_words())
 
 
 # ------------------------------------------------------------------------------------------------------------ libraries
@@ -303,6 +318,7 @@ ARTEFACTS: Sequence[Target] = (
     of_files("tree models", "artefacts", "ONNX bytes as a gate holds them", (Seed("m.onnx", tree_model(3)),), _trees),
     _artefact("words", "the table of words", _words_made, lambda folder: Words.load(folder).vectors([[b"ada"]])),
     _artefact("rankers", "a bridge ranker", _ranker_made, lambda folder: TreeRanker.load(folder).p(np.zeros((1, len(RANKED))))),
+    _artefact("screens", "the screen of a wary gate", _screen_made, _screen_used),
     _artefact("mention links", "who names whom", _links_made, _links_used),
     _artefact("name links", "names and where they stand", _names_made, _names_used),
     _artefact("library manifests", "what a library says of itself", _library_made, _library_used, parts=(MANIFEST,)),

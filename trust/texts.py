@@ -144,17 +144,30 @@ def measured(title: str, says: str, attacks: Sequence[Attack], held: dict[str, d
 
 
 def tables(quick: bool) -> Iterator[Measured]:
-    gate, held, lists = Gate.load(), {}, []
+    gates = {"fast": Gate.load(), "wary": Gate.load(grade="wary")}
+    held: dict[str, dict[str, dict[str, Outcome]]] = {name: {} for name in gates}
+    lists = []
     for one in fields(quick):
         progress(f"{one.name}: {len(ATTACKS)} attacks on {len(one.incomplete)} lists")
-        held[one.name] = {attack.name: outcome(gate, one, attack) for attack in ATTACKS}
+        for name, gate in gates.items():
+            held[name][one.name] = {attack.name: outcome(gate, one, attack) for attack in ATTACKS}
         lists.append(f"{one.name} {len(one.incomplete)}")
-    says = f"Incomplete lists that the shipped fast gate answers, in points over neutral text; lists: {', '.join(lists)}."
+    says = {
+        name: f"Incomplete lists that the shipped {name} gate answers, in points over neutral text; lists: {', '.join(lists)}."
+        for name in gates
+    }
     orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]
     stuffed = [one for one in ATTACKS if one.promised and one.family != ORDERS]
     others = [one for one in ATTACKS if not one.promised]
-    yield measured("Claims and orders", says, orders, held, bound=True)
-    yield measured("Stuffing, disguises, floods and lies of metadata", says, stuffed, held, bound=True)
+    for name, title in (("fast", "Claims and orders"), ("wary", "Claims and orders, a wary gate")):
+        yield measured(title, says[name], orders, held[name], bound=True)
     yield measured(
-        "False statements, false titles and false scores, which nothing is required of", says, others, held, bound=False
+        "Stuffing, disguises, floods and lies of metadata, a wary gate", says["wary"], stuffed, held["wary"], bound=True
     )
+    yield measured(
+        "The same where nobody is wary, which nothing is required of", says["fast"], stuffed, held["fast"], bound=False
+    )
+    yield measured(
+        "False statements, false titles and false scores, which nothing is required of",
+        says["wary"], others, held["wary"], bound=False,
+    )  # fmt: skip

@@ -20,11 +20,12 @@ import numpy.typing as npt
 from suffice.assess.asking import Asked
 from suffice.assess.features import Feature
 from suffice.assess.folding import written
+from suffice.assess.looking import Looked
 from suffice.assess.reading import ABSENT_COLUMNS, Reading
 from suffice.text import DateMention, date_mentions, title_key
-from suffice.types import Document, Evidence, Reason
+from suffice.types import Action, Document, Evidence, Reason
 
-__all__ = ["Figures", "Occlusion", "missing", "next_queries", "reasons"]
+__all__ = ["Figures", "Occlusion", "missing", "next_queries", "reasons", "told_of"]
 
 Floats = npt.NDArray[np.floating[Any]]
 SHOWN = 4  # reasons, missing things, and queries at most
@@ -35,6 +36,24 @@ _ASKED, _MENTIONS = ABSENT_COLUMNS.index("asked"), ABSENT_COLUMNS.index("mention
 _BEFORE, _BEHIND = 32, 12  # how much of a date can stand before its year, and behind
 _YEAR = re.compile(r"[12]\d{3}")
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?![\w])")
+
+
+def told_of(
+    occlusion: Occlusion,
+    seen: Looked,
+    table: Floats,
+    p_absent: Sequence[Floats],
+    moved: Floats,
+    actions: Sequence[Action],
+) -> list[dict[str, Any]]:
+    """Reasons, missing and next queries of each question: what a verdict says in words."""
+    told = []
+    for at, (action, row) in enumerate(zip(actions, table.tolist(), strict=True)):
+        lost = missing(seen.taken[at].evidence, seen.readings[at], p_absent[at])
+        queries = next_queries(seen.asked[at], lost) if lost or action is not Action.ANSWER else ()
+        why = reasons(occlusion.families, moved[at], occlusion.named(row), occlusion.usual)
+        told.append({"missing": lost, "next_queries": queries, "reasons": why})
+    return told
 
 
 # ------------------------------------------------------------------------------------------------ reasons

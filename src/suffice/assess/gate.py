@@ -23,24 +23,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess import explain, keeping
+from suffice.assess import keeping
 from suffice.assess.adapting import NO_CORRECTION, SHIFTED, TRANSFERABLE, Correction, Rule
 from suffice.assess.agreement import runs_beside, unpacked
 from suffice.assess.calibration import Platt, VennAbers, figures_of, interval_of, log_odds, sigmoid
 from suffice.assess.drift import Drift, Profile, Scales
+from suffice.assess.explain import Occlusion, told_of
 from suffice.assess.features import AGREEMENT
 from suffice.assess.incoming import Documents, take
-from suffice.assess.keeping import GRADES
+from suffice.assess.keeping import GRADES, WARY
 from suffice.assess.lessons import Labelled, Taught, fingerprint, teach
 from suffice.assess.looking import NO_LENSES, Lenses, Looked, look
 from suffice.assess.model import GateModel
 from suffice.assess.own import OWN, Own, own_model
 from suffice.assess.policy import Costs, Policy, choose
+from suffice.assess.screen import Screen
 from suffice.assess.shares import Shares
 from suffice.assess.words import Words
 from suffice.errors import InputError
 from suffice.ports import Encoder, Reranker
-from suffice.types import Action, Estimate, Verdict
+from suffice.types import Estimate, Verdict
 
 __all__ = ["Gate"]
 
@@ -70,6 +72,12 @@ class Gate:
     after: Correction | None = None  # from the odds now to those after one more round
     lenses: Lenses = NO_LENSES  # of the quality grade
     own: Own | None = None  # a model of the place that the gate was adapted to
+    screen: Screen | None = None  # of a wary gate: which hits are not read
+
+    @property
+    def grade(self) -> str:
+        """As it was fitted, or "wary" where it was opened so."""
+        return str(self.card.get("grade", "")) if self.screen is None else WARY
 
     # -------------------------------------------------------------------------------------------- checking
 
@@ -110,7 +118,7 @@ class Gate:
         odds, moved = self._occlusion.effects(table, self._odds) if explain else (self._odds(table), None)
         p, low, high = self._estimates(odds)
         actions = choose(p, self._after(odds, table), self.policy, rounds_left=rounds_left)
-        told = [{}] * len(actions) if moved is None else self._told(seen, table, p_absent, moved, actions)
+        told = [{}] * len(actions) if moved is None else told_of(self._occlusion, seen, table, p_absent, moved, actions)
         numbers = zip(p.tolist(), low.tolist(), high.tolist(), strict=True)
         return [Verdict(Estimate(*one), action, **more) for one, action, more in zip(numbers, actions, told, strict=True)]
 
@@ -137,6 +145,8 @@ class Gate:
     def _see(self, pairs: Iterable[Pair], documents: Documents | None) -> Looked:
         given = [unpacked(pair) for pair in pairs]
         taken = [take(question, hits, documents=documents, k=self.card["k"]) for question, hits, _ in given]
+        if self.screen is not None:
+            taken = self.screen.believed(taken, self.words)
         runs = None
         if self._others:
             runs = [runs_beside(own, others, documents) for own, (_, _, others) in zip(taken, given, strict=True)]
@@ -171,22 +181,9 @@ class Gate:
         return None if self.after is None else sigmoid(self.after(odds, self._standard(table, self.after.names)))
 
     @cached_property
-    def _occlusion(self) -> explain.Occlusion:
+    def _occlusion(self) -> Occlusion:
         features = self.model.features if self.own is None else (*self.model.features, OWN)
-        return explain.Occlusion(features, self.profile.medians)
-
-    def _told(
-        self, seen: Looked, table: Floats, p_absent: Sequence[Floats], moved: Floats, actions: Sequence[Action]
-    ) -> list[dict[str, Any]]:
-        """Reasons, missing and next queries of each question."""
-        families, usual, named = self._occlusion.families, self._occlusion.usual, self._occlusion.named
-        told = []
-        for at, (action, row) in enumerate(zip(actions, table.tolist(), strict=True)):
-            lost = explain.missing(seen.taken[at].evidence, seen.readings[at], p_absent[at])
-            queries = explain.next_queries(seen.asked[at], lost) if lost or action is not Action.ANSWER else ()
-            why = explain.reasons(families, moved[at], named(row), usual)
-            told.append({"missing": lost, "next_queries": queries, "reasons": why})
-        return told
+        return Occlusion(features, self.profile.medians)
 
     # -------------------------------------------------------------------------------------------- fitting
 
@@ -375,6 +372,7 @@ class Gate:
         """The gate in a folder; without a path the one of that grade that ships with the package.
 
         A gate of the quality grade looks through the encoder that it was fitted with: by name, or the one that is given.
+        Any gate is opened as "wary", the one that ships or another: it does not read hits that seem stuffed (assess.screen).
         """
         folder, card = keeping.opened(None if path is None else Path(path), grade)
         lenses = Lenses(encoder, reranker).named(card.get("encoder"), card.get("reranker"), where=str(folder))
@@ -395,6 +393,7 @@ class Gate:
                 None if after is None else Correction.from_json(after),
                 lenses,
                 None if own is None else Own(GateModel.load(folder / "own", words), Platt.from_json(own)),
+                screen=Screen.load() if grade == WARY else None,
             )
             gate.check(keeping.TRIAL, [keeping.TRIAL])  # records that do not fit together show now, not in production
         return gate

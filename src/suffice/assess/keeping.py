@@ -17,10 +17,10 @@ from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.files import new_artefact, open_artefact, read_json_object, write_atomically
 
-__all__ = ["GRADES", "KIND", "SHIPPED", "TRIAL", "VERSION", "opened", "readable", "record_in", "schema", "write"]
+__all__ = ["GRADES", "KIND", "SHIPPED", "TRIAL", "VERSION", "WARY", "opened", "readable", "record_in", "schema", "write"]
 
 KIND, VERSION = "gate", 1
-GRADES = ("fast", "quality")
+GRADES = FAST, QUALITY, WARY = ("fast", "quality", "wary")  # any gate is opened as wary, none is made so
 TRIAL = "Who taught Ada's teacher in 1843?"  # a question, and a hit that names the same
 SHIPPED = Path(__file__).parent.parent / "models"
 REFIT = "fit it again: suffice fit … --out {path}"
@@ -50,7 +50,7 @@ def opened(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
     """
     if grade not in GRADES:
         raise InputError(f"grade is {grade!r}, expected one of {', '.join(GRADES)}")
-    folder = SHIPPED / f"gate-{grade}" if path is None else path
+    folder = SHIPPED / f"gate-{FAST if grade == WARY else grade}" if path is None else path
     refit = "python -m suffice.evaluate.train_default" if path is None else REFIT.format(path=folder)
     card = dict(open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit).settings)
     if card.pop("schema", None) != schema():

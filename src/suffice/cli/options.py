@@ -21,7 +21,9 @@ EncoderName = Annotated[str, typer.Option("--encoder", help="Vectors by wordllam
 ChunkTokens = Annotated[int, typer.Option("--chunk-tokens", min=0, help="Cut documents into chunks of so many words.")]
 ChunkOverlap = Annotated[int, typer.Option("--chunk-overlap", min=0, help="Words that neighbouring chunks share.")]
 GateName = Annotated[str, typer.Option("--gate", help="'default' for the one that ships, or a folder made by `suffice fit`.")]
-Grade = Annotated[str, typer.Option("--grade", help="fast, or quality, which looks through an encoder, too.")]
+Grade = Annotated[
+    str, typer.Option("--grade", help="fast; quality: looks through an encoder, too; wary: skips hits that seem stuffed.")
+]
 RerankerName = Annotated[
     str | None, typer.Option("--reranker", help="quality: also read the hits with this cross-encoder; slow.")
 ]

@@ -29,7 +29,7 @@ from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, nearest
 from suffice.evaluate.baselines import baseline_predictions
 from suffice.evaluate.cases import Case, collect, digest_of, labelled
-from suffice.evaluate.gate_at import DEFAULT, FAST, GateAt, expect_grade, open_gate
+from suffice.evaluate.gate_at import DEFAULT, FAST, WARY, GateAt, expect_grade, open_gate
 from suffice.evaluate.gate_runs import GateRun
 from suffice.evaluate.runs import source_commit
 from suffice.evaluate.vectors import Remembering, RememberingReranker
@@ -116,6 +116,8 @@ def lenses(grade: str, reranker: str | None = None, *, folder: Path | None = Non
     With a folder they remember what they have read, the vectors in the folder.
     """
     expect_grade(grade)
+    if grade == WARY:
+        raise InputError("a gate is fitted as fast or as quality", hint="any gate is wary where it is opened with --grade wary")
     if grade == FAST:
         if reranker is not None:
             raise InputError("a gate of the fast grade does not read hits with a cross-encoder", hint="add --grade quality")

@@ -13,10 +13,10 @@ from suffice.files import MANIFEST, sha256_of
 if TYPE_CHECKING:
     from suffice.assess.gate import Gate
 
-__all__ = ["DEFAULT", "FAST", "QUALITY", "GateAt", "expect_grade", "open_gate"]
+__all__ = ["DEFAULT", "FAST", "QUALITY", "WARY", "GateAt", "expect_grade", "open_gate"]
 
 DEFAULT = "default"
-FAST, QUALITY = keeping.GRADES
+FAST, QUALITY, WARY = keeping.GRADES
 
 
 def expect_grade(grade: str) -> None:
@@ -25,7 +25,7 @@ def expect_grade(grade: str) -> None:
 
 
 def open_gate(gate: str, grade: str = FAST) -> Gate:
-    """The shipped gate of that grade for "default", else the one saved at that path."""
+    """The shipped gate of that grade for "default", else the one saved at that path; either is wary where told."""
     from suffice.assess.gate import Gate
 
     return Gate.load(_path(gate, grade), grade)

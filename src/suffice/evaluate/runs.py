@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["GIVEN", "Run", "System", "evaluate_retrieval", "source_commit"]
 
 VERSION = 1
+DEEPEST = 100_000  # hits of a question that a run may speak of: its tables have a column for each
 GIVEN = "given"  # the system that stands for hits which came with the examples
 _FIRST_LOOK, _DEEPEST_LOOK = 4, 16  # chunks asked for each wanted parent, at first and at most
 
@@ -151,6 +152,8 @@ def _read(document: Mapping[str, Any]) -> Run:
     lengths |= {len(column) for system in run.systems for column in (system.ranks, system.top_scores)}
     if len(lengths) > 1:
         raise ValueError("its columns have different lengths")
+    if run.seed < 0:
+        raise ValueError(f"its seed is {run.seed}")
     if any(not 1 <= rank <= run.depth for system in run.systems for ranks in system.ranks for rank in ranks):
         raise ValueError(f"a rank lies outside 1 to {run.depth}")
     return run
@@ -234,6 +237,8 @@ def evaluate_retrieval(
 def _checked_ks(ks: Sequence[int]) -> tuple[int, ...]:
     if not ks or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in ks):
         raise InputError(f"k is {list(ks)}, expected whole numbers of at least 1", hint="for example --k 2,4,8")
+    if max(ks) > DEEPEST:
+        raise InputError(f"k is {max(ks)!s:.30}, expected {DEEPEST:,} at most", hint="for example --k 2,4,8")
     return tuple(sorted(set(ks)))
 
 

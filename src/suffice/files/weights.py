@@ -104,6 +104,10 @@ def open_network(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     what = "a network" if isinstance(model, bytes) else str(model)
     try:
         given = model if isinstance(model, bytes) else str(model)
-        return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+        _ = [
+            one.name for one in (*session.get_inputs(), *session.get_outputs())
+        ]  # a damaged one is decoded only when asked for
+        return session
     except Exception as error:  # onnxruntime raises classes of its own that it does not export
         raise DataError(f"{what} is no ONNX model that can be read: {error}", hint=hint) from error

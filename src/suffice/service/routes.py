@@ -106,7 +106,7 @@ def _gate_record(name: str, gate: Gate, service: Service) -> dict[str, Any]:
     drift = service.checks.drift(name)
     return {
         "name": name,
-        "grade": gate.card.get("grade", ""),
+        "grade": gate.grade,
         "k": gate.card["k"],
         "fitted_on": gate.profile.questions,
         "policy": gate.policy.as_json(),

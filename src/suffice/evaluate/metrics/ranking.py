@@ -22,6 +22,7 @@ __all__ = ["RANKING", "Judged", "RankingMetric", "judge"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+MOST_GOLD = 2**53  # documents of a question: beyond, not every whole number is a floating-point one
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Judged:
             raise InputError(
                 f"relevance has {len(relevance_)} rows, gold {len(gold_)}, top_score {len(scores)}: expected one a question"
             )
-        if (relevance_ < 0).any() or (gold_ < 0).any() or (gold_ % 1).any():
+        if (relevance_ < 0).any() or (gold_ < 0).any() or (gold_ % 1).any() or (gold_ > MOST_GOLD).any():
             raise InputError("relevance must not be negative, and gold must be counts: 0, 1, 2, ...")
         over = np.flatnonzero(relevance_.sum(axis=1) > gold_)
         if len(over):

@@ -1,0 +1,186 @@
+"""A wary gate does not read hits that were stuffed with the question's words, and reads all others as before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from training.tampering import tampered
+
+from suffice.assess.asking import ask
+from suffice.assess.gate import Gate
+from suffice.assess.incoming import take
+from suffice.assess.lessons import Labelled
+from suffice.assess.parts import Judge
+from suffice.assess.screen import SHIPPED, Screen
+from suffice.assess.support import SUPPORT_HIT, support
+from suffice.assess.words import Words
+from suffice.errors import DataError, InputError, NotReadyError
+from suffice.evaluate.gate import lenses
+from suffice.evaluate.gate_at import GateAt, open_gate
+
+QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
+NAMES = "Ada Lovelace, Charles Babbage, London."
+HITS = [
+    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was born in 1815. She wrote of engines.", "score": 3.0},
+    {"doc_id": "moth", "title": "Moths", "text": "A pale moth sat on the sill until dusk. Nobody saw it leave.", "score": 2.0},
+    {"doc_id": "rain", "title": "Rain", "text": "Rain fell on the roof all afternoon. The gutters ran over.", "score": 1.0},
+]
+STUFFED = {"doc_id": "stuffed", "title": "", "text": NAMES * 3, "score": 2.5}
+
+
+@pytest.fixture(scope="module")
+def words() -> Words:
+    return Words.load()
+
+
+@pytest.fixture(scope="module")
+def wary() -> Gate:
+    return Gate.load(grade="wary")
+
+
+def columns(words: Words, question: str, *hits: dict) -> list[dict[str, float]]:
+    rows = support(ask(question, words), [hit["title"] for hit in hits], [hit["text"] for hit in hits], words)
+    return [dict(zip(SUPPORT_HIT, row.tolist(), strict=True)) for row in rows]
+
+
+# ------------------------------------------------------------------------------------------------ what supports a hit
+
+
+def test_a_list_of_names_is_a_crowd_that_is_tied_to_nothing(words):
+    put, true = columns(words, QUESTION, {"title": "", "text": f"Rain fell on the roof. {NAMES}"}, HITS[0])
+    assert put["crowd"] > true["crowd"]
+    assert put["crowd_names"] == 3
+    assert put["apart"] == 0
+
+
+def test_a_title_is_borne_out_by_its_text_or_not(words):
+    false, true, none = columns(words, QUESTION, {"title": NAMES, "text": HITS[2]["text"]}, HITS[0], {"title": "", "text": "x"})
+    assert (false["title_borne_out"], true["title_borne_out"], none["title_borne_out"]) == (0, 1, -1)
+
+
+def test_the_same_words_in_every_hit_are_noticed(words):
+    found = columns(words, QUESTION, *({**hit, "text": f"{hit['text']} {NAMES}"} for hit in HITS))
+    assert [one["crowd_elsewhere"] for one in found][1:] == [2, 2]
+
+
+def test_words_in_the_questions_order_are_noticed(words):
+    restated, apart = columns(words, QUESTION, {"title": "", "text": QUESTION}, HITS[0])
+    assert restated["crowd_order"] > apart["crowd_order"]
+
+
+@pytest.mark.parametrize("question", ["", "?", "the of and", QUESTION])
+@pytest.mark.parametrize("text", ["", " ", "\ud800", "Ada " * 100_000, NAMES])
+def test_odd_texts_and_questions_give_finite_columns(words, question, text):
+    hits = [{"title": title, "text": text} for title in ("", "Ada", "x" * 10_000)]
+    rows = np.array([list(one.values()) for one in columns(words, question, *hits)])
+    assert rows.shape == (3, len(SUPPORT_HIT))
+    assert np.isfinite(rows).all()
+
+
+# ------------------------------------------------------------------------------------------------ the screen
+
+
+def test_a_stuffed_document_is_not_read_and_the_others_are(wary, words):
+    (left,) = wary.screen.believed([take(QUESTION, [HITS[0], STUFFED, *HITS[1:]])], words)
+    assert [hit.doc_id for hit in left.evidence.hits] == ["ada", "moth", "rain"]
+
+
+def test_a_list_that_nobody_touched_is_judged_as_ever(wary):
+    assert wary.check(QUESTION, HITS) == Gate.load().check(QUESTION, HITS)
+
+
+def test_a_stuffed_document_brings_a_wary_gate_nothing(wary):
+    plain, (alone, attacked) = Gate.load(), wary.probabilities([(QUESTION, HITS), (QUESTION, [*HITS[:2], STUFFED])])
+    assert attacked <= alone + 1e-9
+    assert plain.probabilities([(QUESTION, [*HITS[:2], STUFFED])])[0] > attacked
+
+
+def test_no_hits_and_only_stuffed_ones_are_no_evidence(wary):
+    nothing, stuffed = wary.check_batch([(QUESTION, []), (QUESTION, [STUFFED])])
+    assert nothing.action is stuffed.action
+    assert stuffed.p_complete.value < 0.01
+    assert wary.check_batch([]) == []
+
+
+def test_what_is_sure_to_be_stuffed_is_left_out_though_it_may_be_evidence(words):
+    taken = [take(QUESTION, HITS)]
+    width = Screen.load().evidence.columns
+
+    def left(evidence: float, stuffed: float) -> int:
+        screen = Screen(Judge(width, evidence), Judge(width, stuffed), likely=0.25, suspect=0.1, sure=0.5)
+        return len(screen.believed(taken, words)[0].evidence.hits)
+
+    assert [left(0.9, 0.05), left(0.1, 0.05), left(0.9, 0.3), left(0.1, 0.3), left(0.9, 0.6)] == [3, 3, 3, 0, 0]
+
+
+# ------------------------------------------------------------------------------------------------ opened and kept
+
+
+def test_any_gate_is_opened_as_wary(tmp_path):
+    Gate.load().save(tmp_path / "mine")
+    for gate in (
+        open_gate("default", "wary"),
+        open_gate(str(tmp_path / "mine"), "wary"),
+        GateAt.named("default", "wary").open(),
+    ):
+        assert gate.grade == "wary"
+        assert gate.screen is not None
+    assert Gate.load().grade == "fast"
+    assert Gate.load(tmp_path / "mine").screen is None
+
+
+def test_no_gate_is_fitted_as_wary():
+    with pytest.raises(InputError, match="fast or as quality"):
+        lenses("wary")
+
+
+def test_a_screen_is_kept_and_loaded(tmp_path, words):
+    screen = Screen.load()
+    screen.save(tmp_path / "screen", card={}, seed=1)
+    taken = [take(QUESTION, [HITS[0], STUFFED])]
+    assert Screen.load(tmp_path / "screen").believed(taken, words) == screen.believed(taken, words)
+
+
+def test_a_damaged_screen_is_refused(tmp_path):
+    with pytest.raises(NotReadyError):
+        Screen.load(tmp_path)
+    screen = Screen.load()
+    for wrong in (replace(screen, likely=2.0), replace(screen, stuffed=Judge(3, 0.5))):
+        wrong.save(tmp_path / "wrong", card={}, seed=1)
+        with pytest.raises(DataError, match="cannot be read"):
+            Screen.load(tmp_path / "wrong")
+    screen.save(tmp_path / "cut", card={}, seed=1)
+    path = tmp_path / "cut" / "stuffed.onnx"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError):
+        Screen.load(tmp_path / "cut")
+
+
+def test_the_screen_that_ships_says_what_it_was_made_of():
+    settings = json.loads((SHIPPED / "manifest.json").read_text())["settings"]
+    assert settings["lists"] > 1000
+    assert "hotpotqa" in settings["sets"]
+
+
+# ------------------------------------------------------------------------------------------------ what it learns from
+
+
+def test_nobody_tampers_with_what_is_needed():
+    examples = [
+        Labelled(QUESTION, HITS, {"ada"}),
+        Labelled(QUESTION, HITS, {"ada", "moth", "rain"}),
+        Labelled(QUESTION, [], {"a"}),
+    ]
+    taken = [take(one.question, one.hits) for one in examples]
+    for seed in range(20):
+        made = tampered(examples, taken, seed=seed)
+        assert len(made) == 6
+        for one in made[:2]:
+            assert one.put
+            assert "ada" not in one.put
+            assert one.example.documents["ada"].text == HITS[0]["text"]
+        assert made[2].put == frozenset()
+        assert tampered(examples, taken, seed=seed) == made
