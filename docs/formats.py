@@ -15,6 +15,7 @@ from suffice.files import MANIFEST
 WRITTEN = {
     "suffice.assess.keeping": ("a gate: a folder of ONNX, JSON and `.npy`", "`suffice fit`, `Gate.save`"),
     "suffice.assess.model": ("a gate's `model.json`", "`suffice fit`, `Gate.save`"),
+    "suffice.assess.screen": ("the screen of a wary gate: a folder of ONNX and JSON", "`python -m training.screen`"),
     "suffice.assess.words": ("the table of words that a gate reads with: a folder", "`python -m training.words`"),
     "suffice.engines.homes": ("a library: a folder", "`suffice build --out`, `Library.build`"),
     "suffice.engines.embedded.truth": ("a library's documents: SQLite", "`suffice build --out`, `Library.add`"),

@@ -101,7 +101,7 @@ def test_a_stuffed_document_brings_a_wary_gate_nothing(wary):
 def test_no_hits_and_only_stuffed_ones_are_no_evidence(wary):
     nothing, stuffed = wary.check_batch([(QUESTION, []), (QUESTION, [STUFFED])])
     assert nothing.action is stuffed.action
-    assert stuffed.p_complete.value < 0.01
+    assert stuffed.p_complete < 0.01
     assert wary.check_batch([]) == []
 
 
@@ -175,12 +175,14 @@ def test_nobody_tampers_with_what_is_needed():
         Labelled(QUESTION, [], {"a"}),
     ]
     taken = [take(one.question, one.hits) for one in examples]
+    changed = 0
     for seed in range(20):
         made = tampered(examples, taken, seed=seed)
+        changed += sum(bool(one.put) for one in made[:2])
         assert len(made) == 6
         for one in made[:2]:
-            assert one.put
             assert "ada" not in one.put
             assert one.example.documents["ada"].text == HITS[0]["text"]
         assert made[2].put == frozenset()
         assert tampered(examples, taken, seed=seed) == made
+    assert changed > 30  # a flood of copies may find no place

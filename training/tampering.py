@@ -263,7 +263,7 @@ def _as_source(docs: Docs, say: Say, rng: random.Random) -> Docs:
 
 def _as_document(docs: Docs, say: Say, rng: random.Random) -> Docs:
     """One more; the last falls off the list."""
-    text, at = " ".join(say() for _ in range(rng.choice([1, 1, 1, 2, 3, 4]))), rng.randrange(len(docs))
+    text, at = " ".join(say() for _ in range(rng.choice([1, 1, 1, 2, 3, 4]))), rng.choice([0, rng.randrange(len(docs))])
     title = rng.choice(["", text[:100], say()[:80]])
     return [*docs[:at], Document("a stranger", text, title=title), *docs[at:]][: len(docs)]
 

@@ -36,6 +36,8 @@ MOST_HITS = 50  # that a hit is compared with
 
 SUPPORT_HIT = {
     "title_borne_out": "Share of its title's words, by rarity, that stand in its text; -1 without a title or text.",
+    "filled": "Share of its text that is words of the question.",
+    "length": "How long its text is, in units of 400 bytes, up to 2.5.",
     "crowd": "Share of the question's words, by rarity, that its crowd holds and its title does not.",
     "apart": "The same of its text outside the crowd.",
     "crowd_names": "How many of the question's names stand in its crowd.",
@@ -63,6 +65,7 @@ class _Hit(NamedTuple):
 
     flat: bytes
     text_at: int
+    filled: float
     apart: frozenset[int]
     crowd: _Crowd
     borne_out: float
@@ -98,11 +101,13 @@ class _Pass:
     def _hit(self, page: Page, title: str, matches: Sequence[Match]) -> _Hit:
         text_at = len(folding.fold(folding.plain(title[:MAX_TITLE]))) - 1 if title else 0
         in_title = {which for which, start, _ in matches if start < text_at}
-        foreign = [one for one in matches if one[1] >= text_at and one[0] not in in_title]
+        own = [one for one in matches if one[1] >= text_at]
+        foreign = [one for one in own if one[0] not in in_title]
+        filled = sum([end - start for _, start, end in own]) / max(len(page.flat) - text_at, 1)
         crowd = _crowd(foreign, self.asked.rarity)
         apart = frozenset(which for which, start, end in foreign if end <= crowd.start or start >= crowd.end)
         borne_out = self._share_in(page.words, page.flat[text_at:]) if page.has_text else -1.0
-        return _Hit(page.flat, text_at, apart, crowd, borne_out)
+        return _Hit(page.flat, text_at, min(filled, 1.0), apart, crowd, borne_out)
 
     def _share_in(self, words: Sequence[bytes], text: bytes) -> float:
         """The share of the words, by rarity, that stand in a text; -1 without any."""
@@ -112,14 +117,15 @@ class _Pass:
 
     def _row(self, at: int, hit: _Hit) -> list[float]:
         crowd, flat = hit.crowd, hit.flat
+        whole = hit.borne_out, hit.filled, min((len(flat) - hit.text_at) / FAR, 2.5)
         if not crowd.held:
-            return [hit.borne_out, *[0.0] * 5, -1.0, 0, 0, 0, 1, 1, self.alike[at]]
+            return [*whole, *[0.0] * 5, -1.0, 0, 0, 0, 1, 1, self.alike[at]]
         core, several = flat[crowd.start : crowd.end], len(crowd.held) > 1
         filled = sum(len(self.asked.stems[which]) for which in crowd.held) / max(len(core), 1)
         others = [other.flat for place, other in enumerate(self.hits[:MOST_HITS]) if place != at]
         near_names = flat[max(crowd.start - 1, 0) : crowd.end + AROUND]
         return [
-            hit.borne_out, crowd.weight / self.total, sum(map(self.asked.rarity.__getitem__, hit.apart)) / self.total,
+            *whole, crowd.weight / self.total, sum(map(self.asked.rarity.__getitem__, hit.apart)) / self.total,
             sum(name in near_names for name in self.asked.names), min(filled, 1.0), self._run(core.split()),
             *self._tied(hit),
             min(flat.count(core) - 1, 5) if several else 0, min(sum(core in other for other in others), 5) if several else 0,

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.floating[Any]]
 # The oldest formats that can say all this, so that old runtimes read it too.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 _OUTPUTS = ["p"]
+ROUNDED = 1e-3  # sums of many small shares may miss one by a little
 AT_ONCE = 256  # rows of one run: from some 1,000 on, onnxruntime takes four times as long for each
 
 
@@ -51,6 +52,8 @@ class Trees:
             raise DataError(f"a tree model fails: {error}", hint="fit and save the gate again") from error
         if p.shape != (len(rows),):
             raise DataError(f"a tree model gives {len(p)} numbers for {len(rows)} rows", hint="fit and save the gate again")
+        if not (p.min() > -ROUNDED and p.max() < 1 + ROUNDED):
+            raise DataError("a tree model gives what is no probability", hint="fit and save the gate again")
         return p
 
 

@@ -105,9 +105,8 @@ def open_network(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     try:
         given = model if isinstance(model, bytes) else str(model)
         session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"], enable_fallback=0)
-        _ = [
-            one.name for one in (*session.get_inputs(), *session.get_outputs())
-        ]  # a damaged one is decoded only when asked for
+        for one in (*session.get_inputs(), *session.get_outputs()):
+            _ = one.name, one.shape  # names are decoded when they are asked for: damaged ones are found here
         return session
     except Exception as error:  # onnxruntime raises classes of its own that it does not export
         raise DataError(f"{what} is no ONNX model that can be read: {error}", hint=hint) from error
