@@ -255,7 +255,7 @@ class Registry(Generic[T]):
         if name not in self._factories and (plugin := self._plugins.get(name)) is not None:
             try:
                 self._factories[name] = plugin.load()
-            except Exception as error:  # noqa: BLE001 - a stranger's code may raise anything
+            except Exception as error:  # a stranger's code may raise anything
                 package = plugin.dist.name if plugin.dist else plugin.module
                 raise InputError(
                     f"the {self.kind} {name!r} of package {package!r} cannot be loaded: {type(error).__name__}: {error}",
