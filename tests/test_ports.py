@@ -68,7 +68,9 @@ def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(monkeypa
 
 
 @pytest.mark.usefixtures("plugins")
-def test_a_broken_plug_in_is_a_warning_that_names_its_package() -> None:
+def test_a_broken_plug_in_is_told_with_its_package_its_fault_and_its_entry_point() -> None:
     registry: Registry[object] = Registry("retriever")
-    with pytest.warns(RuntimeWarning, match="their-package"), pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"'broken' of package 'their-package' cannot be loaded.*no_such_module") as caught:
         registry.get("broken")
+    assert "'no_such_module:thing'" in caught.value.hint
+    assert registry.get("good") is list

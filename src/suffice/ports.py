@@ -9,7 +9,6 @@ A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +234,7 @@ class Registry(Generic[T]):
     """Names to factories: our own by `add`, other packages' through entry points.
 
     Plug-ins are looked for once, when a name is first asked for: a package that is installed later is seen by the next process.
-    A broken plug-in is a warning that names its package, not a crash.
+    A broken plug-in is told with its package by whoever asks for it, and disturbs nobody else.
     """
 
     def __init__(self, kind: str) -> None:
@@ -256,13 +255,12 @@ class Registry(Generic[T]):
         if name not in self._factories and (plugin := self._plugins.get(name)) is not None:
             try:
                 self._factories[name] = plugin.load()
-            except Exception as error:  # noqa: BLE001 - a stranger's code may raise anything
+            except Exception as error:  # a stranger's code may raise anything
                 package = plugin.dist.name if plugin.dist else plugin.module
-                warnings.warn(
-                    f"plug-in {plugin.name!r} of package {package!r} cannot be loaded: {type(error).__name__}: {error}",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+                raise InputError(
+                    f"the {self.kind} {name!r} of package {package!r} cannot be loaded: {type(error).__name__}: {error}",
+                    hint=f"mend {plugin.value!r}, its entry point, and install the package again",
+                ) from error
         if name not in self._factories:
             raise InputError(f"no {self.kind} is named {name!r}", hint=nearest(name, self.names()))
         return self._factories[name]

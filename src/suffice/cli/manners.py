@@ -89,11 +89,16 @@ def print_json(value: Any) -> None:
 
 
 def show_table(table: Any) -> None:
-    """A Table of suffice.evaluate.tables, as wide as it needs to be when it goes into a pipe."""
+    """A Table of suffice.evaluate.tables; in a pipe as wide as its columns ask for, from 160 to 240 characters."""
     from rich.console import Console
+    from rich.measure import Measurement
 
-    console = Console()
-    Console(width=None if console.is_terminal else 160).print(table.to_rich())
+    console, shown = Console(), table.to_rich()
+    if not console.is_terminal:
+        # Columns of figures do not wrap: where all is too wide, the names of the rows would be cut to a few letters.
+        wanted = Measurement.get(console, console.options.update(width=240), shown).maximum
+        console = Console(width=max(160, wanted))
+    console.print(shown)
 
 
 @contextmanager

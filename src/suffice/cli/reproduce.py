@@ -82,7 +82,7 @@ def reproduce(
         else:
             for table in study.tables:
                 show_table(table)
-            for line in study.summary:
+            for line in (*study.summary, *(note for note in study.notes if note.startswith("Left out"))):
                 say(line)
         if out:
             told = (" --data DATA" if data else "") + (" --quality" if quality else "")
