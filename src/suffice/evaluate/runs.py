@@ -235,10 +235,8 @@ def evaluate_retrieval(
 
 
 def _checked_ks(ks: Sequence[int]) -> tuple[int, ...]:
-    if not ks or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in ks):
-        raise InputError(f"k is {list(ks)}, expected whole numbers of at least 1", hint="for example --k 2,4,8")
-    if max(ks) > DEEPEST:
-        raise InputError(f"k is {max(ks)!s:.30}, expected {DEEPEST:,} at most", hint="for example --k 2,4,8")
+    if not ks or any(isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= DEEPEST for k in ks):
+        raise InputError(f"k is {list(ks)!s:.80}, expected whole numbers from 1 to {DEEPEST:,}", hint="for example --k 2,4,8")
     return tuple(sorted(set(ks)))
 
 
