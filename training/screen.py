@@ -36,7 +36,7 @@ from training.tampering import tampered
 
 Floats = npt.NDArray[np.floating[Any]]
 QUESTIONS = 700  # of a data set, at most; those it is fitted on and those it is judged by
-LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.5  # see decision 29
+LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.35  # see decision 29
 LEAF = 40  # hits in a leaf, at least
 SHARES = (0.6, 0.0001, 0.3999)  # to learn from, nothing, to judge by
 
@@ -76,7 +76,7 @@ def lists(source: Source, data: Path, questions: int, attacked: int) -> Lists:
     opened = open_source(source, data)
     parts = split(opened.examples(), shares=SHARES)
     known = {one.question.question_id for one in parts.fit}
-    found = collect(opened, source.retrievers, KS, sample=questions, seed=SEED)
+    found = collect(opened, source.retrievers, KS, sample=questions, seed=texts.SEED)  # another draw than that of the halves
     every = {key: tuple(one for one in cases if one.question.question_id in known) for key, cases in found.by.items()}
     rest = {
         key: [one for one in cases if one.question.question_id not in known and one.evidence.hits]

@@ -140,7 +140,7 @@ def measured(title: str, says: str, attacks: Sequence[Attack], held: dict[str, d
         most = max(most, whole.points)
     required = f" Largest over all sets {most:+.1f}" + (f", required below {MOST_POINTS:g}." if bound else ".")
     columns = ("attack", *held, "neutral %", "attacked %", "points, all sets")
-    return Measured(title, says + required, columns, tuple(rows), kept=most < MOST_POINTS if bound else None)
+    return Measured(title, says + required, columns, tuple(rows), kept=round(most, 6) < MOST_POINTS if bound else None)
 
 
 def tables(quick: bool) -> Iterator[Measured]:
