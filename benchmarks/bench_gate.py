@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.measured import Measured, progress, shown
 from suffice.assess import pages
 from suffice.assess.gate import Gate
+from suffice.assess.screen import Screen
 from suffice.assess.selections import magaf_features
 from suffice.datasets.controlled import controlled
 from suffice.errors import NotReadyError
@@ -69,12 +70,13 @@ def the_gate(held: Sequence[Case]) -> tuple[Gate, str]:
 def systems(gate: Gate, held: Sequence[Case]) -> dict[str, Callable[[Case], Any]]:
     complete = np.array([case.complete for case in held])
     forest = magaf_model(magaf_features([case.evidence for case in held]).astype(float), complete, 42)
-    judge = RERANKERS.get(DEFAULT_RERANKER)()
+    judge, wary = RERANKERS.get(DEFAULT_RERANKER)(), replace(gate, screen=Screen.load())
     hits = {id(case): case.hits for case in held}  # as a caller has them at hand
     return {
         "gate.check": lambda case: gate.check(case.question.text, hits[id(case)]),
         "gate.check, not explained": lambda case: gate.check(case.question.text, hits[id(case)], explain=False),
         "gate.check, pages seen before": lambda case: gate.check(case.question.text, hits[id(case)]),
+        "gate.check, wary": lambda case: wary.check(case.question.text, hits[id(case)]),
         "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
         "cross-encoder": lambda case: judge.score(case.question.text, case.texts),
     }
