@@ -146,7 +146,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
             ),
-            ("texts: Claims and orders",),
+            ("texts: Claims and orders", "texts: Claims and orders, a wary gate"),
             "A text that holds the question's names or words, where the gate is not wary: see the table of stuffing below.",
         ),
         Promise(
@@ -155,7 +155,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_screen.py::test_a_stuffed_document_is_not_read_and_the_others_are",
                 "test_screen.py::test_a_stuffed_document_brings_a_wary_gate_nothing",
             ),
-            ("texts: Claims and orders, a wary gate", "texts: Stuffing, disguises, floods and lies of metadata, a wary gate"),
+            ("texts: Stuffing, disguises, floods and lies of metadata, a wary gate",),
             "False statements in plain words, and documents that are called as the question's names.",
         ),
         Promise(
