@@ -36,6 +36,7 @@ FREE = 0.01  # the force on the offset
 SHIFTED = ", then shifted"
 FOLDS = 5
 HUNDRED = 100.0  # labels that give the place's own model as much say as the gate's
+LARGEST = 1e6  # that a number of a saved correction may be: one beyond would come as far as a sum that is none
 REACH = 4.0  # spreads beyond which a feature of another corpus says no more
 
 
@@ -94,7 +95,10 @@ class Correction:
     def from_json(cls, record: Mapping[str, Any]) -> Correction:
         try:
             weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
-            return cls(float(record["offset"]), float(record["slope"]), weights, names, float(record["force"]))
+            offset, slope, force = (float(record[name]) for name in ("offset", "slope", "force"))
+            if not all(abs(one) <= LARGEST for one in (*weights, offset, slope, force)):
+                raise ValueError(f"a number in it is beyond {LARGEST:,g}, or none")
+            return cls(offset, slope, weights, names, force)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the gate's correction cannot be read: {error!r}", hint="fit and save the gate again") from error
 
