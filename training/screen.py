@@ -12,10 +12,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 from trust import texts
 from trust.attacks import ATTACKS
@@ -31,10 +29,8 @@ from suffice.datasets.gold import split
 from suffice.evaluate.cases import Case, collect, labelled
 from suffice.evaluate.sources import SEED, SOURCES, Source, Told, open_source
 from suffice.evaluate.train_default import KS, draw
-from suffice.types import Document
 from training.tampering import tampered
 
-Floats = npt.NDArray[np.floating[Any]]
 QUESTIONS = 700  # of a data set, at most; those it is fitted on and those it is judged by
 LIKELY, SUSPECT, SURE = 0.25, 0.1, 0.25  # see decision 29
 LEAF = 40  # hits in a leaf, at least
@@ -83,9 +79,7 @@ def lists(source: Source, data: Path, questions: int, attacked: int) -> Lists:
         for key, cases in found.by.items()
     }
     deepest = [rest[source.judged_by, k] for k in sorted(KS, reverse=True)]
-    pool: dict[str, Document] = {one.doc_id: one for case in deepest[0] for one in case.evidence.documents.values()}
-    lacking = [next((case for case in ks if not case.complete), None) for ks in zip(*deepest, strict=False)]
-    field = texts.Field(source.name, [case for case in lacking if case is not None][:attacked], list(pool.values()))
+    field = texts.Field.of(source.name, list(zip(*deepest, strict=True)), attacked)
     return Lists(source.name, draw(replace(found, by=every), questions=questions), deepest[0], field)
 
 

@@ -47,14 +47,18 @@ class Field:
     incomplete: Sequence[Case]
     pool: Sequence[Document]
 
+    @classmethod
+    def of(cls, name: str, by_question: Sequence[Sequence[Case]], lists: int) -> Field:
+        """From the lists of each question, the longest first: the first that is incomplete, if one is."""
+        pool = {one.doc_id: one for ks in by_question for one in ks[0].evidence.documents.values()}
+        lacking = [next((case for case in ks if not case.complete and case.evidence.hits), None) for ks in by_question]
+        return cls(name, [case for case in lacking if case is not None][:lists], list(pool.values()))
+
 
 def field(source: Source, lists: int) -> Field:
     """Questions with the longest of their lists that is incomplete, if one is."""
     collected = collect(open_source(source, DATA), ["bm25"], list(KS), sample=QUESTIONS, seed=SEED)
-    by_question = list(zip(*(collected.cases("bm25", k) for k in KS), strict=True))
-    pool = {one.doc_id: one for ks in by_question for one in ks[0].evidence.documents.values()}
-    lacking = [next((case for case in ks if not case.complete and case.evidence.hits), None) for ks in by_question]
-    return Field(source.name, [case for case in lacking if case is not None][:lists], list(pool.values()))
+    return Field.of(source.name, list(zip(*(collected.cases("bm25", k) for k in KS), strict=True)), lists)
 
 
 def fields(quick: bool) -> Iterator[Field]:
