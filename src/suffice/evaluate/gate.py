@@ -215,7 +215,7 @@ def evaluate_gate(
         baselines={name: tuple(map(float, values)) for name, values in others.items()},
         seed=seed,
         settings={
-            "grade": opened.card["grade"] if opened else grade,
+            "grade": opened.grade if opened else grade,
             "reranker": opened.card.get("reranker") if opened else reranker,
             "beside": list(beside),
             "folds": folds,
