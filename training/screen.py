@@ -9,6 +9,7 @@ neither has seen anything of. Decision 29 says what came of it.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from suffice.assess.screen import SHIPPED, Screen, screened_rows
 from suffice.assess.words import Words
 from suffice.datasets.gold import split
 from suffice.evaluate.cases import Case, collect, labelled
-from suffice.evaluate.sources import SEED, SOURCES, Source, Told, open_source
+from suffice.evaluate.sources import SEED, SOURCES, Source, Told, ended, open_source
 from suffice.evaluate.train_default import KS, draw
 from training.tampering import tampered
 
@@ -118,7 +119,7 @@ def _costs(plain: Gate, wary: Gate, one: Lists) -> str:
     return "; ".join(told)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m training.screen", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="the screen's folder; the package's own unless told")
@@ -126,7 +127,11 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="judge the recipe; the screen that ships is left as it is")
     parser.add_argument("--leave-out", choices=texts.SETS, help="judge: learn nothing from this one, and judge on it alone")
     parser.add_argument("--lists", type=int, default=texts.LISTS, help="judge: lists that are attacked in each data set")
-    asked, say = parser.parse_args(), Told()
+    asked = parser.parse_args()
+    return ended(lambda: _make(asked, Told()))
+
+
+def _make(asked: argparse.Namespace, say: Told) -> None:
     sources = [one for one in SOURCES if one.name in texts.SETS]
     if asked.judge or asked.leave_out:
         found = {one.name: lists(one, asked.data, asked.questions, asked.lists) for one in sources}
@@ -146,4 +151,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
