@@ -15,7 +15,7 @@ from suffice.datasets import read
 from suffice.errors import InputError
 from suffice.grade.claims import RuleClaims
 from suffice.grade.pipeline import Settings, Stages, grade
-from suffice.grade.ports import Claim
+from suffice.grade.ports import Claim, Triple
 from suffice.types import Document
 
 ALL = ("corpus", "claims", "triples", "clusters", "knowledge", "paths", "questions", "valid", "benchmark")
@@ -124,6 +124,18 @@ def test_a_corpus_that_gives_nothing_is_told_so(documents: list[Document], says:
     with pytest.raises(InputError, match=says) as error:
         grade(documents, tmp_path / "b")
     assert error.value.hint
+
+
+def test_who_let_a_model_read_in_vain_is_not_told_to_let_a_model_read(tmp_path: Path) -> None:
+    class Blind:
+        signature = "a small model"
+
+        def triples(self, claims: Sequence[Claim]) -> list[tuple[Triple, ...]]:
+            return [()] * len(claims)
+
+    with pytest.raises(InputError, match="no relation") as error:
+        grade(village(), tmp_path / "b", stages=Stages(triples=lambda titles: Blind()))
+    assert "a larger one" in error.value.hint
 
 
 def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:

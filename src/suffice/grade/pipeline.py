@@ -205,10 +205,13 @@ class Grading:
         key = self._records("triples", own, lambda: self._in_blocks("reading triples", triple_records, reader, claims, own))
         triples = [Triple(**record) for record in self._read("triples")]
         if not triples:
+            rules = (
+                "the rules know sentences like 'X was directed by Y' about the documents' titles, in English; "
+                "give documents titles, or let a language model read (--model)"
+            )
+            model = "nothing the language model read stands in its sentence; take a larger one, or the rules (no --model)"
             raise InputError(
-                f"no relation could be read out of {len(claims):,} sentences",
-                hint="the rules know sentences like 'X was directed by Y' about the documents' titles, in English; "
-                "give documents titles, or let a language model read (--model)",
+                f"no relation could be read out of {len(claims):,} sentences", hint=rules if own["by"] == _RULES else model
             )
         return triples, key
 
