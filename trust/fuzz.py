@@ -9,14 +9,14 @@ which the tests read again for ever.
 
 Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows. Its
 files lie in memory, where the system has a place for that: the disk is not what is tried. What a piece of the inputs came to is
-kept in `.cache/fuzz` for the very same code, so that a run that was stopped goes on where it was. All of it takes hours of the
-processor; FUZZ_INPUTS=20000 gives each target fewer, and the table says so.
+kept in `.cache/fuzz` with the code that read it, and counts as long as none of that has changed: a run that was stopped goes on
+where it was, and mending one reader does not begin all others anew. All of it takes hours of the processor; FUZZ_INPUTS=20000
+gives each target fewer, and the table says so.
 With atheris installed, `python -m trust.fuzz --atheris musique -runs=100000` lets its coverage lead instead.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -31,14 +31,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import Measured, apart, peak_bytes, progress
 
-from suffice.engines.batch.made_with import made_with
+import suffice
 from suffice.errors import SufficeError
-from suffice.files import sha256_of, write_atomically
+from suffice.files import package_versions, sha256_of, write_atomically
 from trust.mutations import Input, mutated
 from trust.targets import FaultError, Opened, Target
 
@@ -90,13 +91,14 @@ class Found:
 
 
 def targets() -> dict[str, Target]:
-    """All of them by name; the doors only where the service is installed."""
-    from trust.artefacts import ARTEFACTS
-    from trust.doors import DOORS
-    from trust.grammars import GRAMMARS
-    from trust.readers import READERS
+    """All of them by name."""
+    return {one.name: one for one in every()}
 
-    return {one.name: one for one in (*READERS, *GRAMMARS, *ARTEFACTS, *DOORS)}
+
+def every() -> Iterator[Target]:
+    """One module after the other: who looks for a reader of files does not import the service."""
+    for module in ("readers", "grammars", "artefacts", "doors"):
+        yield from getattr(import_module(f"trust.{module}"), module.upper())
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
@@ -186,25 +188,47 @@ def measured(name: str, count: int) -> Found:
 
 
 def _piece(name: str, start: int, stop: int) -> Found:
-    """In a process of its own, unless this code has read these inputs before and found nothing."""
-    kept = KEPT / _code() / f"{_plain(name)}-{start}-{stop}.json"
+    """In a process of its own, unless the same code has read these inputs before and found nothing."""
+    kept = KEPT / f"{_plain(name)}-{start}-{stop}.json"
     if kept.exists():
-        return Found(**json.loads(kept.read_text(encoding="utf-8")))
+        before = json.loads(kept.read_text(encoding="utf-8"))
+        if _is_as_it_was(before["ran"]):
+            return Found(**before["found"])
     try:
-        piece = Found(**apart("trust.fuzz", name, str(start), str(stop)))
+        told = apart("trust.fuzz", name, str(start), str(stop))
     except RuntimeError as error:
         lost = str(error).splitlines()[-1]
         return Found(name, inputs=stop - start, other=1, findings=[f"{name} {start}-{stop}: the process ended: {lost}"])
+    piece = Found(**told["found"])
     if not piece.other:
-        write_atomically(kept, json.dumps(asdict(piece)))
+        write_atomically(kept, json.dumps(told))
     return piece
 
 
+@contextmanager
+def all_that_runs() -> Iterator[dict[str, Any]]:
+    """At the end: the packages, and each file of ours that this process imported or opened, by its hash."""
+    ours, opened = (Path(suffice.__file__).parent, ROOT / "trust", ROOT / "tests", ROOT / "benchmarks"), set[Path]()
+
+    def on(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and arguments[0].startswith(str(ROOT)):
+            opened.add(Path(arguments[0]))
+
+    sys.addaudithook(on)
+    ran: dict[str, Any] = {}
+    yield ran
+    imported = {Path(path) for one in list(sys.modules.values()) if (path := getattr(one, "__file__", None))}
+    read = [one for one in imported | opened if one.suffix != ".pyc" and any(map(one.is_relative_to, ours)) and one.is_file()]
+    ran |= {"packages": package_versions(), "files": {os.path.relpath(one, ROOT): _hash(one) for one in sorted(read)}}
+
+
+def _is_as_it_was(ran: dict[str, Any]) -> bool:
+    return ran["packages"] == package_versions() and all(_hash(ROOT / one) == its for one, its in ran["files"].items())
+
+
 @cache
-def _code() -> str:
-    """A hash of all that is tried, and of what tries it."""
-    told = [made_with(), [sha256_of(one) for one in sorted(Path(__file__).parent.glob("*.py"))]]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+def _hash(path: Path) -> str:
+    return sha256_of(path) if path.is_file() else "not there"
 
 
 GROUPS = {
@@ -259,15 +283,15 @@ def _row(one: Found) -> tuple[str, ...]:
 @contextmanager
 def opened_alone(name: str) -> Iterator[tuple[Target, Opened]]:
     """A target in a folder of its own, under the clock."""
-    known = targets()
-    if name not in known:
-        raise SystemExit(f"no target is named {name!r}; known: {', '.join(known)}")
+    target = next((one for one in every() if one.name == name), None)
+    if target is None:
+        raise SystemExit(f"no target is named {name!r}; known: {', '.join(targets())}")
     with (
         tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder,
-        known[name].opened(Path(folder)) as opened,
+        target.opened(Path(folder)) as opened,
         watched(),
     ):
-        yield known[name], opened
+        yield target, opened
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -276,7 +300,7 @@ def main(arguments: Sequence[str]) -> None:
         by_coverage(arguments[1], arguments[2:])
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with opened_alone(arguments[0]) as (target, opened):
+    with all_that_runs() as ran, opened_alone(arguments[0]) as (target, opened):
         if len(arguments) == 2:
             given = mutated(opened.seeds, f"{target.name}/{arguments[1]}")
             print(f"{given.part}: {read_once(opened, given)}", file=sys.stderr)
@@ -284,7 +308,7 @@ def main(arguments: Sequence[str]) -> None:
             return
         found = tried(target, opened, int(arguments[1]), int(arguments[2]))
     found.peak_bytes = peak_bytes()
-    print(json.dumps(asdict(found)))
+    print(json.dumps({"found": asdict(found), "ran": ran}))
 
 
 def by_coverage(name: str, options: Sequence[str]) -> None:
