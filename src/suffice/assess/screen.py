@@ -1,9 +1,10 @@
-"""The screen of a wary gate: hits that seem stuffed with the question's words are not read.
+"""The screen of a wary gate: hits that seem stuffed with the question's words are not read, nor what others said before them.
 
 The gate counts what the hits hold together, and anybody's document adds to that. Two small models look at each hit as the gate
 reads it, and at what supports that (`assess.support`): one says whether somebody put the question's words there, the other
 whether the hit is evidence. True evidence restates its question, too: a hit that may be evidence is left out only where the
-first is sure, any other where it is suspect. `training.screen` makes the one that ships.
+first is sure, any other where it is suspect. Of what is left, a text that stands in several hits is read in the first of them
+(`assess.repeats`). `training.screen` makes the one that ships.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from suffice.assess.incoming import Taken
 from suffice.assess.looking import Looked, bylined, look
 from suffice.assess.parts import Judge, hit_rows
 from suffice.assess.reading import HIT_COLUMNS
+from suffice.assess.repeats import said_once
 from suffice.assess.support import SUPPORT_HIT, support
 from suffice.assess.words import Words
 from suffice.errors import DataError, NotReadyError, SufficeError
@@ -49,13 +51,13 @@ class Screen:
     sure: float
 
     def believed(self, taken: Sequence[Taken], words: Words) -> list[Taken]:
-        """Each list without the hits that are not; perhaps none are left."""
+        """Each list without the hits that are not, and without what is said again; perhaps nothing is left."""
         seen = look(taken, words)
         rows = screened_rows(seen, words)
         stuffed = self.stuffed.p(rows)
         kept = (stuffed <= self.suspect) | ((stuffed <= self.sure) & (self.evidence.p(rows) >= self.likely))
         ends = list(accumulate(len(one.hits) for one in seen.readings))
-        return [_narrowed(one, kept[start:end]) for one, start, end in zip(taken, [0, *ends], ends, strict=False)]
+        return [said_once(_narrowed(one, kept[start:end])) for one, start, end in zip(taken, [0, *ends], ends, strict=False)]
 
     def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
         """Write the screen as one artefact folder; `card` says what it was made of."""
