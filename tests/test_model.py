@@ -83,6 +83,22 @@ def test_a_complete_set_is_told_from_one_without_its_bridge(village: Village, mo
     assert len(model.odds_at_fit) == len(village.lessons)
 
 
+def test_a_model_is_as_quick_and_says_the_same_before_and_after_it_is_saved(
+    village: Village, model: GateModel, saved: Path
+) -> None:
+    assert all(isinstance(one.trees, Trees) for one in (model._parts.hit, model._whole.boosted, model._whole.extra))
+    again = GateModel.load(saved, village.words)
+    assert (model.predict(village.asked, village.readings) == again.predict(village.asked, village.readings)).all()
+
+
+def test_without_onnx_a_model_is_fitted_all_the_same(village: Village, model: GateModel, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    without = GateModel(village.words).fit(*village[1:4], groups=village.texts)
+    assert isinstance(without._whole.extra.trees, ExtraTreesClassifier)
+    both = [one.predict(village.asked[:9], village.readings[:9]) for one in (model, without)]
+    np.testing.assert_allclose(*both, atol=1e-5)
+
+
 def test_questions_of_several_data_sets_are_told_to_fit(village: Village) -> None:
     sets = ["films", "plays"] * (len(village.lessons) // 2)
     several = GateModel(village.words).fit(*village[1:4], groups=village.texts, sets=sets)

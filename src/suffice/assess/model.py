@@ -81,7 +81,7 @@ class GateModel:
         table = self._described(asked, readings, lessons, hit_more, folds)
         self._more = _extra(0 if more is None else np.shape(more)[1], named)
         table = _beside(table, more, len(self._more))
-        self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more)
+        self._parts = Parts(self.words, seed=self.seed).fit(asked, readings, lessons, hit_more).ready()
         names, of_set = [one.name for one in self.features], _sets(sets, len(lessons))
         odds = np.empty(len(lessons))
         for rest, held in folds:
@@ -89,7 +89,7 @@ class GateModel:
             odds[held] = whole.odds(table[held])
         self.odds_at_fit, self.table_at_fit = odds, table
         self._scale = Platt.fit(odds, complete)
-        self._whole = Whole.fit(table, complete, names, sets=of_set, seed=self.seed)
+        self._whole = Whole.fit(table, complete, names, sets=of_set, seed=self.seed).ready()
         return self
 
     def _described(

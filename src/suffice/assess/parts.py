@@ -6,7 +6,7 @@ Together they describe a question and its hits to the gate, which sees the whole
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from suffice.assess.hops import QuestionModel, question_rows
 from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading
 from suffice.assess.trees import Trees, to_onnx
 from suffice.assess.words import Words
-from suffice.errors import InputError
+from suffice.errors import InputError, MissingExtraError
 from suffice.files import write_atomically
 
 __all__ = ["ABSENT_TREES", "HIT_TREES", "Judge", "Lesson", "Parts", "boosted", "check_lessons"]
@@ -61,7 +61,7 @@ class Judge:
 
     columns: int
     share: float
-    trees: Any = None  # scikit-learn's when fitted, suffice.assess.trees.Trees when loaded
+    trees: Any = None  # scikit-learn's when fitted, suffice.assess.trees.Trees when ready or loaded
 
     @classmethod
     def fit(cls, rows: Floats, yes: npt.NDArray[np.bool_], model: Any, *, fewest: int = FEWEST) -> Judge:
@@ -74,6 +74,15 @@ class Judge:
         if self.trees is None or not len(rows):
             return np.full(len(rows), self.share)
         return self.trees.p(rows) if isinstance(self.trees, Trees) else np.asarray(self.trees.predict_proba(rows)[:, 1])
+
+    def ready(self) -> Judge:
+        """As when loaded: for the few rows of a check scikit-learn takes many times as long. As it is where onnx is missing."""
+        if self.trees is None or isinstance(self.trees, Trees):
+            return self
+        try:
+            return replace(self, trees=Trees(to_onnx(self.trees, self.columns), columns=self.columns))
+        except MissingExtraError:
+            return self
 
     def save(self, path: Path) -> dict[str, Any]:
         """Write the trees, if there are any; what else there is to know is returned."""
@@ -115,6 +124,10 @@ class Parts:
         held = [float(sum(one.held)) for one in lessons]
         complete = [float(one.complete) for one in lessons]
         self.question = QuestionModel(self.words).fit(asked, {"hops": hops, "held": held, **kinds, "complete": complete})
+        return self
+
+    def ready(self) -> Parts:
+        self.hit, self.absent = self.hit.ready(), self.absent.ready()
         return self
 
     @property

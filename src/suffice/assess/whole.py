@@ -10,7 +10,7 @@ of how the sets differ. The more data sets teach, the more it counts: with one t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,9 @@ class Whole:
         weights, teaching = _alike(yes, np.zeros(len(yes)) if sets is None else sets)
         steady = Linear.steady(rows, yes, weights, directions)
         return cls(Linear.fit(rows, yes), steady, first, second, SHARE * (1 - 1 / teaching))
+
+    def ready(self) -> Whole:
+        return replace(self, boosted=self.boosted.ready(), extra=self.extra.ready())
 
     @property
     def columns(self) -> set[int]:
