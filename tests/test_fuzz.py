@@ -8,8 +8,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -17,12 +19,15 @@ pytest.importorskip("onnx", reason="pip install 'suffice[fit]'")
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 pytest.importorskip("mcp", reason="pip install 'suffice[mcp]'")
 
+from benchmarks.measured import apart as measured_apart
 from hypothesis import HealthCheck, given, settings
-from trust import doors
-from trust.fuzz import PATIENCE_S, kept_cases, read_once, targets, tried, watched
+from trust import doors, fuzz
+from trust.fuzz import PATIENCE_S, Found, kept_cases, read_once, targets, tried, watched
 from trust.mutations import Input, Seed, mutated
 from trust.shapes import shaped
 from trust.targets import Opened, Target
+
+from suffice.files import package_versions, sha256_of
 
 TARGETS = targets()
 CASES = {f"{path.parent.name}/{path.name}": (name, case) for name, case, path in kept_cases()}
@@ -133,3 +138,29 @@ def test_so_is_whoever_only_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trust.fuzz.WAITING_S", 0.05)
     with watched():
         assert "HangError: waits" in read_once(Opened((), lambda given: Event().wait()), Input("a", b""))
+
+
+def test_a_piece_counts_until_something_that_read_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, calls = tmp_path / "reader.py", list[str]()
+    read.write_text("1", encoding="utf-8")
+
+    def apart(*told: str) -> dict[str, Any]:
+        calls.append(" ".join(told))
+        ran = {"packages": package_versions(), "files": {"reader.py": sha256_of(read)}}
+        return {"found": asdict(Found("frames", inputs=10, refused=10)), "ran": ran}
+
+    monkeypatch.setattr(fuzz, "apart", apart)
+    monkeypatch.setattr(fuzz, "ROOT", tmp_path)
+    monkeypatch.setattr(fuzz, "KEPT", tmp_path / "kept")
+    assert [fuzz.measured("frames", 10).refused for _ in range(3)] == [10, 10, 10]
+    assert calls == ["trust.fuzz frames 0 10"]
+    read.write_text("2", encoding="utf-8")
+    fuzz._hash.cache_clear()
+    fuzz.measured("frames", 10)
+    assert len(calls) == 2
+
+
+def test_a_piece_knows_all_that_read_it() -> None:
+    ran = measured_apart("trust.fuzz", "screens", "0", "3")["ran"]
+    names = set(ran["files"])
+    assert {name.rpartition("/")[2] for name in names} >= {"fuzz.py", "screen.py", "words.npy", "small_world.py"}

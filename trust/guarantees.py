@@ -145,6 +145,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
+                "test_screen.py::test_an_order_in_every_hit_is_as_good_as_one_in_the_first",
             ),
             ("texts: Claims and orders", "texts: Claims and orders, a wary gate"),
             "A text that holds the question's names or words, where the gate is not wary: see the table of stuffing below.",
