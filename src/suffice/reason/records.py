@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 __all__ = ["record_of"]
 
 T = TypeVar("T")
+LARGEST = {int: 2**63 - 1, float: sys.float_info.max}  # a whole number may be larger than any float, and than any count
 
 
 def record_of(kind: type[T], value: Any, place: str = "") -> T:
@@ -52,10 +53,10 @@ def _value(hint: Any, value: Any, place: str) -> Any:
 
 
 def _fits(hint: type, value: Any) -> bool:
-    if hint is float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and abs(value) <= sys.float_info.max  # a whole number may be larger than any float
-    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+    if hint in (int, float):
+        number = isinstance(value, hint | int) and not isinstance(value, bool)
+        return number and abs(value) <= LARGEST[hint]
+    return isinstance(value, hint)
 
 
 def _shown(value: Any) -> str:

@@ -93,6 +93,10 @@ class Keys:
         except FileNotFoundError:
             self._read_at, self._keys = None, {}
             return self._keys
+        except (OSError, ValueError) as error:  # a name that no disk takes, a folder that may not be looked into
+            raise DataError(
+                f"{str(self.path)[:200]} can be no file of keys: {error!r:.200}", hint="name another file"
+            ) from error
         at = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
         if at != self._read_at:
             self._keys = {key.key_id: key for key in self._read()}
