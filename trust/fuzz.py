@@ -10,8 +10,8 @@ which the tests read again for ever.
 Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows. Its
 files lie in memory, where the system has a place for that: the disk is not what is tried. What a piece of the inputs came to is
 kept in `.cache/fuzz` with the code that read it, and counts as long as none of that has changed: a run that was stopped goes on
-where it was, and mending one reader does not begin all others anew. All of it takes hours of the processor; FUZZ_INPUTS=20000
-gives each target fewer, and the table says so.
+where it was, and only those begin anew whose process imports what was mended (of the core that is nearly all). All of it takes
+hours of the processor; FUZZ_INPUTS=20000 gives each target fewer, and the table says so.
 With atheris installed, `python -m trust.fuzz --atheris musique -runs=100000` lets its coverage lead instead.
 """
 
