@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measured import Measured
@@ -54,16 +55,24 @@ def _promise(one: Promise, figures: dict[str, Figures | None]) -> str:
 
 
 def _measured(name: str, figures: dict[str, Figures | None]) -> str:
-    """A part, linked to its figures below, and whether what is required was kept."""
+    """A part, or one table of it, linked to its figures below, and whether what is required was kept."""
     part, _, title = name.partition(": ")
     linked = f"[{PARTS[part].lower()}](#{PARTS[part].lower().replace(',', '').replace(' ', '-')})"
     found = figures[part]
     if found is None:
         return f"{linked}: not run yet"
     chosen = [one for one in found.tables if one.title.startswith(title)]
-    kept = not found.failed if not title else all(one.kept is not False for one in chosen) and bool(chosen)
     run = "a short run" if found.quick else "a full run"
-    return f"{linked}, {run} of {found.date}: {'kept' if kept else 'NOT kept'}"
+    where = f"{linked}, *{title.lower()}*" if title else linked
+    return f"{where}, {run} of {found.date}: {_outcome(chosen, () if title else found.failed)}"
+
+
+def _outcome(tables: Sequence[Measured], failed: Sequence[str]) -> str:
+    """Tables that nothing is required of say nothing; where no table says anything, too little was tried."""
+    said = [one.kept for one in tables if one.kept is not None]
+    if failed or not tables or not all(said):
+        return "NOT kept"
+    return "kept" if said else "not shown, since fewer were tried than required"
 
 
 def _part(part: str, title: str, found: Figures | None) -> list[str]:

@@ -66,7 +66,17 @@ def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     store("soak", figures)
     assert stored.stored("soak", tmp_path) == figures
     page = guarantees()
-    assert "an hour of mixed load](#an-hour-of-mixed-load), a full run of 1970-01-01: NOT kept" in page
-    assert "an hour of mixed load](#an-hour-of-mixed-load), a full run of 1970-01-01: kept" in page
+    assert "an hour of mixed load](#an-hour-of-mixed-load), *what grows*, a full run of 1970-01-01: NOT kept" in page
+    assert "an hour of mixed load](#an-hour-of-mixed-load), *what was answered*, a full run of 1970-01-01: kept" in page
     assert "Did not finish, or fell short: What grows over 60 minutes." in page
     assert "commit abc" in page
+
+
+def test_who_tried_fewer_than_required_claims_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "FOLDER", tmp_path)
+    monkeypatch.setattr("docs.guarantees.stored", lambda part: stored.stored(part, tmp_path))
+    few = Measured("Words and grammars", "Required: of 200,000 none.", ("target", "inputs"), (("filter", "9"),), kept=None)
+    store("fuzz", Figures.now("fuzz", [few], [], quick=False, begun=Begun(0.0, "abc")))
+    told = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
+    assert told
+    assert all(line.endswith("not shown, since fewer were tried than required") for line in told)
