@@ -110,6 +110,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "test_hostile_files.py::test_a_line_without_end_costs_no_more_than_a_line_may",
                 "test_gate.py::test_a_huge_text_costs_no_more_than_its_beginning",
                 "live/test_serve.py::test_dawdlers_and_garbage_are_cut_off_with_an_answer",
+                "live/test_serve.py::test_who_does_not_read_is_cut_off_and_keeps_no_place",
                 "test_service_refusals.py::test_a_packed_body_is_not_unpacked",
             ),
             ("fuzz",),

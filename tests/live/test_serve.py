@@ -254,6 +254,39 @@ def test_a_crowd_of_dawdlers_does_not_keep_others_out(strict: int) -> None:
         line.close()
 
 
+@contextmanager
+def asking(port: int, times: int) -> Iterator[socket.socket]:
+    """A connection with a small window on which an answer that is not small is asked for again and again."""
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        line.settimeout(60)
+        line.connect(("127.0.0.1", port))
+        line.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * times)
+        yield line
+
+
+def test_who_does_not_read_is_cut_off_and_keeps_no_place(strict: int) -> None:
+    with asking(strict, 1000) as first, asking(strict, 1000) as second, asking(strict, 1000) as third:
+        time.sleep(4)
+        assert get(strict, "/v1/gates")[0] == 200  # two places there are, and three who held on to them
+        assert all(0 < read_of(line) < 1000 for line in (first, second, third))
+
+
+def test_who_reads_slowly_is_waited_for(strict: int) -> None:
+    with asking(strict, 100) as line:
+        assert read_of(line, most=100, pause=0.02) == 100
+
+
+def read_of(line: socket.socket, most: int = 1_000_000, pause: float = 0.0) -> int:
+    """Answers that begin on a connection until it ends."""
+    came = bytearray()
+    with suppress(ConnectionResetError):
+        while came.count(b"HTTP/1.1 200") < most and (piece := line.recv(1 << 16)):
+            came += piece
+            time.sleep(pause)
+    return came.count(b"HTTP/1.1 200")
+
+
 def test_too_many_at_once_are_told_to_come_back(strict: int) -> None:
     seen: Counter[int] = Counter()
 

@@ -1,8 +1,9 @@
-"""HTTP/1.1 with clocks: whoever dawdles over a request's head is cut off, and a service that leaves answers what it holds.
+"""HTTP/1.1 with clocks: whoever dawdles over sending or reading is cut off, and a service that leaves answers what it holds.
 
-uvicorn's protocol waits for ever for the first header, and closes idle connections the moment it is told to stop: a request
-that is on its way just then would be lost. Here idle connections stay open a moment longer, and every answer from then on says
-that it is the last one on its connection.
+uvicorn's protocol waits for ever for the first header, and for ever until an answer is taken: visitors who send and do not read
+would fill the places of all others. It also closes idle connections the moment it is told to stop: a request that is on its way
+just then would be lost. Here idle connections stay open a moment longer, and every answer from then on says that it is the last
+one on its connection.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from suffice.service.replies import JSON, Refusal, envelope, problem
 
@@ -22,6 +23,7 @@ __all__ = ["Clocked"]
 HEAD_BYTES = 64 * 1024
 LINGER_S = 0.5
 LOOK_AGAIN_S = 0.05
+LEAST_READ = 16 * 1024  # bytes of an answer that are taken within `body_seconds`, or all that are left of it
 
 
 class Clocked(HttpToolsProtocol):
@@ -33,9 +35,12 @@ class Clocked(HttpToolsProtocol):
         self._limits = self._service.settings.limits
         self._head_clock: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._reading_clock: asyncio.TimerHandle | None = None
+        self._answered: RequestResponseCycle | None = None  # of several that came together, the one whose turn it is
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # so that we are told of any byte that is not taken, and when all are
         if len(self.connections) > self._limits.connections:
             self._refuse(Refusal(429, "busy", "as many connections are open as this worker keeps"))
             return
@@ -43,6 +48,10 @@ class Clocked(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_here()
+        self._all_is_read()
+        if self._answered is not None and not self._answered.response_complete:  # uvicorn tells the one that came last alone
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -59,6 +68,18 @@ class Clocked(HttpToolsProtocol):
         super().on_headers_complete()
         if self._service.leaving and self.cycle is not None:
             self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        self._all_is_read()
+        super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(Refusal(400, "bad_request", "this is no HTTP request"))
@@ -93,6 +114,21 @@ class Clocked(HttpToolsProtocol):
     def _too_late(self) -> None:
         seconds = self._limits.head_seconds
         self._refuse(Refusal(408, "too_slow", f"no whole request came within {seconds:g} seconds"))
+
+    def _expect_reading(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        self._reading_clock = self.loop.call_later(self._limits.body_seconds, self._unread, left)
+
+    def _all_is_read(self) -> None:
+        if self._reading_clock is not None:
+            self._reading_clock.cancel()
+            self._reading_clock = None
+
+    def _unread(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() > before - LEAST_READ:
+            self.transport.abort()  # nothing can be told to one who does not read
+        else:
+            self._expect_reading()
 
     def _refuse(self, refused: Refusal) -> None:
         """An answer without the application, and the end of the connection."""
