@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -80,3 +81,23 @@ def test_who_tried_fewer_than_required_claims_nothing(tmp_path: Path, monkeypatc
     told = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
     assert told
     assert all(line.endswith("not shown, since fewer were tried than required") for line in told)
+
+
+def test_a_run_is_of_its_commit_though_another_has_stored_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> str:
+        named = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(named, check=True, capture_output=True, text=True).stdout.strip()
+
+    folder, code = tmp_path / "trust" / "figures", tmp_path / "code.py"
+    folder.mkdir(parents=True)
+    for path in (folder / "soak.json", code):
+        path.write_text("{}")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    monkeypatch.setattr(stored, "FOLDER", folder)
+    head = git("rev-parse", "--short=12", "HEAD")
+    (folder / "soak.json").write_text("[]")
+    assert Begun.now().commit == head
+    code.write_text("[]")
+    assert Begun.now().commit == head + "+"

@@ -92,9 +92,10 @@ def stored(part: str, folder: Path = FOLDER) -> Figures | None:
 
 
 def _commit() -> str:
-    """The commit that was measured, with a plus where files had been changed since."""
+    """The commit that was measured, with a plus where files had been changed since; figures of other parts are none of them."""
+    changes = ["git", "status", "--porcelain", "--untracked-files=no", "--", ":/", f":(exclude){FOLDER.name}"]
     try:
-        asked = (["git", "rev-parse", "--short=12", "HEAD"], ["git", "status", "--porcelain", "--untracked-files=no"])
+        asked = (["git", "rev-parse", "--short=12", "HEAD"], changes)
         head, changed = (
             subprocess.run(one, capture_output=True, text=True, check=True, cwd=FOLDER.parent).stdout for one in asked
         )
