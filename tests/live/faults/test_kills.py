@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trust.kills import TROUBLES, Yard
+from trust.kills import TROUBLES, Tally, Yard, measured
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
 
@@ -18,3 +18,13 @@ def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(work: s
     assert not any(tally.troubles[one] for one in TROUBLES)
     assert tally.kills, "nobody was killed at work: the test proves nothing"
     assert tally.checked, "nothing was acknowledged: the test proves nothing"
+
+
+def test_fewer_deaths_than_wanted_claim_nothing() -> None:
+    found = Tally("build", runs=12, kills=9)
+    assert measured([found], seed=1, wanted=9).kept is True
+    few = measured([found], seed=1, wanted=10)
+    assert few.kept is None
+    assert few.notes[-1].startswith("Fewer than the 10")
+    found.trouble("lost", "a document")
+    assert measured([found], seed=1, wanted=10).kept is False
