@@ -10,37 +10,48 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: one core is what the figures are about
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy is imported: one core is what the figures are about
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable
 from datetime import date
 
-from docs.places import RESULTS
-from docs.tables import NOTE
+from docs.generators.markdown import NOTE
+from docs.generators.paths import RESULTS
 
 from benchmarks import (
     bench_batch,
     bench_bridge,
+    bench_extraction,
     bench_gate,
     bench_graph,
     bench_lexical,
     bench_library,
     bench_links,
     bench_qdrant,
-    bench_reading,
     bench_serve,
     overview,
 )
-from benchmarks.measured import Measured, gathered, load, machine, short
+from benchmarks.reporting import (
+    ResultTable,
+    collect_tables,
+    load_average,
+    machine_info,
+    missed_requirements,
+)
 
-PARTS: dict[str, dict[str, Callable[[bool], Iterable[Measured]]]] = {
-    "gate": {"The gate": bench_gate.tables, "Reading": bench_reading.tables},
+PARTS: dict[str, dict[str, Callable[[bool], Iterable[ResultTable]]]] = {
+    "gate": {"The gate": bench_gate.tables, "Reading": bench_extraction.tables},
     "bridge": {"The bridge retriever": bench_bridge.tables},
     "name-links": {"Name links": bench_bridge.growth},
     "batch": {"Jobs on Dask": bench_batch.tables},
-    "qdrant": {"The store on Qdrant": bench_qdrant.tables, "Quality on Qdrant": bench_qdrant.quality_tables},
+    "qdrant": {
+        "The store on Qdrant": bench_qdrant.tables,
+        "Quality on Qdrant": bench_qdrant.quality_tables,
+    },
     "serve": {"The service": bench_serve.tables},
     "search": {
         "Graph propagation": bench_graph.tables,
@@ -53,11 +64,17 @@ PAGES = {part: RESULTS / f"performance-{part}.md" for part in PARTS}
 LONG = ("qdrant", "batch", "name-links")
 
 
-def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bool, loads: tuple[str, str]) -> str:
+def page(
+    part: str,
+    sections: dict[str, list[ResultTable]],
+    command: str,
+    quick: bool,
+    loads: tuple[str, str],
+) -> str:
     lines = [
         f"# Speed and memory: {overview.TITLES[part]}\n",
         f"<!-- Written by `{command}`; do not edit. -->\n",
-        f"{'A short run: the small sizes only.' if quick else 'A full run.'} {date.today().isoformat()}, {machine()}.",
+        f"{'A short run: the small sizes only.' if quick else 'A full run.'} {date.today().isoformat()}, {machine_info()}.",
         f"Load average {loads[0]} at the start, {loads[1]} at the end: other work ran beside it, so that times on the wall are "
         "upper bounds; processor seconds and ratios within the run say more.\n",
         f"    {command}\n",
@@ -66,21 +83,25 @@ def page(part: str, sections: dict[str, list[Measured]], command: str, quick: bo
         lines.append(f"## {name}\n")
         for one in tables:
             says = " ".join(part for part in (one.says, one.verdict()) if part)
-            lines += [f"**{one.title}.** {says}\n", f"```\n{one.table()}\n```\n", *(f"{note}\n" for note in one.notes)]
+            lines += [
+                f"**{one.title}.** {says}\n",
+                f"```\n{one.table()}\n```\n",
+                *(f"{note}\n" for note in one.notes),
+            ]
     return "\n".join(lines)
 
 
-def run(part: str, asked: argparse.Namespace, found: dict[str, list[Measured]]) -> list[str]:
+def run(part: str, asked: argparse.Namespace, found: dict[str, list[ResultTable]]) -> list[str]:
     """The benchmarks of one part in turn, and its page; what broke. Its tables join what was found."""
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
-    before = load()
+    before = load_average()
     broken: list[str] = []
-    sections: dict[str, list[Measured]] = {}
+    sections: dict[str, list[ResultTable]] = {}
     for name, tables in PARTS[part].items():
-        sections[name], lost = gathered(name, tables(asked.quick))
+        sections[name], lost = collect_tables(name, tables(asked.quick))
         broken += lost
         if asked.write:  # after each, so that a run that is cut short leaves what it measured
-            written = page(part, sections, command, asked.quick, (before, load()))
+            written = page(part, sections, command, asked.quick, (before, load_average()))
             PAGES[part].write_text(written, encoding="utf-8")
     found[part] = [one for tables in sections.values() for one in tables]
     return broken
@@ -90,15 +111,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="one part; all unless told")
     parser.add_argument("--quick", action="store_true", help="the small sizes only")
-    parser.add_argument("--write", action="store_true", help="write the part's page in docs/results from this run")
+    parser.add_argument(
+        "--write", action="store_true", help="write the part's page in docs/results from this run"
+    )
     asked = parser.parse_args()
-    chosen = [asked.part] if asked.part else [part for part in PARTS if not (asked.quick and part in LONG)]
-    found: dict[str, list[Measured]] = {}
+    chosen = (
+        [asked.part]
+        if asked.part
+        else [part for part in PARTS if not (asked.quick and part in LONG)]
+    )
+    found: dict[str, list[ResultTable]] = {}
     broken = [one for part in chosen for one in run(part, asked, found)]
     print(f"\n{overview.table(found).table()}")
     if asked.write:
         (RESULTS / "performance.md").write_text(NOTE + overview.page(RESULTS), encoding="utf-8")
-    if below := [title for tables in found.values() for title in short(tables)]:
+    if below := [title for tables in found.values() for title in missed_requirements(tables)]:
         print(f"below what is required, here and now: {', '.join(below)}", file=sys.stderr)
     if broken:
         print(f"error: did not finish: {', '.join(broken)}", file=sys.stderr)

@@ -23,10 +23,16 @@ from unittest.mock import patch
 import psutil
 from tests.dask_cluster import DaskCluster
 
-from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
-from suffice.datasets.controlled import controlled
-from suffice.engines.batch import Batch
-from suffice.ports import Job, in_blocks
+from benchmarks.reporting import (
+    ResultTable,
+    peak_bytes,
+    print_all,
+    print_progress,
+    run_in_subprocess,
+)
+from suffice.engines.batch import BatchRunner
+from suffice.protocols import Job, split_into_blocks
+from suffice_research.controlled import controlled_collection
 
 HITS, WORDS = 2, 30
 MOST_GROWTH = 1.25  # of the peak, from 10,000 checks to the most
@@ -34,11 +40,26 @@ MOST_GROWTH = 1.25  # of the peak, from 10,000 checks to the most
 
 def questions(count: int) -> Iterator[str]:
     """Lines of a log, made as they are asked for."""
-    texts = [" ".join(document.text.split()[:WORDS]) for document in controlled().documents()]
+    texts = [
+        " ".join(document.text.split()[:WORDS]) for document in controlled_collection().documents()
+    ]
     for at in range(count):
-        hits = [{"doc_id": f"d{at}-{n}", "text": texts[(at * 7 + n * 13) % len(texts)], "score": 2.0 - n} for n in range(HITS)]
+        hits = [
+            {
+                "doc_id": f"d{at}-{n}",
+                "text": texts[(at * 7 + n * 13) % len(texts)],
+                "score": 2.0 - n,
+            }
+            for n in range(HITS)
+        ]
         yield (
-            json.dumps({"question_id": f"q{at}", "question": f"What did {texts[at % len(texts)][:40]} say?", "hits": hits})
+            json.dumps(
+                {
+                    "question_id": f"q{at}",
+                    "question": f"What did {texts[at % len(texts)][:40]} say?",
+                    "hits": hits,
+                }
+            )
             + "\n"
         )
 
@@ -61,7 +82,7 @@ class Sink:
         """Nothing is held back."""
 
 
-def checked(count: int, scheduler: str | None) -> dict[str, Any]:
+def run_checks(count: int, scheduler: str | None) -> dict[str, Any]:
     """One run of the command in this process."""
     from suffice.cli.app import app
 
@@ -70,30 +91,49 @@ def checked(count: int, scheduler: str | None) -> dict[str, Any]:
     with patch.object(sys, "stdin", questions(count)), patch.object(sys, "stdout", sink):
         app(words, standalone_mode=False)
     seconds, cpu = time.perf_counter() - started, time.process_time() - spent
-    return {"lines": sink.lines, "sha256": sink.digest.hexdigest(), "seconds": seconds, "cpu": cpu, "peak": peak_bytes()}
+    return {
+        "lines": sink.lines,
+        "sha256": sink.digest.hexdigest(),
+        "seconds": seconds,
+        "cpu": cpu,
+        "peak": peak_bytes(),
+    }
 
 
-def run(count: int, scheduler: str | None) -> dict[str, Any]:
-    progress(f"{count:,} checks {'on two workers' if scheduler else 'in one process'}")
-    found = apart("benchmarks.bench_batch", "--one", str(count), *(("--scheduler", scheduler) if scheduler else ()))
+def run_apart(count: int, scheduler: str | None) -> dict[str, Any]:
+    print_progress(f"{count:,} checks {'on two workers' if scheduler else 'in one process'}")
+    found = run_in_subprocess(
+        "benchmarks.bench_batch",
+        "--one",
+        str(count),
+        *(("--scheduler", scheduler) if scheduler else ()),
+    )
     if found["lines"] != count:
         raise RuntimeError(f"{found['lines']} verdicts of {count} checks")
-    progress(json.dumps(found))
+    print_progress(json.dumps(found))
     return found
 
 
-def memory(cluster: DaskCluster, counts: Sequence[int], here: Sequence[int]) -> Measured:
+def memory(cluster: DaskCluster, counts: Sequence[int], here: Sequence[int]) -> ResultTable:
     rows, peaks, same = [], [], True
     for count in counts:
-        there = run(count, cluster.address)
-        alone = run(count, None) if count in here else None
+        there = run_apart(count, cluster.address)
+        alone = run_apart(count, None) if count in here else None
         same &= alone is None or alone["sha256"] == there["sha256"]
         peaks.append(there["peak"])
-        rows.append(_row(count, "two workers", there, _mebibytes(cluster.scheduler), _mebibytes(cluster.workers[0])))
+        rows.append(
+            _row(
+                count,
+                "two workers",
+                there,
+                _memory_mib(cluster.scheduler),
+                _memory_mib(cluster.workers[0]),
+            )
+        )
         if alone:
             rows.append(_row(count, "one process", alone, "--", "--"))
     growth = peaks[-1] / peaks[0]
-    return Measured(
+    return ResultTable(
         "A log that does not end",
         f"The reading process at {counts[-1]:,} checks holds {growth:.2f} times what it holds at {counts[0]:,}; at most "
         f"{MOST_GROWTH} is required. In one process the gate is in that memory, too. The output has the same hash on workers "
@@ -115,10 +155,18 @@ def memory(cluster: DaskCluster, counts: Sequence[int], here: Sequence[int]) -> 
 
 def _row(count: int, where: str, found: dict[str, Any], *others: str) -> tuple[str, ...]:
     rate, peak = f"{count / found['seconds']:,.0f}", f"{found['peak'] / 2**20:.0f}"
-    return f"{count:,}", where, f"{found['seconds']:.1f}", rate, f"{found['cpu']:.1f}", peak, *others
+    return (
+        f"{count:,}",
+        where,
+        f"{found['seconds']:.1f}",
+        rate,
+        f"{found['cpu']:.1f}",
+        peak,
+        *others,
+    )
 
 
-def _mebibytes(process: subprocess.Popen[bytes]) -> str:
+def _memory_mib(process: subprocess.Popen[bytes]) -> str:
     """What a process holds now."""
     return f"{psutil.Process(process.pid).memory_info().rss / 2**20:.0f}"
 
@@ -126,25 +174,25 @@ def _mebibytes(process: subprocess.Popen[bytes]) -> str:
 # ------------------------------------------------------------------------------------------------------ what a block costs
 
 
-def nothing(block: Sequence[str], ready: object) -> list[str]:
+def identity_job(block: Sequence[str], ready: object) -> list[str]:
     return list(block)
 
 
-def overhead(address: str, blocks: int) -> Measured:
+def overhead(address: str, blocks: int) -> ResultTable:
     """Blocks of 256 lines of this log that nobody looks at."""
-    held = list(in_blocks(questions(256 * blocks), 256))
-    Batch(address).close()  # the workers have come
+    held = list(split_into_blocks(questions(256 * blocks), 256))
+    BatchRunner(address).close()  # the workers have come
     size = sum(map(len, held[0])) / 2**10
     started = time.perf_counter()
-    with Batch(address) as batch:
+    with BatchRunner(address) as batch:
         connected = time.perf_counter()
-        list(batch(Job("nothing", nothing), held[:1]))
+        list(batch(Job("nothing", identity_job), held[:1]))
         first = time.perf_counter()
-        list(batch(Job("nothing", nothing), held))
+        list(batch(Job("nothing", identity_job), held))
         done = time.perf_counter()
-    with TemporaryDirectory() as folder, Batch(keep=Path(folder)) as batch:
+    with TemporaryDirectory() as folder, BatchRunner(keep=Path(folder)) as batch:
         begun = time.perf_counter()
-        list(batch(Job("nothing", nothing, key="nothing"), held))
+        list(batch(Job("nothing", identity_job, key="nothing"), held))
         keeping = time.perf_counter() - begun
     rows = (
         ("connect to a scheduler", f"{1000 * (connected - started):.0f}"),
@@ -152,7 +200,7 @@ def overhead(address: str, blocks: int) -> Measured:
         ("each further one", f"{1000 * (done - first) / blocks:.1f}"),
         ("keep a finished block on disk", f"{1000 * keeping / blocks:.1f}"),
     )
-    return Measured(
+    return ResultTable(
         "What a block costs besides the work",
         f"{blocks} blocks of 256 lines, {size:.0f} KiB each, two workers.",
         ("", "ms"),
@@ -160,8 +208,12 @@ def overhead(address: str, blocks: int) -> Measured:
     )
 
 
-def tables(quick: bool, checks: int = 1_000_000) -> Iterator[Measured]:
-    counts = [1_000, 3_000] if quick else [count for count in (10_000, 100_000) if count < checks] + [checks]
+def tables(quick: bool, checks: int = 1_000_000) -> Iterator[ResultTable]:
+    counts = (
+        [1_000, 3_000]
+        if quick
+        else [count for count in (10_000, 100_000) if count < checks] + [checks]
+    )
     with TemporaryDirectory() as folder:
         cluster = DaskCluster(Path(folder))
         try:
@@ -181,9 +233,9 @@ def main() -> int:
     parser.add_argument("--scheduler", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
-        print(json.dumps(checked(asked.one, asked.scheduler)))
+        print(json.dumps(run_checks(asked.one, asked.scheduler)))
         return 0
-    return shown(tables(asked.quick, asked.checks))
+    return print_all(tables(asked.quick, asked.checks))
 
 
 if __name__ == "__main__":

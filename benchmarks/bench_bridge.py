@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: one core is what the figures are about
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before numpy is imported: one core is what the figures are about
 
 import argparse
 import json
@@ -19,17 +21,23 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from docs.places import DATA
+from docs.generators.paths import DATA
 
 from benchmarks.bench_links import documents, titles, vocabulary
-from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
-from suffice.datasets import read
-from suffice.evaluate.searching import indexed
+from benchmarks.reporting import (
+    ResultTable,
+    peak_bytes,
+    print_all,
+    print_progress,
+    run_in_subprocess,
+)
+from suffice.datasets import load
+from suffice.evaluation.searching import index_documents
 from suffice.integrations.onnx import bge_small
 from suffice.integrations.set_scorer import bridge_quality
-from suffice.ports import ENCODERS, RETRIEVERS, Retriever
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.name_links import name_links
+from suffice.protocols import ENCODERS, RETRIEVERS, Retriever
+from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval.name_links import name_links
 
 MODULE = "benchmarks.bench_bridge"
 ASKED, LIMIT_MS = 150, 20
@@ -40,14 +48,20 @@ CHARGED = "LLM-built graphs send every passage to a model: at least one call a p
 def measure_questions(data: Path) -> dict[str, float]:
     """Medians over questions: milliseconds on the wall and of the processor, for each retriever."""
     folder = data / "musique"
-    dataset = read("musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json")
+    dataset = load(
+        "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
+    )
     encoder = ENCODERS.get("wordllama")()
     held = list(dataset.documents())
-    store = indexed(held, encoder, None)
+    store = index_documents(held, encoder, None)
     start = time.process_time()
     links = name_links(lambda: held)
     got = {"documents": float(len(held)), "links_s": time.process_time() - start}
-    options = {"bm25": {}, "hybrid": {"encoder": encoder}, "bridge": {"encoder": encoder, "links": links}}
+    options = {
+        "bm25": {},
+        "hybrid": {"encoder": encoder},
+        "bridge": {"encoder": encoder, "links": links},
+    }
     questions = [one.question.text for one in dataset.examples()][: ASKED + 5]
     for name, given in options.items():
         got |= timed(name, RETRIEVERS.get(name)(store, **given), questions)
@@ -57,9 +71,11 @@ def measure_questions(data: Path) -> dict[str, float]:
 def measure_quality(data: Path) -> dict[str, float]:
     """The same for bridge-quality on one core. What it reads does not grow with the corpus, so that a small one will do."""
     folder = data / "musique"
-    dataset = read("musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json")
+    dataset = load(
+        "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
+    )
     encoder = bge_small(threads=1)
-    store = indexed(islice(dataset.documents(), FEW_PASSAGES), encoder, None)
+    store = index_documents(islice(dataset.documents(), FEW_PASSAGES), encoder, None)
     questions = [one.question.text for one in dataset.examples()][: FEW_ASKED + 5]
     return timed("bridge-quality", bridge_quality(store, encoder=encoder, threads=1), questions)
 
@@ -72,7 +88,10 @@ def timed(name: str, retriever: Retriever, questions: list[str]) -> dict[str, fl
         retriever.search([question], k=5)
         wall.append(time.perf_counter() - begun)
         used.append(time.process_time() - spent)
-    medians = {f"{name}_{what}": float(np.median(one[5:])) * 1e3 for what, one in (("wall", wall), ("cpu", used))}
+    medians = {
+        f"{name}_{what}": float(np.median(one[5:])) * 1e3
+        for what, one in (("wall", wall), ("cpu", used))
+    }
     return {**medians, f"{name}_p95": float(np.percentile(used[5:], 95)) * 1e3}
 
 
@@ -80,52 +99,61 @@ def measure_links(count: int) -> dict[str, float]:
     in_titles, in_texts = vocabulary()
     names = titles(count, in_titles)
     start = time.process_time()
-    for _ in documents(count, names, in_texts):  # what making the texts costs, which happens twice below
+    for _ in documents(
+        count, names, in_texts
+    ):  # what making the texts costs, which happens twice below
         pass
     making, before = time.process_time() - start, peak_bytes()
     start = time.process_time()
     links = name_links(lambda: documents(count, names, in_texts))
     spent = time.process_time() - start - 2 * making
-    return {"s": spent, "peak": peak_bytes(), "before": before, "mentions": len(links.mentioned.values)}
+    return {
+        "s": spent,
+        "peak": peak_bytes(),
+        "before": before,
+        "mentions": len(links.mentioned.values),
+    }
 
 
-def tables(quick: bool, data: Path = DATA) -> Iterator[Measured]:
+def tables(quick: bool, data: Path = DATA) -> Iterator[ResultTable]:
     if (data / "musique").is_dir():
-        progress("questions over MuSiQue's passages")
-        yield by_retriever(apart(MODULE, "--data", str(data), "--measure-questions"))
+        print_progress("questions over MuSiQue's passages")
+        yield by_retriever(run_in_subprocess(MODULE, "--data", str(data), "--measure-questions"))
         if not quick:  # a minute for twenty questions
-            progress("questions read by the set scorer")
-            yield of_quality(apart(MODULE, "--data", str(data), "--measure-quality"))
+            print_progress("questions read by the set scorer")
+            yield of_quality(run_in_subprocess(MODULE, "--data", str(data), "--measure-quality"))
 
 
-def growth(quick: bool) -> Iterator[Measured]:
+def growth(quick: bool) -> Iterator[ResultTable]:
     got = {}
     for count in [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000]:
-        progress(f"name links of {count:,} documents")
-        got[count] = apart(MODULE, "--measure-links", str(count))
+        print_progress(f"name links of {count:,} documents")
+        got[count] = run_in_subprocess(MODULE, "--measure-links", str(count))
     yield by_size(got)
 
 
-def by_retriever(got: dict[str, float]) -> Measured:
+def by_retriever(got: dict[str, float]) -> ResultTable:
     rows = []
     for name in ("bm25", "hybrid", "bridge"):
         ratio = got[f"{name}_cpu"] / got["hybrid_cpu"]
         figures = (got[f"{name}_wall"], got[f"{name}_cpu"], got[f"{name}_p95"], ratio)
         rows.append((name, *(f"{one:.1f}" for one in figures)))
     passages = got["documents"]
-    return Measured(
+    return ResultTable(
         f"One question over {passages:,.0f} passages",
         f"Medians of {ASKED} questions, five documents each, one core; required of bridge: at most {LIMIT_MS} ms.",
         ("retriever", "wall ms", "processor ms", "processor ms p95", "x hybrid"),
         tuple(rows),
-        (f"Name links of 1,000 passages: {got['links_s'] / passages * 1000:.2f} s of processor time, once. {CHARGED}",),
+        (
+            f"Name links of 1,000 passages: {got['links_s'] / passages * 1000:.2f} s of processor time, once. {CHARGED}",
+        ),
         kept=got["bridge_cpu"] <= LIMIT_MS,
     )
 
 
-def of_quality(got: dict[str, float]) -> Measured:
+def of_quality(got: dict[str, float]) -> ResultTable:
     figures = [got[f"bridge-quality_{what}"] for what in ("wall", "cpu", "p95")]
-    return Measured(
+    return ResultTable(
         f"One question read by the set scorer, {FEW_PASSAGES:,} passages",
         f"Medians of {FEW_ASKED} questions, five documents each, one core; required: at most {QUALITY_LIMIT_MS:,} ms.",
         ("retriever", "wall ms", "processor ms", "processor ms p95"),
@@ -135,7 +163,7 @@ def of_quality(got: dict[str, float]) -> Measured:
     )
 
 
-def by_size(got: dict[int, dict[str, float]]) -> Measured:
+def by_size(got: dict[int, dict[str, float]]) -> ResultTable:
     rows = [
         (
             f"{count:,}",
@@ -148,7 +176,7 @@ def by_size(got: dict[int, dict[str, float]]) -> Measured:
         for count, one in got.items()
     ]
     dearer = (got[max(got)]["s"] / max(got)) / (got[min(got)]["s"] / min(got))
-    return Measured(
+    return ResultTable(
         "Name links by number of documents",
         "Processor time of one core without making the texts; required: linear in the documents, bounded memory.",
         ("documents", "s", "us each", "mentions each", "peak MiB", "bytes each"),
@@ -175,7 +203,7 @@ def main() -> int:
     if chosen.measure_questions:
         print(json.dumps(measure_questions(chosen.data)))
         return 0
-    return shown(chain(tables(chosen.quick, chosen.data), growth(chosen.quick)))
+    return print_all(chain(tables(chosen.quick, chosen.data), growth(chosen.quick)))
 
 
 if __name__ == "__main__":

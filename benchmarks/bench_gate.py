@@ -20,69 +20,89 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measured import Measured, progress, shown
-from suffice.assess import pages
-from suffice.assess.gate import Gate
-from suffice.assess.screen import Screen
-from suffice.assess.selections import magaf_features
-from suffice.datasets.controlled import controlled
+from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.errors import NotReadyError
-from suffice.evaluate.baselines import magaf_model
-from suffice.evaluate.cases import Case, collect, labelled
+from suffice.evaluation.baselines import magaf_model
+from suffice.evaluation.retrieved_questions import (
+    RetrievedQuestion,
+    retrieve_dataset,
+    to_labelled_question,
+)
+from suffice.gate import extraction
+from suffice.gate.gate import Gate
+from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.integrations import onnx  # noqa: F401 - importing it registers the cross-encoder
-from suffice.ports import RERANKERS
-from suffice.retrieve.named import DEFAULT_RERANKER
+from suffice.protocols import RERANKERS
+from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice_research.controlled import controlled_collection
+from suffice_research.paper_features import magaf_features
 
 HITS, WORDS = 10, 100
 MOST_MS, FEWEST_A_SECOND, LOAD_S = 1.0, 1500, 0.7
 TIMES_CROSS_ENCODER, TIMES_MAGAF = 300, 30
 LOADING = """
 import time; start = time.perf_counter()
-from suffice.assess.gate import Gate
+from suffice.gate.gate import Gate
 Gate.load()
 print(time.perf_counter() - start)
 """
 
 
-def cases(count: int) -> list[Case]:
+def cases(count: int) -> list[RetrievedQuestion]:
     """Questions with ten hits, each text cut or repeated to 100 words."""
-    found = collect(controlled(), ["bm25"], [HITS], limit=count).cases("bm25", HITS)
+    found = retrieve_dataset(controlled_collection(), ["bm25"], [HITS], limit=count).cases(
+        "bm25", HITS
+    )
     return [_sized(case) for case in found if len(case.evidence.hits) == HITS]
 
 
-def _sized(case: Case) -> Case:
+def _sized(case: RetrievedQuestion) -> RetrievedQuestion:
     documents = {}
     for doc_id, document in case.evidence.documents.items():
         words = document.text.split()
-        documents[doc_id] = replace(document, text=" ".join((words * (WORDS // len(words) + 1))[:WORDS]))
+        documents[doc_id] = replace(
+            document, text=" ".join((words * (WORDS // len(words) + 1))[:WORDS])
+        )
     return replace(case, evidence=replace(case.evidence, documents=documents))
 
 
-def the_gate(held: Sequence[Case]) -> tuple[Gate, str]:
+def the_gate(held: Sequence[RetrievedQuestion]) -> tuple[Gate, str]:
     try:
         return Gate.load(), "the shipped gate"
     except NotReadyError:
         return Gate.fit(
-            [labelled(case) for case in held[:400]], k=HITS
+            [to_labelled_question(case) for case in held[:400]], k=HITS
         ), "a gate fitted for this benchmark: none is shipped yet"
 
 
-def systems(gate: Gate, held: Sequence[Case]) -> dict[str, Callable[[Case], Any]]:
+def systems(
+    gate: Gate, held: Sequence[RetrievedQuestion]
+) -> dict[str, Callable[[RetrievedQuestion], Any]]:
     complete = np.array([case.complete for case in held])
-    forest = magaf_model(magaf_features([case.evidence for case in held]).astype(float), complete, 42)
-    judge, wary = RERANKERS.get(DEFAULT_RERANKER)(), replace(gate, screen=Screen.load())
+    forest = magaf_model(
+        magaf_features([case.evidence for case in held]).astype(float), complete, 42
+    )
+    judge, wary = RERANKERS.get(DEFAULT_RERANKER)(), replace(gate, screen=StuffingFilter.load())
     hits = {id(case): case.hits for case in held}  # as a caller has them at hand
     return {
         "gate.check": lambda case: gate.check(case.question.text, hits[id(case)]),
-        "gate.check, not explained": lambda case: gate.check(case.question.text, hits[id(case)], explain=False),
-        "gate.check, pages seen before": lambda case: gate.check(case.question.text, hits[id(case)]),
+        "gate.check, not explained": lambda case: gate.check(
+            case.question.text, hits[id(case)], explain=False
+        ),
+        "gate.check, pages seen before": lambda case: gate.check(
+            case.question.text, hits[id(case)]
+        ),
         "gate.check, wary": lambda case: wary.check(case.question.text, hits[id(case)]),
         "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
         "cross-encoder": lambda case: judge.score(case.question.text, case.texts),
     }
 
 
-def medians(ways: dict[str, Callable[[Case], Any]], held: Sequence[Case], rounds: int) -> dict[str, list[float]]:
+def medians(
+    ways: dict[str, Callable[[RetrievedQuestion], Any]],
+    held: Sequence[RetrievedQuestion],
+    rounds: int,
+) -> dict[str, list[float]]:
     """Milliseconds of each call. The slow ones run on every tenth question."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
@@ -91,14 +111,16 @@ def medians(ways: dict[str, Callable[[Case], Any]], held: Sequence[Case], rounds
         for name, way in ways.items():
             if name.startswith("gate") or at % 10 == 0:
                 if not name.endswith("before"):
-                    pages.forget()
+                    extraction.clear_passage_cache()
                 start = time.process_time()
                 way(case)
                 times[name].append((time.process_time() - start) * 1e3)
     return times
 
 
-def one_by_one(gate: Gate, what: str, held: Sequence[Case], rounds: int) -> Measured:
+def one_by_one(
+    gate: Gate, what: str, held: Sequence[RetrievedQuestion], rounds: int
+) -> ResultTable:
     times = medians(systems(gate, held), held, rounds)
     ours = float(np.median(times["gate.check"]))  # everything included, reasons too
     rows = []
@@ -106,8 +128,12 @@ def one_by_one(gate: Gate, what: str, held: Sequence[Case], rounds: int) -> Meas
         p50, p99 = float(np.median(one)), float(np.percentile(one, 99))
         rows.append((name, f"{p50:.3f}", f"{p99:.3f}", f"{p50 / ours:,.1f}", f"{len(one):,}"))
     ratio = {name: float(np.median(one)) / ours for name, one in times.items()}
-    kept = ours <= MOST_MS and ratio["cross-encoder"] >= TIMES_CROSS_ENCODER and ratio["MAGAF, row by row"] >= TIMES_MAGAF
-    return Measured(
+    kept = (
+        ours <= MOST_MS
+        and ratio["cross-encoder"] >= TIMES_CROSS_ENCODER
+        and ratio["MAGAF, row by row"] >= TIMES_MAGAF
+    )
+    return ResultTable(
         "One question with ten hits of 100 words",
         f"Processor milliseconds a question, {what}; required of the check, everything included: at most {MOST_MS:g} ms, "
         f"{TIMES_CROSS_ENCODER} times faster than the cross-encoder and {TIMES_MAGAF} times than MAGAF.",
@@ -117,21 +143,21 @@ def one_by_one(gate: Gate, what: str, held: Sequence[Case], rounds: int) -> Meas
     )
 
 
-def in_batches(gate: Gate, held: Sequence[Case], sizes: Sequence[int]) -> Measured:
+def in_batches(gate: Gate, held: Sequence[RetrievedQuestion], sizes: Sequence[int]) -> ResultTable:
     pairs = [(case.question.text, case.hits) for case in held]
     rows, best = [], 0.0
     for size in sizes:
         for explained in (False, True):
             rates = []
             for _ in range(3):
-                pages.forget()
+                extraction.clear_passage_cache()
                 start = time.process_time()
                 for at in range(0, len(pairs), size):
                     gate.check_batch(pairs[at : at + size], explain=explained)
                 rates.append(len(pairs) / (time.process_time() - start))
             best = max(best, max(rates)) if explained else best
             rows.append((f"{size:,}", "yes" if explained else "no", f"{max(rates):,.0f}"))
-    return Measured(
+    return ResultTable(
         "Batches",
         f"Questions a processor second, the best of three rounds, pages new to each; required, explained: {FEWEST_A_SECOND:,}.",
         ("batch", "explained", "a second"),
@@ -140,15 +166,19 @@ def in_batches(gate: Gate, held: Sequence[Case], sizes: Sequence[int]) -> Measur
     )
 
 
-def loading(rounds: int) -> Measured:
+def loading(rounds: int) -> ResultTable:
     seconds = []
     for _ in range(rounds):
-        done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", LOADING], capture_output=True, text=True, check=False
+        )
         if done.returncode:
-            return Measured("Loading", "No gate is shipped yet.", ("rounds", "median s"), (("0", "--"),))
+            return ResultTable(
+                "Loading", "No gate is shipped yet.", ("rounds", "median s"), (("0", "--"),)
+            )
         seconds.append(float(done.stdout))
     middle = float(np.median(seconds))
-    return Measured(
+    return ResultTable(
         "Loading",
         f"Importing the gate and loading the shipped one, in a fresh process; required: at most {LOAD_S:g} s.",
         ("rounds", "median s", "best s"),
@@ -157,13 +187,13 @@ def loading(rounds: int) -> Measured:
     )
 
 
-def tables(quick: bool) -> Iterator[Measured]:
-    progress("retrieving")
+def tables(quick: bool) -> Iterator[ResultTable]:
+    print_progress("retrieving")
     held = cases(300 if quick else 1000)
     gate, what = the_gate(held)
-    progress("one by one")
+    print_progress("one by one")
     yield one_by_one(gate, what, held, 40 if quick else 500)
-    progress("batches")
+    print_progress("batches")
     yield in_batches(gate, held, (32, 256))
     yield loading(3 if quick else 7)
 
@@ -175,9 +205,17 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.json:
         for one in tables(chosen.quick):
-            print(json.dumps({"title": one.title, "rows": [dict(zip(one.columns, row)) for row in one.rows], "kept": one.kept}))
+            print(
+                json.dumps(
+                    {
+                        "title": one.title,
+                        "rows": [dict(zip(one.columns, row)) for row in one.rows],
+                        "kept": one.kept,
+                    }
+                )
+            )
         return 0
-    return shown(tables(chosen.quick))
+    return print_all(tables(chosen.quick))
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from benchmarks.measured import Measured, progress, shown
-from suffice.datasets.controlled import controlled
-from suffice.retrieve.graph import Codes, DocumentGraph
+from benchmarks.reporting import ResultTable, print_all, print_progress
+from suffice_research.controlled import controlled_collection
+from suffice_research.retrievers.graph import Codes, DocumentGraph
 
 MILLISECONDS, BYTES = 100, 400  # what is required at a million documents
 QUESTIONS, ROUNDS = 20, 5
@@ -38,7 +38,7 @@ def columns(documents: int) -> dict[str, Any]:
 
     sources, categories, days, carried, starts = (array("i") for _ in range(5))
     starts.append(0)
-    for document in controlled(documents=documents).documents():
+    for document in controlled_collection(documents=documents).documents():
         sources.append(code("source", document.source))
         categories.append(code("category", document.category))
         days.append(document.published_at.toordinal())  # type: ignore[union-attr] - every article has a date
@@ -49,7 +49,9 @@ def columns(documents: int) -> dict[str, Any]:
         "sources": Codes(np.array(sources, np.int32), len(names["source"])),
         "categories": Codes(np.array(categories, np.int32), len(names["category"])),
         "days": np.array(days, np.int32),
-        "entities": sparse.csr_matrix((ones, np.array(carried), np.array(starts)), shape=(documents, len(names["entity"]))),
+        "entities": sparse.csr_matrix(
+            (ones, np.array(carried), np.array(starts)), shape=(documents, len(names["entity"]))
+        ),
     }
 
 
@@ -58,7 +60,11 @@ def seed_rows(documents: int, questions: int) -> list[sparse.csr_matrix]:
     rows = []
     for _ in range(questions):
         at = rng.choice(documents, size=20, replace=False)
-        rows.append(sparse.csr_matrix((rng.random(20) + 0.1, (np.zeros(20, dtype=int), at)), shape=(1, documents)))
+        rows.append(
+            sparse.csr_matrix(
+                (rng.random(20) + 0.1, (np.zeros(20, dtype=int), at)), shape=(1, documents)
+            )
+        )
     return rows
 
 
@@ -90,19 +96,30 @@ def materialised(parts: dict[str, Any]) -> sparse.csr_matrix:
     documents = len(parts["days"])
     total = (parts["entities"] @ parts["entities"].T).tocsr()
     for weight, codes in ((0.15, parts["sources"]), (0.20, parts["categories"])):
-        one_hot = sparse.csr_matrix((np.ones(documents, np.float32), (np.arange(documents), codes.codes)))
+        one_hot = sparse.csr_matrix(
+            (np.ones(documents, np.float32), (np.arange(documents), codes.codes))
+        )
         total = total + np.float32(weight) * (one_hot @ one_hot.T)
     for weight, days in ((0.06, 7), (0.04, 30)):
         calendar = parts["days"] - parts["days"].min()
-        one_hot = sparse.csr_matrix((np.ones(documents, np.float32), (np.arange(documents), calendar)))
-        near = np.abs(np.subtract.outer(np.arange(one_hot.shape[1]), np.arange(one_hot.shape[1]))) <= days
-        total = total + np.float32(weight) * (one_hot @ sparse.csr_matrix(near.astype(np.float32)) @ one_hot.T)
+        one_hot = sparse.csr_matrix(
+            (np.ones(documents, np.float32), (np.arange(documents), calendar))
+        )
+        near = (
+            np.abs(np.subtract.outer(np.arange(one_hot.shape[1]), np.arange(one_hot.shape[1])))
+            <= days
+        )
+        total = total + np.float32(weight) * (
+            one_hot @ sparse.csr_matrix(near.astype(np.float32)) @ one_hot.T
+        )
     total.setdiag(0)
     total.eliminate_zeros()
     return total.tocsr()
 
 
-def networkx_propagation(matrix: sparse.csr_matrix, documents: int) -> Callable[[sparse.csr_matrix], object]:
+def networkx_propagation(
+    matrix: sparse.csr_matrix, documents: int
+) -> Callable[[sparse.csr_matrix], object]:
     """A twentieth of the edges in NetworkX, where each takes hundreds of bytes: a lower bound of its time."""
     import networkx as nx
 
@@ -111,7 +128,9 @@ def networkx_propagation(matrix: sparse.csr_matrix, documents: int) -> Callable[
     kept = np.flatnonzero((entries.row < entries.col) & (rng.random(entries.nnz) < 0.05))
     graph = nx.Graph()
     graph.add_nodes_from(range(documents))
-    graph.add_weighted_edges_from(zip(entries.row[kept].tolist(), entries.col[kept].tolist(), entries.data[kept].tolist()))
+    graph.add_weighted_edges_from(
+        zip(entries.row[kept].tolist(), entries.col[kept].tolist(), entries.data[kept].tolist())
+    )
 
     def propagate(row: sparse.csr_matrix) -> dict[int, float]:
         support: dict[int, float] = {}
@@ -123,11 +142,11 @@ def networkx_propagation(matrix: sparse.csr_matrix, documents: int) -> Callable[
     return propagate
 
 
-def tables(quick: bool) -> Iterator[Measured]:
+def tables(quick: bool) -> Iterator[ResultTable]:
     sizes = [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000]
     rows, ours, kept = [], {}, True
     for documents in sizes:
-        progress(f"graph of {documents:,} documents")
+        print_progress(f"graph of {documents:,} documents")
         parts = columns(documents)
         start = time.process_time()
         graph = DocumentGraph.from_columns(**parts)
@@ -139,9 +158,11 @@ def tables(quick: bool) -> Iterator[Measured]:
         each, held = took.processor / documents * 1e6, graph.nbytes / documents
         kept &= took.median < MILLISECONDS and held < BYTES
         times = (f"{build:.2f}", f"{took.median:.2f}", f"{took.processor:.2f}", f"{each:.1f}")
-        rows.append((f"{documents:,}", *times, f"{full.median:.2f}", f"{walk.median:,.0f}", f"{held:.0f}"))
+        rows.append(
+            (f"{documents:,}", *times, f"{full.median:.2f}", f"{walk.median:,.0f}", f"{held:.0f}")
+        )
     linear, grown = growth(ours)
-    yield Measured(
+    yield ResultTable(
         "Factored graph by size",
         f"One question of 20 seeds over the controlled generator's documents, median of {QUESTIONS * ROUNDS}; required: no "
         f"worse than linear, and one million documents in under {MILLISECONDS} ms and {BYTES} bytes each on one core.",
@@ -166,21 +187,28 @@ def growth(ours: dict[int, Times]) -> tuple[bool, str]:
     """Whether no step took longer than in proportion to the documents, and how long a further document takes."""
     linear, steps = True, []
     for a, b in pairwise(sorted(ours)):
-        times, further = ours[b].processor / ours[a].processor, (ours[b].processor - ours[a].processor) / (b - a) * 1e6
+        times, further = (
+            ours[b].processor / ours[a].processor,
+            (ours[b].processor - ours[a].processor) / (b - a) * 1e6,
+        )
         linear &= times <= b / a
-        steps.append(f"{b // a} times the documents take {times:.1f} times as long ({further:.0f} ns a further document)")
+        steps.append(
+            f"{b // a} times the documents take {times:.1f} times as long ({further:.0f} ns a further document)"
+        )
     return linear, f"Growth in processor time: {', then '.join(steps)}."
 
 
-def peers(documents: int, ours: Times) -> Measured:
-    progress(f"stored graphs of {documents:,} documents")
+def peers(documents: int, ours: Times) -> ResultTable:
+    print_progress(f"stored graphs of {documents:,} documents")
     parts, asked = columns(documents), seed_rows(documents, QUESTIONS)
     graph = DocumentGraph.from_columns(**parts)
     start = time.process_time()
     matrix = materialised(parts)
     build = time.process_time() - start
     difference = abs((asked[0] @ matrix).toarray() - graph.propagate(asked[0])).max()
-    same_type = [row.astype(matrix.dtype) for row in asked]  # otherwise scipy would copy the whole matrix for each question
+    same_type = [
+        row.astype(matrix.dtype) for row in asked
+    ]  # otherwise scipy would copy the whole matrix for each question
     stored = timed(lambda row: (row @ matrix).toarray(), same_type)
     size = (matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes) / documents
     sampled = timed(networkx_propagation(matrix, documents), asked, rounds=2)
@@ -191,13 +219,19 @@ def peers(documents: int, ours: Times) -> Measured:
     )
     # Edges a document grow with the documents, so the whole matrix grows with their square.
     larger = size * 10 * documents * 10 / 2**30
-    return Measured(
+    return ResultTable(
         f"Against stored graphs at {documents:,} documents",
         "The same support from the factors, from all edges stored as a scipy matrix, and from a NetworkX graph of a twentieth "
         "of the edges, to spare memory: a lower bound of its time.",
         ("way", "ms", "cpu ms", "times ours", "bytes a document"),
         tuple(
-            (way, f"{took.median:.2f}", f"{took.processor:.2f}", f"{took.processor / ours.processor:.1f}", held)
+            (
+                way,
+                f"{took.median:.2f}",
+                f"{took.processor:.2f}",
+                f"{took.processor / ours.processor:.1f}",
+                held,
+            )
             for way, took, held in ways
         ),
         (
@@ -210,7 +244,7 @@ def peers(documents: int, ours: Times) -> Measured:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10 k and 100 k documents only")
-    return shown(tables(parser.parse_args().quick))
+    return print_all(tables(parser.parse_args().quick))
 
 
 if __name__ == "__main__":

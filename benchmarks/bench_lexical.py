@@ -20,21 +20,21 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import numpy.typing as npt
-from docs.places import DATA
+from docs.generators.paths import DATA
 from rank_bm25 import BM25Okapi
 from rich.console import Console
 from rich.table import Table
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from benchmarks.measured import Measured, progress, shown
-from suffice.datasets import read
-from suffice.evaluate.papers.frames import TABLE_4, TABLE_5
-from suffice.retrieve.corpus import Corpus, searchable
-from suffice.retrieve.hybrid import SignalRetriever
-from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.ranking import Scores, top_k
+from benchmarks.reporting import ResultTable, print_all, print_progress
+from suffice.datasets import load
+from suffice.retrieval.corpus import Corpus, searchable_text
+from suffice.retrieval.fusion import SignalRetriever
+from suffice.retrieval.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.ranking import Scores, top_k
 from suffice.text import STOP_WORDS, tokens
+from suffice_research.frames.published import TABLE_4, TABLE_5
 
 K = 10
 AGAINST_BM25S, AGAINST_RANK_BM25 = 0.8, 20.0
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 
 def systems(corpus: Corpus) -> dict[str, Answer]:
-    texts = [words(searchable(document)) for document in corpus.documents]
+    texts = [words(searchable_text(document)) for document in corpus.documents]
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     direct = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     direct.index(texts, show_progress=False)
@@ -57,13 +57,22 @@ def systems(corpus: Corpus) -> dict[str, Answer]:
         "suffice tfidf": SignalRetriever(corpus, [Tfidf(corpus)]),
     }
     return {
-        **{name: lambda questions, one=one: one.search(questions, k=K) for name, one in ours.items()},  # type: ignore[misc]
-        "bm25s": lambda questions: direct.retrieve([words(one) for one in questions], k=K, show_progress=False),
-        "rank_bm25": lambda questions: [np.argsort(-okapi.get_scores(words(one)))[:K] for one in questions],
+        **{
+            name: lambda questions, one=one: one.search(questions, k=K)
+            for name, one in ours.items()
+        },  # type: ignore[misc]
+        "bm25s": lambda questions: direct.retrieve(
+            [words(one) for one in questions], k=K, show_progress=False
+        ),
+        "rank_bm25": lambda questions: [
+            np.argsort(-okapi.get_scores(words(one)))[:K] for one in questions
+        ],
     }
 
 
-def per_second(compared: dict[str, Answer], questions: Sequence[str], slow: int, rounds: int) -> dict[str, float]:
+def per_second(
+    compared: dict[str, Answer], questions: Sequence[str], slow: int, rounds: int
+) -> dict[str, float]:
     best = dict.fromkeys(compared, 0.0)
     for _ in range(rounds):
         for name, answer in compared.items():
@@ -77,11 +86,20 @@ def per_second(compared: dict[str, Answer], questions: Sequence[str], slow: int,
 def variants(data: Path) -> Table:
     """FRAMES: the largest distance to a cell of Tables 4 and 5, and MRR. The others: recall@5 and complete@10."""
     table = Table(title="BM25 by setting")
-    for column in ("data", "stop words", "question words", "k1", "largest distance", "MRR", "recall@5", "complete@10"):
+    for column in (
+        "data",
+        "stop words",
+        "question words",
+        "k1",
+        "largest distance",
+        "MRR",
+        "recall@5",
+        "complete@10",
+    ):
         table.add_column(column)
     paths = {"frames": data / "frames" / "test.tsv"}
     for name in ("frames", "2wikimultihopqa", "hotpotqa", "musique"):
-        dataset = read(name, paths.get(name, data / name))
+        dataset = load(name, paths.get(name, data / name))
         corpus, examples = Corpus(dataset.documents()), list(dataset.examples())
         gold = np.zeros((len(examples), len(corpus)), dtype=bool)
         for row, example in enumerate(examples):
@@ -93,19 +111,35 @@ def variants(data: Path) -> Table:
         ):
             for once in (False, True):
                 for k1 in (1.2, 1.5):
-                    scores = scored(corpus, [example.question.text for example in examples], stop_words, once, k1)
-                    table.add_row(name, label, "once" if once else "repeated", str(k1), *figures(name, scores, gold))
+                    scores = scored(
+                        corpus,
+                        [example.question.text for example in examples],
+                        stop_words,
+                        once,
+                        k1,
+                    )
+                    table.add_row(
+                        name,
+                        label,
+                        "once" if once else "repeated",
+                        str(k1),
+                        *figures(name, scores, gold),
+                    )
     return table
 
 
-def scored(corpus: Corpus, questions: Sequence[str], stop_words: Collection[str], once: bool, k1: float) -> Scores:
+def scored(
+    corpus: Corpus, questions: Sequence[str], stop_words: Collection[str], once: bool, k1: float
+) -> Scores:
     signal = Bm25(corpus, k1=k1, stop_words=stop_words)
     if once:
         return signal.scores(questions)
     # Scores add up over words, so a repeated word adds its own score again.
     counts = [Counter(tokens(question)) for question in questions]
     alone = {word: signal.scores([word])[0] for word in set().union(*counts)}
-    return np.stack([sum((n * alone[word] for word, n in one.items()), np.zeros(len(corpus))) for one in counts])
+    return np.stack(
+        [sum((n * alone[word] for word, n in one.items()), np.zeros(len(corpus))) for one in counts]
+    )
 
 
 def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str, ...]:
@@ -115,29 +149,42 @@ def figures(name: str, scores: Scores, gold: npt.NDArray[np.bool_]) -> tuple[str
     held = {k: found[:, :k].sum(axis=1) for k in (4, 5, 8, 10, 15, 25)}
     if name != "frames":
         return "", "", f"{(held[5] / needed).mean():.3f}", f"{(held[10] == needed).mean():.3f}"
-    cells = [(held[int(metric.split("@")[1])] / needed).mean() - value for metric, value in TABLE_4.figures["bm25"].items()]
-    cells += [(held[int(metric.split("@")[1])] == needed).mean() - value for metric, value in TABLE_5.figures["bm25"].items()]
+    cells = [
+        (held[int(metric.split("@")[1])] / needed).mean() - value
+        for metric, value in TABLE_4.figures["bm25"].items()
+    ]
+    cells += [
+        (held[int(metric.split("@")[1])] == needed).mean() - value
+        for metric, value in TABLE_5.figures["bm25"].items()
+    ]
     first = np.where(found.any(axis=1), 1 / (found.argmax(axis=1) + 1), 0).mean()
     return f"{np.abs(cells).max():.4f}", f"{first:.3f}", "", ""
 
 
-def tables(quick: bool) -> Iterator[Measured]:
+def tables(quick: bool) -> Iterator[ResultTable]:
     if not (DATA / "2wikimultihopqa").is_dir():
-        progress("skipped: no real data; set SUFFICE_DATA to the folder that holds 2wikimultihopqa/, frames/, ...")
+        print_progress(
+            "skipped: no real data; set SUFFICE_DATA to the folder that holds 2wikimultihopqa/, frames/, ..."
+        )
         return
-    progress("BM25 and TF-IDF on the 2Wiki corpus")
-    dataset = read("2wikimultihopqa", DATA / "2wikimultihopqa")
+    print_progress("BM25 and TF-IDF on the 2Wiki corpus")
+    dataset = load("2wikimultihopqa", DATA / "2wikimultihopqa")
     corpus = Corpus(dataset.documents())
     questions = [example.question.text for example in dataset.examples()]
     speed = per_second(systems(corpus), questions, slow=40, rounds=3 if quick else 7)
-    ratios = {name: (value / speed["bm25s"], value / speed["rank_bm25"]) for name, value in speed.items()}
+    ratios = {
+        name: (value / speed["bm25s"], value / speed["rank_bm25"]) for name, value in speed.items()
+    }
     ours = [both for name, both in ratios.items() if name.startswith("suffice")]
-    yield Measured(
+    yield ResultTable(
         f"Top {K} of {len(corpus):,} documents, {len(questions):,} questions in one batch",
         "The 2Wiki corpus, raw questions in, ten best out, the fastest of the rounds, one thread; required of ours: at least "
         f"{AGAINST_BM25S} of bm25s called directly and {AGAINST_RANK_BM25:.0f} times rank_bm25.",
         ("system", "questions a second", "of bm25s", "of rank_bm25"),
-        tuple((name, f"{speed[name]:,.0f}", f"{of[0]:.2f}", f"{of[1]:.0f}") for name, of in ratios.items()),
+        tuple(
+            (name, f"{speed[name]:,.0f}", f"{of[0]:.2f}", f"{of[1]:.0f}")
+            for name, of in ratios.items()
+        ),
         kept=all(direct >= AGAINST_BM25S and okapi >= AGAINST_RANK_BM25 for direct, okapi in ours),
     )
 
@@ -145,12 +192,14 @@ def tables(quick: bool) -> Iterator[Measured]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--variants", action="store_true", help="compare settings of BM25 in place of speeds")
+    parser.add_argument(
+        "--variants", action="store_true", help="compare settings of BM25 in place of speeds"
+    )
     asked = parser.parse_args()
     if asked.variants:
         Console().print(variants(DATA))
         return 0
-    return shown(tables(asked.quick))
+    return print_all(tables(asked.quick))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
+from benchmarks.reporting import (
+    ResultTable,
+    peak_bytes,
+    print_all,
+    print_progress,
+    run_in_subprocess,
+)
 from suffice.types import Condition, Document, Filter
 
 MODULE = "benchmarks.bench_library"
@@ -42,7 +48,10 @@ def texts(count: int) -> Iterator[str]:
     weights = 1 / np.arange(1, VOCABULARY + 1)
     bounds = np.cumsum(weights / weights.sum())
     for start in range(0, count, 1000):
-        drawn = np.minimum(np.searchsorted(bounds, random.random((min(1000, count - start), WORDS))), VOCABULARY - 1)
+        drawn = np.minimum(
+            np.searchsorted(bounds, random.random((min(1000, count - start), WORDS))),
+            VOCABULARY - 1,
+        )
         yield from (" ".join(row) for row in names[drawn])
 
 
@@ -62,7 +71,10 @@ def documents(count: int) -> Iterator[Document]:
 
 def questions() -> list[str]:
     random = np.random.default_rng(7)
-    return [" ".join(f"w{rank:x}" for rank in random.integers(100, 5000, size=6)) for _ in range(QUESTIONS)]
+    return [
+        " ".join(f"w{rank:x}" for rank in random.integers(100, 5000, size=6))
+        for _ in range(QUESTIONS)
+    ]
 
 
 class Clock:
@@ -93,7 +105,7 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
 
     encoder = None
     if vectors:
-        from suffice.retrieve.dense import WordLlamaEncoder
+        from suffice.retrieval.dense import WordLlamaEncoder
 
         encoder = WordLlamaEncoder()
         encoder.encode(["warm"])
@@ -103,11 +115,18 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
         built = clock.figures(count)
         found = {"p50 ms": timed(lambda question: store.search_text([question], k=K))}
         some = Filter(
-            (Condition("source", "$in", ("source 3", "source 4")), Condition("published_at", "$gte", ("2023-06-01",)))
+            (
+                Condition("source", "$in", ("source 3", "source 4")),
+                Condition("published_at", "$gte", ("2023-06-01",)),
+            )
         )
-        found["filtered p50 ms"] = timed(lambda question: store.search_text([question], k=K, filters=[some]))
+        found["filtered p50 ms"] = timed(
+            lambda question: store.search_text([question], k=K, filters=[some])
+        )
         if encoder:
-            found["dense p50 ms"] = timed(lambda q: store.search_vectors(encoder.encode([q], query=True), k=K))
+            found["dense p50 ms"] = timed(
+                lambda q: store.search_vectors(encoder.encode([q], query=True), k=K)
+            )
         start = time.perf_counter()
         store.put(documents(100), encode=encoder and encoder.encode)
         changed = time.perf_counter() - start
@@ -126,7 +145,9 @@ def run_tantivy(folder: Path, count: int, **_: Any) -> dict[str, Any]:
     index = tantivy.Index(schema, str(folder))
     writer = index.writer(128_000_000, 1)
     for document in documents(count):
-        writer.add_document(tantivy.Document(id=[document.doc_id], text=[f"{document.title}\n{document.text}"]))
+        writer.add_document(
+            tantivy.Document(id=[document.doc_id], text=[f"{document.title}\n{document.text}"])
+        )
     writer.commit()
     writer.wait_merging_threads()
     built = clock.figures(count)
@@ -147,7 +168,13 @@ def run_lancedb(folder: Path, count: int, **_: Any) -> dict[str, Any]:
     def rows() -> Iterator[Any]:
         batch: list[dict[str, str]] = []
         for document in documents(count):
-            batch.append({"id": document.doc_id, "text": f"{document.title}\n{document.text}", "source": document.source or ""})
+            batch.append(
+                {
+                    "id": document.doc_id,
+                    "text": f"{document.title}\n{document.text}",
+                    "source": document.source or "",
+                }
+            )
             if len(batch) == 10_000:
                 yield pa.RecordBatch.from_pylist(batch)
                 batch = []
@@ -156,7 +183,9 @@ def run_lancedb(folder: Path, count: int, **_: Any) -> dict[str, Any]:
 
     clock = Clock()
     table = lancedb.connect(folder).create_table(
-        "documents", rows(), schema=pa.schema([(name, pa.string()) for name in ("id", "text", "source")])
+        "documents",
+        rows(),
+        schema=pa.schema([(name, pa.string()) for name in ("id", "text", "source")]),
     )
     table.create_fts_index("text", use_tantivy=False, with_position=False)
     built = clock.figures(count)
@@ -164,11 +193,19 @@ def run_lancedb(folder: Path, count: int, **_: Any) -> dict[str, Any]:
     return {**built, **_searches({"p50 ms": found})}
 
 
-SYSTEMS: dict[str, Callable[..., dict[str, Any]]] = {"library": run_library, "tantivy": run_tantivy, "lancedb": run_lancedb}
+SYSTEMS: dict[str, Callable[..., dict[str, Any]]] = {
+    "library": run_library,
+    "tantivy": run_tantivy,
+    "lancedb": run_lancedb,
+}
 
 
 def _searches(found: dict[str, tuple[float, float]]) -> dict[str, float]:
-    return {name.replace("p50", which): value for name, pair in found.items() for which, value in zip(("p50", "p95"), pair)}
+    return {
+        name.replace("p50", which): value
+        for name, pair in found.items()
+        for which, value in zip(("p50", "p95"), pair)
+    }
 
 
 def one(system: str, count: int, vectors: bool) -> None:
@@ -198,27 +235,43 @@ COLUMNS = {
 
 
 def tables(
-    quick: bool, sizes: Sequence[int] = (), systems: Sequence[str] = tuple(SYSTEMS), vectors: bool = False
-) -> Iterator[Measured]:
+    quick: bool,
+    sizes: Sequence[int] = (),
+    systems: Sequence[str] = tuple(SYSTEMS),
+    vectors: bool = False,
+) -> Iterator[ResultTable]:
     for size in sizes or ((10_000,) if quick else (10_000, 100_000, 1_000_000)):
         rows: dict[str, dict[str, float]] = {}
         left_out = []
         for system in systems:
             if system == "lancedb" and not importlib.util.find_spec("lancedb"):
-                left_out.append("Left out: LanceDB, which is not installed here (pip install lancedb).")
+                left_out.append(
+                    "Left out: LanceDB, which is not installed here (pip install lancedb)."
+                )
                 continue
-            progress(f"{system}, {size:,} documents")
+            print_progress(f"{system}, {size:,} documents")
             try:
-                rows[system] = apart(MODULE, "--one", system, "--sizes", str(size), *(["--vectors"] if vectors else []))
+                rows[system] = run_in_subprocess(
+                    MODULE,
+                    "--one",
+                    system,
+                    "--sizes",
+                    str(size),
+                    *(["--vectors"] if vectors else []),
+                )
             except RuntimeError as error:
                 if system == "library":
                     raise
-                progress(str(error))
-                left_out.append(f"Left out: {system}, which failed at this size: {str(error).splitlines()[-1]}")
+                print_progress(str(error))
+                left_out.append(
+                    f"Left out: {system}, which failed at this size: {str(error).splitlines()[-1]}"
+                )
         yield compared(size, rows, left_out, vectors)
 
 
-def compared(size: int, rows: dict[str, dict[str, float]], left_out: list[str], vectors: bool) -> Measured:
+def compared(
+    size: int, rows: dict[str, dict[str, float]], left_out: list[str], vectors: bool
+) -> ResultTable:
     columns = [name for name in COLUMNS if any(name in row for row in rows.values())]
     notes, kept = [], None
     if {"library", "tantivy"} <= rows.keys():
@@ -229,13 +282,18 @@ def compared(size: int, rows: dict[str, dict[str, float]], left_out: list[str], 
         )
     says = f"Building (making the texts included, alike for all) and searching, top {K}, {QUESTIONS} questions one at a time."
     if size >= 1_000_000 and not vectors and "library" in rows:
-        says += " Required of the library: under 15 minutes and 6 GiB to build, with bounded memory."
+        says += (
+            " Required of the library: under 15 minutes and 6 GiB to build, with bounded memory."
+        )
         kept = rows["library"]["built s"] < BUILD_S and rows["library"]["peak MiB"] < PEAK_MIB
-    return Measured(
+    return ResultTable(
         f"{size:,} documents of {WORDS} words" + (", with vectors" if vectors else ""),
         says,
         ("system", *columns),
-        tuple((name, *(COLUMNS[at].format(row[at]) if at in row else "" for at in columns)) for name, row in rows.items()),
+        tuple(
+            (name, *(COLUMNS[at].format(row[at]) if at in row else "" for at in columns))
+            for name, row in rows.items()
+        ),
         (*notes, *left_out),
         kept,
     )
@@ -253,7 +311,7 @@ def main() -> int:
     if given.one:
         one(given.one, sizes[0], given.vectors)
         return 0
-    return shown(tables(given.quick, sizes, given.systems.split(","), given.vectors))
+    return print_all(tables(given.quick, sizes, given.systems.split(","), given.vectors))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import psutil
 
-from benchmarks.measured import Measured, apart, peak_bytes, progress, shown
-from suffice.retrieve.links import TitleIndex, mention_links
+from benchmarks.reporting import (
+    ResultTable,
+    peak_bytes,
+    print_all,
+    print_progress,
+    run_in_subprocess,
+)
+from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.text import title_key, tokens
 from suffice.types import Document
 
@@ -30,10 +36,14 @@ SEARCHED, FEW = 5000, 5
 
 def vocabulary() -> tuple[list[str], list[str]]:
     """Words of titles and of texts, all different, pronounceable and mixed, so that they share beginnings as real ones do."""
-    syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el", "or")]
+    syllables = [
+        a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el", "or")
+    ]
     base, words = len(syllables), []
     # Every syllable begins with its only consonant before a vowel, so different numbers spell different words.
-    for number in np.random.default_rng(1).choice(base**3, size=IN_TITLES + IN_TEXTS, replace=False).tolist():
+    for number in (
+        np.random.default_rng(1).choice(base**3, size=IN_TITLES + IN_TEXTS, replace=False).tolist()
+    ):
         word = syllables[number % base] + syllables[number // base % base]
         words.append(word + syllables[number // base**2])
     return words[:IN_TITLES], words[IN_TITLES:]
@@ -183,20 +193,25 @@ def measure_peer(name: str, count: int) -> dict[str, float]:
     find = PEERS[name](keys)
     build, held = watch.read(), process.memory_info().rss - before
     found = sum(map(find, texts))
-    return {"build_s": build, "held": held, "us": (watch.read() - build) / len(texts) * 1e6, "found": found}
+    return {
+        "build_s": build,
+        "held": held,
+        "us": (watch.read() - build) / len(texts) * 1e6,
+        "found": found,
+    }
 
 
-def tables(quick: bool, peers: int | None = None) -> Iterator[Measured]:
+def tables(quick: bool, peers: int | None = None) -> Iterator[ResultTable]:
     sizes = [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000]
     got = {}
     for count in sizes:
-        progress(f"links of {count:,} documents")
-        got[count] = apart(MODULE, "--measure", str(count))
+        print_progress(f"links of {count:,} documents")
+        got[count] = run_in_subprocess(MODULE, "--measure", str(count))
     yield by_size(got)
     yield ways(peers or sizes[0 if quick else -1])
 
 
-def by_size(got: dict[int, dict[str, float]]) -> Measured:
+def by_size(got: dict[int, dict[str, float]]) -> ResultTable:
     rows = []
     for count, one in got.items():
         each = (
@@ -206,11 +221,20 @@ def by_size(got: dict[int, dict[str, float]]) -> Measured:
         )
         reading = (f"{one['fresh_us']:.0f}", f"{one['again_us']:.0f}")
         memory = (f"{one['peak'] / 2**20:,.0f}", f"{(one['peak'] - one['before']) / count:,.0f}")
-        rows.append((f"{count:,}", f"{one['index_s']:.1f}", f"{one['link_s']:.1f}", *each, *reading, *memory))
+        rows.append(
+            (
+                f"{count:,}",
+                f"{one['index_s']:.1f}",
+                f"{one['link_s']:.1f}",
+                *each,
+                *reading,
+                *memory,
+            )
+        )
     least, most = got[min(got)], got[max(got)]
     dearer = most["link_s"] / max(got) / (least["link_s"] / min(got))
     fresh, again = (most[key] / least[key] for key in ("fresh_us", "again_us"))
-    return Measured(
+    return ResultTable(
         "Titles and documents by number",
         "As many titles as documents, processor time of one core without making the texts; required: linear in the documents, "
         "bounded memory at one million.",
@@ -237,14 +261,19 @@ def by_size(got: dict[int, dict[str, float]]) -> Measured:
     )
 
 
-def ways(count: int) -> Measured:
+def ways(count: int) -> ResultTable:
     rows = []
     for name in PEERS:
-        progress(f"{name}, {count:,} titles")
-        got = apart(MODULE, "--measure-peer", name, "--peers", str(count))
-        figures = (f"{got['build_s']:.1f}", f"{got['held'] / 2**20:,.0f}", f"{got['us']:.0f}", f"{got['found']:,}")
+        print_progress(f"{name}, {count:,} titles")
+        got = run_in_subprocess(MODULE, "--measure-peer", name, "--peers", str(count))
+        figures = (
+            f"{got['build_s']:.1f}",
+            f"{got['held'] / 2**20:,.0f}",
+            f"{got['us']:.0f}",
+            f"{got['found']:,}",
+        )
         rows.append((name, *figures))
-    return Measured(
+    return ResultTable(
         f"Ways to find {count:,} titles",
         f"Splitting {min(SEARCHED, count):,} documents into words and finding the titles in them, each way in its own process.",
         ("way", "build s", "held MiB", "us a document", "found"),
@@ -255,7 +284,11 @@ def ways(count: int) -> Measured:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10 k and 100 k documents only")
-    parser.add_argument("--peers", type=int, help="how many titles the comparison of ways uses; the largest size unless told")
+    parser.add_argument(
+        "--peers",
+        type=int,
+        help="how many titles the comparison of ways uses; the largest size unless told",
+    )
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--measure-peer", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -265,7 +298,7 @@ def main() -> int:
     if chosen.measure_peer:
         print(json.dumps(measure_peer(chosen.measure_peer, chosen.peers)))
         return 0
-    return shown(tables(chosen.quick, chosen.peers))
+    return print_all(tables(chosen.quick, chosen.peers))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import IO
 import numpy as np
 import psutil
 
-from benchmarks.measured import Measured, apart, progress, shown
+from benchmarks.reporting import ResultTable, print_all, print_progress, run_in_subprocess
 
 RATE, P99_MS, CORES = 300, 50.0, 2
 WORKERS = 2
@@ -50,7 +50,10 @@ class Tally:
         return {
             "statuses": dict(self.statuses),
             "rate": len(self.seconds) / wall,
-            **{name: float(np.percentile(times, share)) for name, share in (("p50", 50), ("p99", 99), ("worst", 100))},
+            **{
+                name: float(np.percentile(times, share))
+                for name, share in (("p50", 50), ("p99", 99), ("worst", 100))
+            },
             "processor": processor,
         }
 
@@ -58,8 +61,16 @@ class Tally:
 class Client(asyncio.Protocol):
     """One connection that asks again as soon as it is answered, or when its next turn is due."""
 
-    def __init__(self, tally: Tally, requests: list[bytes], first: int, until: float, every: float | None) -> None:
-        self.tally, self.requests, self.at, self.until, self.every = tally, requests, first, until, every
+    def __init__(
+        self, tally: Tally, requests: list[bytes], first: int, until: float, every: float | None
+    ) -> None:
+        self.tally, self.requests, self.at, self.until, self.every = (
+            tally,
+            requests,
+            first,
+            until,
+            every,
+        )
         self.buffer, self.done = b"", asyncio.get_running_loop().create_future()
         self.due = time.perf_counter()
 
@@ -100,14 +111,18 @@ class Client(asyncio.Protocol):
         self.done.set_result(None)
 
 
-async def load(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
+async def generate_load(
+    port: int, seconds: float, connections: int, rate: float | None
+) -> dict[str, object]:
     requests, tally, loop = bodies(), Tally(), asyncio.get_running_loop()
     every = None if rate is None else connections / rate
     began, before = time.perf_counter(), time.process_time()
     clients = []
     for number in range(connections):
         _, client = await loop.create_connection(
-            lambda number=number: Client(tally, requests, 7 * number, began + seconds, every), "127.0.0.1", port
+            lambda number=number: Client(tally, requests, 7 * number, began + seconds, every),
+            "127.0.0.1",
+            port,
         )
         clients.append(client)
         if every is not None:
@@ -123,11 +138,23 @@ def bodies() -> list[bytes]:
     made = []
     for case in cases(EVERY):
         hits = [
-            {"doc_id": hit.doc_id, "title": document.title, "text": document.text, "score": hit.score}
-            for hit, document in ((hit, case.evidence.documents[hit.doc_id]) for hit in case.evidence.hits)
+            {
+                "doc_id": hit.doc_id,
+                "title": document.title,
+                "text": document.text,
+                "score": hit.score,
+            }
+            for hit, document in (
+                (hit, case.evidence.documents[hit.doc_id]) for hit in case.evidence.hits
+            )
         ]
         body = json.dumps({"question": case.question.text, "hits": hits}).encode()
-        told = ("POST /v1/check HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", f"content-length: {len(body)}")
+        told = (
+            "POST /v1/check HTTP/1.1",
+            "host: 127.0.0.1",
+            "content-type: application/json",
+            f"content-length: {len(body)}",
+        )
         made.append("\r\n".join([*told, "", ""]).encode() + body)
     return made
 
@@ -143,7 +170,18 @@ def server(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "suffice", "serve", "--port", str(port), "--workers", str(workers), "--quiet", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "suffice",
+        "serve",
+        "--port",
+        str(port),
+        "--workers",
+        str(workers),
+        "--quiet",
+        *words,
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
     with subprocess.Popen(command, env=environment, stderr=stderr) as running:
         try:
@@ -154,32 +192,40 @@ def server(
                 except OSError:
                     time.sleep(0.1)
             else:
-                raise RuntimeError(f"the service did not begin; its exit status is {running.poll()}")
+                raise RuntimeError(
+                    f"the service did not begin; its exit status is {running.poll()}"
+                )
             yield port, psutil.Process(running.pid)
         finally:
             running.send_signal(signal.SIGTERM)
             running.wait(60)
 
 
-def figures(process: psutil.Process) -> tuple[float, float]:
+def process_figures(process: psutil.Process) -> tuple[float, float]:
     """Processor seconds and resident megabytes of the server and its workers."""
     every = [process, *process.children(recursive=True)]
     times = [one.cpu_times() for one in every]
-    return sum(one.user + one.system for one in times), sum(one.memory_info().rss for one in every) / 1e6
+    return sum(one.user + one.system for one in times), sum(
+        one.memory_info().rss for one in every
+    ) / 1e6
 
 
-def tables(quick: bool) -> Iterator[Measured]:
+def tables(quick: bool) -> Iterator[ResultTable]:
     seconds = 5 if quick else 30
-    loads = {"300 a second": (24, float(RATE)), "eight connections": (8, None), f"{CROWD} connections": (CROWD, None)}
+    loads = {
+        "300 a second": (24, float(RATE)),
+        "eight connections": (8, None),
+        f"{CROWD} connections": (CROWD, None),
+    }
     rows, kept, memory = [], True, []
     with server() as (port, process):
-        progress("warming up")
-        asked(port, 3, 8, None)
+        print_progress("warming up")
+        run_load(port, 3, 8, None)
         for name, (connections, rate) in loads.items():
-            progress(name)
-            before, _ = figures(process)
-            told = asked(port, seconds, connections, rate)
-            after, resident = figures(process)
+            print_progress(name)
+            before, _ = process_figures(process)
+            told = run_load(port, seconds, connections, rate)
+            after, resident = process_figures(process)
             memory.append(resident)
             answers: dict[str, int] = told["statuses"]
             served = answers.get("200", 0)
@@ -193,7 +239,7 @@ def tables(quick: bool) -> Iterator[Measured]:
                 (name, f"{told['rate']:,.0f}", f"{told['p50']:.1f}", f"{told['p99']:.1f}", f"{told['worst']:.1f}",
                  f"{refused:,}", str(broken), f"{each:.2f}", f"{CORES * 1e3 / each:,.0f}", f"{resident:,.0f}")
             )  # fmt: skip
-    yield Measured(
+    yield ResultTable(
         "Checks over HTTP",
         f"{seconds} s each. Required: {RATE} a second with p99 at most {P99_MS:g} ms, and nothing but 200 and 429.",
         (
@@ -209,23 +255,32 @@ def tables(quick: bool) -> Iterator[Measured]:
             "MB",
         ),
         tuple(rows),
-        (f"Processor time is that of the server and the load generator. Load average {os.getloadavg()[0]:.1f}.",),
+        (
+            f"Processor time is that of the server and the load generator. Load average {os.getloadavg()[0]:.1f}.",
+        ),
         kept=kept,
     )
 
 
-def soak(minutes: int, rate: float) -> Iterator[Measured]:
+def soak(minutes: int, rate: float) -> Iterator[ResultTable]:
     """Memory, minute by minute, under a steady load of ever the same questions."""
     rows, held = [], []
     with server() as (port, process):
-        asked(port, 20, 24, rate)  # caches fill
+        run_load(port, 20, 24, rate)  # caches fill
         for minute in range(minutes + 1):
-            held.append(figures(process)[1])
-            rows.append((str(minute), f"{held[-1]:,.0f}", f"{held[-1] / held[0]:.3f}", f"{os.getloadavg()[0]:.1f}"))
+            held.append(process_figures(process)[1])
+            rows.append(
+                (
+                    str(minute),
+                    f"{held[-1]:,.0f}",
+                    f"{held[-1] / held[0]:.3f}",
+                    f"{os.getloadavg()[0]:.1f}",
+                )
+            )
             if minute < minutes:
-                progress(f"minute {minute + 1}: {held[-1]:,.0f} MB")
-                asked(port, 60, 24, rate)
-    yield Measured(
+                print_progress(f"minute {minute + 1}: {held[-1]:,.0f} MB")
+                run_load(port, 60, 24, rate)
+    yield ResultTable(
         f"Memory over {minutes} minutes at {rate:g} checks a second",
         f"All processes of the service. Required: at most {100 * (FLAT - 1):.0f} % more than at the start.",
         ("minute", "MB", "of the start", "load average"),
@@ -234,15 +289,23 @@ def soak(minutes: int, rate: float) -> Iterator[Measured]:
     )
 
 
-def asked(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
-    told = ["--load", str(port), str(seconds), str(connections), *([] if rate is None else ["--rate", str(rate)])]
-    return apart("benchmarks.bench_serve", *told)
+def run_load(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
+    told = [
+        "--load",
+        str(port),
+        str(seconds),
+        str(connections),
+        *([] if rate is None else ["--rate", str(rate)]),
+    ]
+    return run_in_subprocess("benchmarks.bench_serve", *told)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few seconds each")
-    parser.add_argument("--load", nargs=3, metavar=("PORT", "SECONDS", "CONNECTIONS"), help="be the load generator")
+    parser.add_argument(
+        "--load", nargs=3, metavar=("PORT", "SECONDS", "CONNECTIONS"), help="be the load generator"
+    )
     parser.add_argument("--rate", type=float)
     parser.add_argument("--soak", type=int, metavar="MINUTES", help="watch the memory instead")
     chosen = parser.parse_args()
@@ -250,11 +313,15 @@ def main() -> int:
         import uvloop
 
         port, seconds, connections = chosen.load
-        print(json.dumps(uvloop.run(load(int(port), float(seconds), int(connections), chosen.rate))))
+        print(
+            json.dumps(
+                uvloop.run(generate_load(int(port), float(seconds), int(connections), chosen.rate))
+            )
+        )
         return 0
     if chosen.soak:
-        return shown(soak(chosen.soak, chosen.rate or RATE))
-    return shown(tables(chosen.quick))
+        return print_all(soak(chosen.soak, chosen.rate or RATE))
+    return print_all(tables(chosen.quick))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measured import Measured
+from benchmarks.reporting import ResultTable
 
 TITLES = {
     "gate": "the gate",
@@ -38,15 +38,20 @@ class Ratio:
     column_of_theirs: str = ""
     alike: bool = False  # the two rows begin with the same cell, and differ in the next
 
-    def of(self, tables: Sequence[Measured]) -> tuple[str, str, str] | None:
+    def of(self, tables: Sequence[ResultTable]) -> tuple[str, str, str] | None:
         """Ours, theirs, and how many times better ours is; None where it was not measured."""
         for one in reversed([table for table in tables if re.match(self.table, table.title)]):
-            at, other = (one.columns.index(name) for name in (self.column, self.column_of_theirs or self.column))
+            at, other = (
+                one.columns.index(name)
+                for name in (self.column, self.column_of_theirs or self.column)
+            )
             pairs = [
                 (mine[at], theirs[other])
                 for mine in one.rows
                 for theirs in one.rows
-                if self._is(mine, self.ours) and self._is(theirs, self.theirs) and (not self.alike or mine[0] == theirs[0])
+                if self._is(mine, self.ours)
+                and self._is(theirs, self.theirs)
+                and (not self.alike or mine[0] == theirs[0])
             ]
             pair = pairs[-1 if self.alike else 0] if pairs else ("", "")
             if all(map(_number, pair)):
@@ -62,7 +67,7 @@ class Ratio:
 RATIOS = (
     Ratio("gate", "a check against a cross-encoder over the hits, ms", "One question", "p50 ms", "gate.check", "cross-encoder"),
     Ratio("gate", "a check against MAGAF's features and forest, ms", "One question", "p50 ms", "gate.check", "MAGAF, row"),
-    Ratio("gate", "reading ten hits against a TF-IDF of them, ms", "Reading", "ms", "suffice.assess", "scikit-learn"),
+    Ratio("gate", "reading ten hits against a TF-IDF of them, ms", "Reading", "ms", "suffice.gate", "scikit-learn"),
     Ratio("search", "BM25 against bm25s called directly, questions a second", "Top 10 of", "questions a second", "suffice bm25",
           "bm25s", more=True),
     Ratio("search", "BM25 against rank_bm25, questions a second", "Top 10 of", "questions a second", "suffice bm25",
@@ -89,13 +94,13 @@ RATIOS = (
 )  # fmt: skip
 
 
-def table(measured: Mapping[str, Sequence[Measured]]) -> Measured:
+def table(measured: Mapping[str, Sequence[ResultTable]]) -> ResultTable:
     """Every ratio in one table; `--` for what was not measured."""
     rows = []
     for one in RATIOS:
         ours, theirs, times = one.of(measured.get(one.part, ())) or ("--", "--", "--")
         rows.append((one.what, one.part, ours, theirs, times))
-    return Measured(
+    return ResultTable(
         "All ratios",
         "How many times better than the other ours is: above 1 it is faster, or smaller.",
         ("what", "part", "ours", "theirs", "times"),
@@ -106,25 +111,30 @@ def table(measured: Mapping[str, Sequence[Measured]]) -> Measured:
 # ------------------------------------------------------------------------------------------------------- stored pages
 
 
-def read(page: str) -> list[Measured]:
+def read(page: str) -> list[ResultTable]:
     """The tables of a part's page."""
     return [_table(title, says, drawn) for title, says, drawn in _TABLE.findall(page)]
 
 
-def _table(title: str, says: str, drawn: str) -> Measured:
+def _table(title: str, says: str, drawn: str) -> ResultTable:
     head, dashes, *lines = drawn.splitlines()
     spans = [found.span() for found in re.finditer("-+", dashes)]
     cells = [tuple(line[start : end if at + 1 < len(spans) else None].strip() for at, (start, end) in enumerate(spans))
              for line in (head, *lines)]  # fmt: skip
     kept = {"NOT kept.": False, "Kept.": True}
     found = next((word for word in kept if says.endswith(word)), "")
-    return Measured(title, says.removesuffix(found).rstrip(), cells[0], tuple(cells[1:]), (), kept.get(found))
+    return ResultTable(
+        title, says.removesuffix(found).rstrip(), cells[0], tuple(cells[1:]), (), kept.get(found)
+    )
 
 
 def page(results: Path) -> str:
     """docs/results/performance.md: the table, and where each part's figures come from."""
     pages = {part: results / f"performance-{part}.md" for part in TITLES}
-    texts = {part: path.read_text(encoding="utf-8") if path.exists() else "" for part, path in pages.items()}
+    texts = {
+        part: path.read_text(encoding="utf-8") if path.exists() else ""
+        for part, path in pages.items()
+    }
     measured = {part: read(text) for part, text in texts.items()}
     whole = table(measured)
     lines = [
@@ -133,23 +143,37 @@ def page(results: Path) -> str:
         *_markdown(whole.columns, whole.rows),
         "\n## Where they come from\n",
         "Required: what a benchmark asks of itself. Milliseconds are those of this machine, and other work ran beside it.\n",
-        *_markdown(("part", "measured", "required, kept", "fell short"), list(_sources(texts, measured))),
+        *_markdown(
+            ("part", "measured", "required, kept", "fell short"), list(_sources(texts, measured))
+        ),
         "\n`make bench` runs them all and prints the table; `SHORT=1` small sizes, in minutes; `WRITE=1` writes the pages.\n",
     ]
     return "\n".join(lines)
 
 
-def _sources(texts: Mapping[str, str], measured: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, ...]]:
+def _sources(
+    texts: Mapping[str, str], measured: Mapping[str, Sequence[ResultTable]]
+) -> Iterator[tuple[str, ...]]:
     for part, title in TITLES.items():
         tables = measured[part]
         if not tables:
-            yield f"{title} (`{part}`)", f"not measured: `python -m benchmarks {part} --write`", "", ""
+            yield (
+                f"{title} (`{part}`)",
+                f"not measured: `python -m benchmarks {part} --write`",
+                "",
+                "",
+            )
             continue
         run = re.search(r"^(A (?:full|short) run.*)$", texts[part], re.MULTILINE)
         asked = [one for one in tables if one.kept is not None]
         short = "; ".join(one.title for one in asked if not one.kept) or "none"
         where = f"[{title}](performance-{part}.md)"
-        yield where, run[1] if run else "", f"{sum(bool(one.kept) for one in asked)} of {len(asked)}", short
+        yield (
+            where,
+            run[1] if run else "",
+            f"{sum(bool(one.kept) for one in asked)} of {len(asked)}",
+            short,
+        )
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,7 +6,7 @@ pip install 'suffice[deepeval]'
 from deepeval.test_case import LLMTestCase
 
 from suffice.integrations.deepeval import EvidenceCompleteness
-from suffice.integrations.rows import as_ragas
+from suffice.integrations.ragas_rows import to_ragas_row
 
 QUESTION = "Where was the director of the film Metropolis born?"
 FILM = "Metropolis is a 1927 German film directed by Fritz Lang."
@@ -16,4 +16,4 @@ metric = EvidenceCompleteness()  # in use: assert_test(case, [metric]), or evalu
 case = LLMTestCase(input=QUESTION, actual_output="Metropolis", retrieval_context=[FILM, WRONG])
 metric.measure(case)
 print("passes" if metric.is_successful() else "fails", "-", metric.reason)
-print(sorted(as_ragas(case)))  # a row for `suffice fit --dataset ragas`
+print(sorted(to_ragas_row(case)))  # a row for `suffice fit --dataset ragas`

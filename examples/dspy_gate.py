@@ -5,8 +5,8 @@ pip install 'suffice[dspy]'
 
 import dspy
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.integrations.dspy import GatedRetrieve
-from suffice.reason.expand import Reach
 
 PAGES = [
     "Metropolis (1927 film) | Metropolis is a 1927 German film directed by Fritz Lang.",
@@ -19,13 +19,17 @@ PAGES = [
 def search(query: str) -> list[str]:
     """Your retriever, dspy.Retrieve or dspy.retrievers.Embeddings; here the two pages that share most words."""
     words = set(query.casefold().rstrip("?").split())
-    return sorted(PAGES, key=lambda page: -len(words & set(page.casefold().rstrip(".").split())))[:2]
+    return sorted(PAGES, key=lambda page: -len(words & set(page.casefold().rstrip(".").split())))[
+        :2
+    ]
 
 
 class Answer(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.retrieve = GatedRetrieve(search, reach=Reach())  # the line to add; was: search
+        self.retrieve = GatedRetrieve(
+            search, reach=ExpansionBudget()
+        )  # the line to add; was: search
         self.answer = dspy.Predict("context, question -> answer")
 
     def forward(self, question: str) -> dspy.Prediction:
@@ -37,5 +41,8 @@ class Answer(dspy.Module):
 
 dspy.configure(lm=dspy.utils.DummyLM([{"answer": "Vienna"}]))  # yours
 program = Answer()
-for question in ("Where was the director of the film Metropolis born?", "Who taught the teacher of Ada Lovelace?"):
+for question in (
+    "Where was the director of the film Metropolis born?",
+    "Who taught the teacher of Ada Lovelace?",
+):
     print(question, "->", program(question).answer)

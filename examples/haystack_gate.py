@@ -8,8 +8,8 @@ from haystack.components.builders import PromptBuilder
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.integrations.haystack import CompletenessGate
-from suffice.reason.expand import Reach
 
 PAGES = {
     "Metropolis (1927 film)": "Metropolis is a 1927 German film directed by Fritz Lang.",
@@ -20,17 +20,25 @@ PAGES = {
 PROMPT = "{{ query }}\n{% for document in documents %}{{ loop.index }}. {{ document.content }}\n{% endfor %}"
 
 store = InMemoryDocumentStore()
-store.write_documents([Document(content=text, meta={"title": title}) for title, text in PAGES.items()])
+store.write_documents(
+    [Document(content=text, meta={"title": title}) for title, text in PAGES.items()]
+)
 retriever = InMemoryBM25Retriever(store, top_k=2)
 
 pipeline = Pipeline()
 pipeline.add_component("retriever", retriever)
-pipeline.add_component("gate", CompletenessGate(retriever=InMemoryBM25Retriever(store, top_k=2), reach=Reach()))  # to add
+pipeline.add_component(
+    "gate",
+    CompletenessGate(retriever=InMemoryBM25Retriever(store, top_k=2), reach=ExpansionBudget()),
+)  # to add
 pipeline.add_component("prompt", PromptBuilder(PROMPT, required_variables=["query", "documents"]))
 pipeline.connect("retriever.documents", "gate.documents")  # to add
 pipeline.connect("gate.answer", "prompt.documents")  # was: retriever.documents
 
-for question in ("Where was the director of the film Metropolis born?", "Who taught the teacher of Ada Lovelace?"):
+for question in (
+    "Where was the director of the film Metropolis born?",
+    "Who taught the teacher of Ada Lovelace?",
+):
     came = pipeline.run({name: {"query": question} for name in ("retriever", "gate", "prompt")})
     if "prompt" in came:
         print(came["prompt"]["prompt"])

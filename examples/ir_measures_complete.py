@@ -13,6 +13,8 @@ RUN = {
     "q2": {"film": 3.0, "soup": 2.0, "director": 1.0},
 }
 
-measures = [ir_measures.parse_measure(name) for name in ("CompleteRecall@2", "CompleteRecall@3", "Judged@2")]
+measures = [
+    ir_measures.parse_measure(name) for name in ("CompleteRecall@2", "CompleteRecall@3", "Judged@2")
+]
 for measure, value in sorted(ir_measures.calc_aggregate(measures, QRELS, RUN).items(), key=str):
     print(measure, value)

@@ -8,10 +8,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.integrations.langchain import GatedRetriever
-from suffice.ports import ENCODERS
-from suffice.reason.expand import Reach
-from suffice.retrieve import named  # noqa: F401 - registers the encoder that comes with suffice
+from suffice.protocols import ENCODERS
+from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
 
 PAGES = {
     "Metropolis (1927 film)": "Metropolis is a 1927 German film directed by Fritz Lang.",
@@ -35,10 +35,12 @@ class Words(Embeddings):
 
 
 store = InMemoryVectorStore(Words())
-store.add_documents([Document(page_content=text, metadata={"title": title}) for title, text in PAGES.items()])
+store.add_documents(
+    [Document(page_content=text, metadata={"title": title}) for title, text in PAGES.items()]
+)
 retriever = store.as_retriever(search_kwargs={"k": 2})
 
-gated = GatedRetriever(retriever=retriever, reach=Reach(rounds=6))  # the line to add
+gated = GatedRetriever(retriever=retriever, reach=ExpansionBudget(rounds=6))  # the line to add
 
 
 def answer(state: dict) -> str:
@@ -49,5 +51,8 @@ def answer(state: dict) -> str:
 
 
 chain = gated.with_verdict() | RunnableLambda(answer)
-for question in ("Where was the director of the film Metropolis born?", "Who taught the teacher of Ada Lovelace?"):
+for question in (
+    "Where was the director of the film Metropolis born?",
+    "Who taught the teacher of Ada Lovelace?",
+):
     print(question, "->", chain.invoke(question))

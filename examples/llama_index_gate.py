@@ -9,8 +9,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from suffice.integrations.llama_index import CompletenessGate
-from suffice.ports import ENCODERS
-from suffice.retrieve import named  # noqa: F401 - registers the encoder that comes with suffice
+from suffice.protocols import ENCODERS
+from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
 
 PAGES = {
     "Metropolis (1927 film)": "Metropolis is a 1927 German film directed by Fritz Lang.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp.client import Client
 
 import suffice
-from suffice.integrations.mcp import server
+from suffice.integrations.mcp import create_server
 
 QUESTION = "Where was the director of the film Metropolis born?"
 PAGES = {
@@ -21,14 +21,20 @@ PAGES = {
 
 
 async def agent(library: suffice.Library) -> None:
-    async with Client(server(suffice.Gate.load(), library)) as client:
-        held = [{"title": title, "text": text} for title, text in PAGES.items() if title != "Fritz Lang"]
+    async with Client(create_server(suffice.Gate.load(), library)) as client:
+        held = [
+            {"title": title, "text": text} for title, text in PAGES.items() if title != "Fritz Lang"
+        ]
         told = await client.call_tool("check_context", {"question": QUESTION, "passages": held})
         verdict = told.structured_content
-        print(f"{verdict['action']}: missing {verdict['missing']}, look for {verdict['next_queries']}")
+        print(
+            f"{verdict['action']}: missing {verdict['missing']}, look for {verdict['next_queries']}"
+        )
         told = await client.call_tool("complete_context", {"question": QUESTION, "k": 5})
         found = told.structured_content
-        print(f"{found['verdict']['action']}: {[passage['title'] for passage in found['passages']]}")
+        print(
+            f"{found['verdict']['action']}: {[passage['title'] for passage in found['passages']]}"
+        )
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,9 @@ class Printed(SpanExporter):
             print(span.name, dict(span.attributes))
             for event in span.events:
                 score = event.attributes["gen_ai.evaluation.score.value"]
-                print(f"  {event.name}: {event.attributes['gen_ai.evaluation.score.label']} {score:.2f}")
+                print(
+                    f"  {event.name}: {event.attributes['gen_ai.evaluation.score.label']} {score:.2f}"
+                )
         return SpanExportResult.SUCCESS
 
 
@@ -30,10 +32,17 @@ trace.set_tracer_provider(provider)
 
 def search(question: str) -> list[dict]:
     """Your retriever."""
-    return [{"title": "Metropolis (1927 film)", "text": "Metropolis is a 1927 German film directed by Fritz Lang."}]
+    return [
+        {
+            "title": "Metropolis (1927 film)",
+            "text": "Metropolis is a 1927 German film directed by Fritz Lang.",
+        }
+    ]
 
 
-gate = TracedGate(suffice.Gate.load())  # the line to add; texts=True also tells the question, ids and what is missing
+gate = TracedGate(
+    suffice.Gate.load()
+)  # the line to add; texts=True also tells the question, ids and what is missing
 question = "Where was the director of the film Metropolis born?"
 with retrieval_span(question, source="films", k=2) as found:
     hits = found(search(question))

@@ -12,7 +12,9 @@ from suffice.cli.app import app
 
 def suffice(*words: object, given: str | None = None, wide: bool = False) -> Result:
     """`suffice` with these words; `given` comes on stdin, `wide` is a terminal that cuts no table."""
-    return CliRunner().invoke(app, [str(word) for word in words], input=given, env={"COLUMNS": "160"} if wide else None)
+    return CliRunner().invoke(
+        app, [str(word) for word in words], input=given, env={"COLUMNS": "160"} if wide else None
+    )
 
 
 def as_json(result: Result) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docs.places import DATA
+from docs.generators.paths import DATA
 from hypothesis import settings
 
 from suffice.engines.embedded import EmbeddedStore
@@ -16,7 +16,9 @@ from suffice.testing import VILLAGE, VILLAGE_VECTORS
 # Small fits gain nothing from threads, and two test processes on two cores lose minutes waiting for one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Some frameworks report home that they are used; no test does.
-os.environ.update(HAYSTACK_TELEMETRY_ENABLED="False", RAGAS_DO_NOT_TRACK="true", DEEPEVAL_TELEMETRY_OPT_OUT="YES")
+os.environ.update(
+    HAYSTACK_TELEMETRY_ENABLED="False", RAGAS_DO_NOT_TRACK="true", DEEPEVAL_TELEMETRY_OPT_OUT="YES"
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,7 +31,9 @@ settings.load_profile("steady")
 def data_folder() -> Path:
     """The folder of real data sets; tests that need it are skipped where it is absent."""
     if not DATA.is_dir():
-        pytest.skip(f"no real data at {DATA}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ...")
+        pytest.skip(
+            f"no real data at {DATA}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ..."
+        )
     return DATA
 
 

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "10"}  # as docs/howto/scale.md says
+SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "10",
+}  # as docs/howto/scale.md says
 
 
 class DaskCluster:
@@ -30,16 +33,31 @@ class DaskCluster:
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         here = self.folder / f"worker-{len(self.workers)}"
-        worker = self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--local-directory", here)
+        worker = self._start(
+            "worker", self.address, "--nthreads", "1", "--no-nanny", "--local-directory", here
+        )
         self.workers.append(worker)
         return worker
 
     def _start(self, what: str, *words: object) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", what, *map(str, words), "--host", "127.0.0.1", "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            what,
+            *map(str, words),
+            "--host",
+            "127.0.0.1",
+            "--no-dashboard",
+        ]
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         with (self.folder / f"{what}.log").open("ab") as log:
             return subprocess.Popen(
-                command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **SETTINGS, "PYTHONPATH": path}
+                command,
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **SETTINGS, "PYTHONPATH": path},
             )
 
     def stop(self) -> None:

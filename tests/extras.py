@@ -25,22 +25,45 @@ ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-door
 def found(python: Path, at: Path) -> dict[str, str | None]:
     """What the doctor found of each extra; what is lacking it tells with the line that brings it."""
     doctor = [python, "-P", "-m", "suffice", "doctor", "--json"]
-    told = json.loads(subprocess.run(doctor, capture_output=True, text=True, check=True, cwd=at, env=plain()).stdout)
+    told = json.loads(
+        subprocess.run(
+            doctor, capture_output=True, text=True, check=True, cwd=at, env=plain()
+        ).stdout
+    )
     parts = {one["name"].removeprefix("extra "): one for one in told["parts"]}
-    assert {name: parts[name]["get_it"] for name in EXTRAS} == {name: f"pip install 'suffice[{name}]'" for name in EXTRAS}
+    assert {name: parts[name]["get_it"] for name in EXTRAS} == {
+        name: f"pip install 'suffice[{name}]'" for name in EXTRAS
+    }
     return {name: parts[name]["found"] for name in EXTRAS}
 
 
 @pytest.mark.parametrize("extra", [*EXTRAS, "all"])
-def test_the_line_that_is_given_brings_the_extra(extra: str, installed: Installed, tmp_path: Path) -> None:  # noqa: F811
+def test_the_line_that_is_given_brings_the_extra(
+    extra: str,
+    installed: Installed,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     shutil.copytree(installed.folder, tmp_path / "env", symlinks=True, copy_function=os.link)
     python = tmp_path / "env" / "bin" / "python"
     assert {name for name, what in found(python, tmp_path).items() if what} == BROUGHT
     line = shlex.split(f"pip install 'suffice[{extra}]'")
-    words = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", *line[1:], "--quiet"]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=plain(), check=False)
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+        *line[1:],
+        "--quiet",
+    ]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env=plain(), check=False
+    )
     if extra == "ir-measures" and "trec_eval" in done.stderr:
-        pytest.skip("pytrec-eval-terrier has no wheel for this machine, and its sources are out of reach")
+        pytest.skip(
+            "pytrec-eval-terrier has no wheel for this machine, and its sources are out of reach"
+        )
     assert done.returncode == 0, done.stderr
     wanted = EXTRAS.keys() - ALONE if extra == "all" else {extra}
     assert {name for name, what in found(python, tmp_path).items() if what} >= wanted

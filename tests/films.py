@@ -25,5 +25,8 @@ def films(*, short: bool = False) -> list[Document]:
             texts[director] = f"{director} (born 3 May {1910 + at} in {town}) was a film director."
             texts[father] = f"{father} (born 1 June {1880 + at} in {town}) was a painter."
             texts[town] = f"{town} is a town in Norway."
-        found += [Document(title.casefold().replace(" ", "-"), text, title=title) for title, text in texts.items()]
+        found += [
+            Document(title.casefold().replace(" ", "-"), text, title=title)
+            for title, text in texts.items()
+        ]
     return found

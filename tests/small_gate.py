@@ -9,15 +9,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from suffice.assess import parts, whole
-from suffice.assess.gate import Gate
-from suffice.assess.lessons import Labelled
-from suffice.datasets.controlled import controlled
-from suffice.datasets.gold import Example
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import Bm25
-from suffice.retrieve.ranking import hits_of, top_k
+from suffice.datasets.gold import GoldQuestion
+from suffice.gate import model
+from suffice.gate.gate import Gate
+from suffice.gate.training import LabelledQuestion
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.ranking import make_hits, top_k
 from suffice.types import Document
+from suffice_research.controlled import controlled_collection
 
 FITTED, K = 400, 6
 
@@ -26,17 +26,20 @@ FITTED, K = 400, 6
 def few_trees() -> Iterator[None]:
     """Fit small models: most tests ask what a gate does with its models, not how good they are, and a fit grows six of each."""
     with (
-        patch.multiple(parts, HIT_TREES=40, ABSENT_TREES=15),
-        patch.multiple(whole, BOOSTED_TREES=30, EXTRA_TREES=25),
+        patch.multiple(model, HIT_TREES=40, ABSENT_TREES=15),
+        patch.multiple(model, BOOSTED_TREES=30, EXTRA_TREES=25),
     ):
         yield
 
 
 @cache
-def collection() -> tuple[dict[str, Document], list[Example]]:
+def collection() -> tuple[dict[str, Document], list[GoldQuestion]]:
     """Documents by id, and the questions that have an answer, mixed."""
-    village = controlled(documents=200)
-    examples = sorted((one for one in village.examples() if one.gold.doc_ids), key=lambda one: hash_of(one.question.text))
+    village = controlled_collection(documents=200)
+    examples = sorted(
+        (one for one in village.examples() if one.gold.doc_ids),
+        key=lambda one: hash_of(one.question.text),
+    )
     return {one.doc_id: one for one in village.documents()}, examples
 
 
@@ -47,15 +50,15 @@ def hash_of(text: str) -> str:
 
 
 @cache
-def labelled(k: int = K) -> list[Labelled]:
+def labelled(k: int = K) -> list[LabelledQuestion]:
     """Every question with what BM25 finds for it; one more round is a list twice as long."""
     documents, examples = collection()
     corpus = Corpus(documents.values())
     scores = Bm25(corpus).scores([one.question.text for one in examples])
-    found = hits_of(top_k(scores, 2 * k), [one.doc_id for one in corpus.documents], {})
+    found = make_hits(top_k(scores, 2 * k), [one.doc_id for one in corpus.documents], {})
     titles = {name: one.title for name, one in documents.items()}
     return [
-        Labelled(
+        LabelledQuestion(
             one.question.text,
             hits[:k],
             one.gold.doc_ids,
@@ -74,31 +77,36 @@ def small_gate() -> Gate:
         return Gate.fit(labelled()[:FITTED], seed=7)
 
 
-def fresh() -> list[Labelled]:
+def fresh() -> list[LabelledQuestion]:
     """Questions that the small gate has not seen."""
     return labelled()[FITTED:]
 
 
-def shown(example: Labelled) -> list[dict[str, object]]:
+def shown(example: LabelledQuestion) -> list[dict[str, object]]:
     """The hits of an example as dicts with their texts."""
     found = [(example.documents[hit.doc_id], hit.score) for hit in example.hits]
-    return [{"id": one.doc_id, "title": one.title, "text": one.text, "score": score} for one, score in found]
+    return [
+        {"id": one.doc_id, "title": one.title, "text": one.text, "score": score}
+        for one, score in found
+    ]
 
 
-def complete(example: Labelled) -> bool:
+def complete(example: LabelledQuestion) -> bool:
     return {hit.doc_id for hit in example.hits} >= set(example.needed)
 
 
-def pairs(examples: list[Labelled]) -> list[tuple[str, object]]:
+def pairs(examples: list[LabelledQuestion]) -> list[tuple[str, object]]:
     return [(one.question, one.hits) for one in examples]
 
 
-def p_of(gate: Gate, examples: list[Labelled]) -> np.ndarray:
+def p_of(gate: Gate, examples: list[LabelledQuestion]) -> np.ndarray:
     return gate.probabilities(pairs(examples), documents=collection()[0])
 
 
 def auroc(p: np.ndarray, truth: np.ndarray) -> float:
-    return float((p[truth][:, None] > p[~truth]).mean() + (p[truth][:, None] == p[~truth]).mean() / 2)
+    return float(
+        (p[truth][:, None] > p[~truth]).mean() + (p[truth][:, None] == p[~truth]).mean() / 2
+    )
 
 
 def log_loss(p: np.ndarray, truth: np.ndarray) -> float:

@@ -6,27 +6,47 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.text import tokens
 from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
 
 FILMS = (
-    Document("dog", "Dog Law is a 1928 American silent western film directed by Jerome Storm.", "Dog Law"),
-    Document("storm", "Jerome Storm (November 11, 1890 – July 10, 1958) was an American film director.", "Jerome Storm"),
+    Document(
+        "dog", "Dog Law is a 1928 American silent western film directed by Jerome Storm.", "Dog Law"
+    ),
+    Document(
+        "storm",
+        "Jerome Storm (November 11, 1890 – July 10, 1958) was an American film director.",
+        "Jerome Storm",
+    ),
     Document(
         "paradise",
         "Shadows in Paradise is a 1986 Finnish film directed by Aki Kaurismäki. It stars Matti Pellonpää.",
         "Shadows in Paradise",
     ),
-    Document("aki", "Aki Kaurismäki (born 4 April 1957) is a Finnish film director and screenwriter.", "Aki Kaurismäki"),
+    Document(
+        "aki",
+        "Aki Kaurismäki (born 4 April 1957) is a Finnish film director and screenwriter.",
+        "Aki Kaurismäki",
+    ),
     Document(
         "lothair",
         "Lothair II was the king of Lotharingia. He was the second son of Emperor Lothair I and Ermengarde of Tours.",
         "Lothair II",
     ),
-    Document("ermengarde", "Ermengarde of Tours (died 20 March 851) was a Frankish empress.", "Ermengarde of Tours"),
-    Document("teutberga", "Teutberga (died 11 November 875) was a queen by marriage to Lothair II.", "Teutberga"),
-    Document("bakery", "The bakery of the village opens at six and sells bread until noon.", "Bakery"),
+    Document(
+        "ermengarde",
+        "Ermengarde of Tours (died 20 March 851) was a Frankish empress.",
+        "Ermengarde of Tours",
+    ),
+    Document(
+        "teutberga",
+        "Teutberga (died 11 November 875) was a queen by marriage to Lothair II.",
+        "Teutberga",
+    ),
+    Document(
+        "bakery", "The bakery of the village opens at six and sells bread until noon.", "Bakery"
+    ),
 )
 
 BRIDGE = "When did Lothair II's mother die?"
@@ -52,13 +72,20 @@ class Shelf:
 
     def _ranked(self, question: str) -> tuple[Hit, ...]:
         words = set(tokens(question))
-        found = [(len(words & set(tokens(f"{one.title} {one.text}"))), one.doc_id) for one in self.documents.values()]
-        return tuple(Hit(doc_id, float(score)) for score, doc_id in sorted(found, key=lambda one: -one[0]) if score > 1)
+        found = [
+            (len(words & set(tokens(f"{one.title} {one.text}"))), one.doc_id)
+            for one in self.documents.values()
+        ]
+        return tuple(
+            Hit(doc_id, float(score))
+            for score, doc_id in sorted(found, key=lambda one: -one[0])
+            if score > 1
+        )
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         return [self.documents.get(doc_id) for doc_id in doc_ids]
 
-    def links(self) -> Links:
+    def links(self) -> MentionLinks:
         return self._links
 
 
@@ -93,7 +120,9 @@ class Says:
     def __init__(self, answers: Mapping[str, Any] | Callable[[str], str]) -> None:
         self.answers, self.shown = answers, list[str]()
 
-    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
         self.shown += prompts
         return [self._one(prompt) for prompt in prompts]
 

@@ -19,7 +19,13 @@ def says(text: str | None) -> Reply:
     def reply(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
         message = {"role": "assistant", "content": text}
         body = {"id": "1", "object": "chat.completion", "created": 0, "model": "stand-in"}
-        send(handler, 200, json.dumps({**body, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}))
+        send(
+            handler,
+            200,
+            json.dumps(
+                {**body, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+            ),
+        )
 
     return reply
 
@@ -73,7 +79,9 @@ def serving(reply: Reply) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.block_on_close = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1", seen

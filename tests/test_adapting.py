@@ -7,12 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.small_gate import auroc, collection, complete, fresh, labelled, log_loss, p_of, pairs, shown, small_gate
+from tests.small_gate import (
+    auroc,
+    collection,
+    complete,
+    fresh,
+    labelled,
+    log_loss,
+    p_of,
+    pairs,
+    shown,
+    small_gate,
+)
 
-from suffice.assess.adapting import Correction
-from suffice.assess.calibration import log_odds
-from suffice.assess.gate import Gate
 from suffice.errors import InputError
+from suffice.gate.adapt import Correction
+from suffice.gate.calibration import log_odds
+from suffice.gate.gate import Gate
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -69,11 +80,16 @@ def test_without_labels_the_share_of_complete_sets_is_followed() -> None:
     estimate = shifted.check(rare[0].question, rare[0].hits, documents=rare[0].documents).estimate
     assert estimate.low <= estimate.p_complete <= estimate.high
     assert shifted.policy.promise is None
-    assert shifted.shifted(pairs(rare), documents=collection()[0]).shift == pytest.approx(shifted.shift)
+    assert shifted.shifted(pairs(rare), documents=collection()[0]).shift == pytest.approx(
+        shifted.shift
+    )
 
 
 def test_where_the_questions_differ_too_it_stays_and_says_so() -> None:
-    bare = [("What is the capital of the country where the director of Film was born?", [f"Text {at}"]) for at in range(60)]
+    bare = [
+        ("What is the capital of the country where the director of Film was born?", [f"Text {at}"])
+        for at in range(60)
+    ]
     stayed = small_gate().shifted(bare)
     assert stayed.shift == 0
     assert "not shifted to 60 questions" in stayed.card["history"][-1]
@@ -83,7 +99,9 @@ def test_a_correction_from_noise_changes_little() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(size=200) * 2
     truth = rng.random(200) < 1 / (1 + np.exp(-odds))
-    found, _ = Correction.learn(odds, rng.normal(size=(200, 3)), truth, [str(at) for at in range(200)], "abc", seed=0)
+    found, _ = Correction.learn(
+        odds, rng.normal(size=(200, 3)), truth, [str(at) for at in range(200)], "abc", seed=0
+    )
     assert found.slope == pytest.approx(1, abs=0.25)
     assert np.abs(found.weights).max() < 0.4
 
@@ -94,7 +112,9 @@ def test_the_more_labels_the_more_say_a_places_own_model_has(labels: int, say: f
     rng = np.random.default_rng(2)
     odds, own = rng.normal(size=(2, labels)) * 2
     truth = rng.random(labels) < 1 / (1 + np.exp(-((1 - say) * odds + say * own)))
-    found, _ = Correction.learn(odds, own[:, None], truth, [str(at) for at in range(labels)], ["own"], seed=0)
+    found, _ = Correction.learn(
+        odds, own[:, None], truth, [str(at) for at in range(labels)], ["own"], seed=0
+    )
     assert found.slope == pytest.approx(1 - say, abs=0.1)
     assert found.weights[0] == pytest.approx(say, abs=0.1)
 
@@ -103,7 +123,9 @@ def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:
     rng = np.random.default_rng(1)
     odds = rng.normal(size=25) * 2
     truth = rng.random(25) < 1 / (1 + np.exp(-(odds - 2)))
-    found, _ = Correction.learn(odds, np.zeros((25, 1)), truth, [str(at) for at in range(25)], "a", seed=0)
+    found, _ = Correction.learn(
+        odds, np.zeros((25, 1)), truth, [str(at) for at in range(25)], "a", seed=0
+    )
     assert -4 < found.offset < -0.5
 
 
@@ -117,7 +139,10 @@ def test_the_same_world_has_not_drifted() -> None:
 
 
 def test_another_world_is_noticed() -> None:
-    bare = [("What is the capital of the country where the director of Film was born?", [f"Text {at}"]) for at in range(60)]
+    bare = [
+        ("What is the capital of the country where the director of Film was born?", [f"Text {at}"])
+        for at in range(60)
+    ]
     drift = small_gate().drift(bare)
     assert drift.recalibrate
     assert "Recalibrate" in str(drift)

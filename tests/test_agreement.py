@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.assess.agreement import agreement, runs_beside
-from suffice.assess.features import AGREEMENT, FEATURES
-from suffice.assess.incoming import Taken, take
 from suffice.errors import InputError
+from suffice.gate.features import AGREEMENT, FEATURES
+from suffice.gate.hits import NormalizedHits, normalize_hits
+from suffice.gate.similarity import agreement_features, normalize_other_runs
 
 QUESTION = "Who taught the teacher of Ada?"
 
@@ -18,13 +18,15 @@ def run(*names: str) -> list[tuple[str, str]]:
 
 
 def compared(own: list[object], *others: list[object]) -> tuple[dict[str, float], np.ndarray]:
-    taken = take(QUESTION, own)
-    whole, (hits,) = agreement([taken], [runs_beside(taken, others)])
+    taken = normalize_hits(QUESTION, own)
+    whole, (hits,) = agreement_features([taken], [normalize_other_runs(taken, others)])
     return dict(zip((one.name for one in AGREEMENT), whole[0].tolist(), strict=True)), hits
 
 
 def test_a_hit_is_known_by_who_else_found_it_and_how_high() -> None:
-    whole, hits = compared(run("a", "b", "c", "d"), run("b", "a", "x", "y"), run("b", "z", "d", "a"))
+    whole, hits = compared(
+        run("a", "b", "c", "d"), run("b", "a", "x", "y"), run("b", "z", "d", "a")
+    )
     np.testing.assert_allclose(hits[:, 0], [1, 1, 0, 0.5])
     np.testing.assert_allclose(hits[:, 1], [1 / 2, 1, 0, 1 / 3])
     assert whole["shared"] == pytest.approx(5 / 8)
@@ -36,7 +38,13 @@ def test_a_hit_is_known_by_who_else_found_it_and_how_high() -> None:
 
 def test_the_same_run_again_agrees_in_everything() -> None:
     whole, hits = compared(run("a", "b", "c"), run("a", "b", "c"))
-    assert whole == {"shared": 1, "shared_by_all": 1, "same_first": 1, "same_order": 1, "only_there": 0}
+    assert whole == {
+        "shared": 1,
+        "shared_by_all": 1,
+        "same_first": 1,
+        "same_order": 1,
+        "only_there": 0,
+    }
     np.testing.assert_allclose(hits, [[1, 1], [1, 1 / 2], [1, 1 / 3]])
 
 
@@ -65,11 +73,11 @@ def test_hits_without_ids_are_known_by_their_texts() -> None:
 
 
 def test_what_is_no_list_of_runs_is_refused() -> None:
-    taken: Taken = take(QUESTION, run("a"))
+    taken: NormalizedHits = normalize_hits(QUESTION, run("a"))
     with pytest.raises(InputError, match="expected a list of runs"):
-        runs_beside(taken, "a")
+        normalize_other_runs(taken, "a")
     with pytest.raises(InputError, match="expected a list of hits"):
-        runs_beside(taken, [{"id": "a"}])
+        normalize_other_runs(taken, [{"id": "a"}])
 
 
 def test_every_column_is_described() -> None:

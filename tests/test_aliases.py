@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suffice.retrieve.aliases import ALIASES, aliases, initials
+from suffice.retrieval.name_links import ALIASES, aliases, initials
 
 
 @pytest.mark.parametrize(
@@ -26,22 +26,38 @@ def test_names_of_one_subject(title: str, text: str, expected: list[str]) -> Non
 
 
 def test_a_part_of_a_title_is_not_another_name_of_it() -> None:
-    assert aliases("Second inauguration of Richard Nixon", "The second inauguration of Richard Nixon was held in 1973.") == []
+    assert (
+        aliases(
+            "Second inauguration of Richard Nixon",
+            "The second inauguration of Richard Nixon was held in 1973.",
+        )
+        == []
+    )
 
 
 def test_a_birthday_is_no_name() -> None:
-    assert aliases("Elliot Silverstein", "Elliot Silverstein (born August 3, 1927, in Boston) is a director.") == []
+    assert (
+        aliases(
+            "Elliot Silverstein",
+            "Elliot Silverstein (born August 3, 1927, in Boston) is a director.",
+        )
+        == []
+    )
 
 
 def test_initials_count_only_where_the_text_uses_them() -> None:
-    assert "usa" in aliases("United States of America", "The United States of America (USA) is a country.")
+    assert "usa" in aliases(
+        "United States of America", "The United States of America (USA) is a country."
+    )
     assert aliases("United States of America", "The country has fifty states.") == []
 
 
 def test_a_list_of_names_is_not_claimed_whole() -> None:
     text = (
         "Smith, "
-        + ", ".join(f"{first} Smith" for first in "Ann Bob Carl Dora Emil Fred Gina Hans Ida Jon".split())
+        + ", ".join(
+            f"{first} Smith" for first in "Ann Bob Carl Dora Emil Fred Gina Hans Ida Jon".split()
+        )
         + " is a list."
     )
     assert len(aliases("Smith", text)) <= ALIASES

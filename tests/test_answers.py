@@ -8,12 +8,11 @@ from tests.stand_in_server import fails, says, serving
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluate.answer_tables import given_answers
-from suffice.evaluate.answers import AnswerRun, judge_answers, read_answers
-from suffice.evaluate.metrics import exact_match, gold_contained, token_f1, word_overlap
-from suffice.files import BadRecords
+from suffice.evaluation.answers import AnswerRun, file_answers_table, judge_answers, read_answers
+from suffice.evaluation.metrics import exact_match, gold_contained, token_f1, word_overlap
+from suffice.storage import BadRecords
 from suffice.types import Question
 
 
@@ -34,13 +33,17 @@ from suffice.types import Question
         ("one two", "two one", 0, 1, 0, 1),
     ],
 )
-def test_four_ways_to_be_right(answer: str, gold: str, em: float, f1: float, accuracy: float, overlap: float) -> None:
+def test_four_ways_to_be_right(
+    answer: str, gold: str, em: float, f1: float, accuracy: float, overlap: float
+) -> None:
     measures = (exact_match, token_f1, gold_contained, word_overlap)
-    assert [float(measure([answer], [[gold]])[0]) for measure in measures] == pytest.approx([em, f1, accuracy, overlap])
+    assert [float(measure([answer], [[gold]])[0]) for measure in measures] == pytest.approx(
+        [em, f1, accuracy, overlap]
+    )
 
 
-def example(name: str, text: str, answer: str | None, kind: str) -> Example:
-    return Example(Question(name, text), Gold(name, frozenset(), answer=answer, kind=kind))
+def example(name: str, text: str, answer: str | None, kind: str) -> GoldQuestion:
+    return GoldQuestion(Question(name, text), Gold(name, frozenset(), answer=answer, kind=kind))
 
 
 EXAMPLES = [
@@ -55,7 +58,7 @@ def test_answers_are_found_by_id_or_by_the_questions_words() -> None:
     assert run.question_ids == ("q0", "q1")
     assert run.figure("mine", "em").value == 0.5
     assert run.figure("mine", "em", "inference").value == 1.0
-    assert [row[0] for row in given_answers(run).rows] == ["all", "comparison", "inference"]
+    assert [row[0] for row in file_answers_table(run).rows] == ["all", "comparison", "inference"]
     told = run.summary()["systems"]["mine"]
     assert told["by_kind"]["comparison"]["token_f1"]["value"] == 0.0
     assert told["figures"]["complete"]["value"] is None  # nobody knows what they were read from
@@ -65,7 +68,7 @@ def test_no_answer_is_a_wrong_answer_and_is_counted() -> None:
     run = judge_answers("news", EXAMPLES, {"q0": "Sam"}, system="mine")
     assert run.figure("mine", "word_overlap").value == 0.5
     assert run.figure("mine", "f1_of_answered").value == 1.0
-    assert "1 questions have no answer" in given_answers(run).note
+    assert "1 questions have no answer" in file_answers_table(run).note
 
 
 def test_answers_to_other_questions_and_questions_without_answers_are_refused() -> None:
@@ -99,16 +102,29 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
 def newsroom(tmp_path: Path) -> Path:
     folder = tmp_path / "news"
     folder.mkdir()
-    article = {"title": "The trial", "body": "Sam Smith went to trial.", "source": "The Verge", "published_at": "2023-10-04"}
-    (folder / "corpus.json").write_text(json.dumps([article, {"title": "Ski", "body": "Snow fell.", "source": "Wired"}]))
+    article = {
+        "title": "The trial",
+        "body": "Sam Smith went to trial.",
+        "source": "The Verge",
+        "published_at": "2023-10-04",
+    }
+    (folder / "corpus.json").write_text(
+        json.dumps([article, {"title": "Ski", "body": "Snow fell.", "source": "Wired"}])
+    )
     evidence = [{"title": "The trial", "fact": "Sam Smith went to trial."}]
-    query = {"query": "Who went to trial, says The Verge?", "answer": "Sam Smith", "question_type": "inference_query"}
+    query = {
+        "query": "Who went to trial, says The Verge?",
+        "answer": "Sam Smith",
+        "question_type": "inference_query",
+    }
     (folder / "MultiHopRAG.json").write_text(json.dumps([{**query, "evidence_list": evidence}]))
     return folder
 
 
 def command(newsroom: Path, *more: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["evaluate", "answers", "--dataset", "multihop_rag", "--path", str(newsroom), *more])
+    result = CliRunner().invoke(
+        app, ["evaluate", "answers", "--dataset", "multihop_rag", "--path", str(newsroom), *more]
+    )
     return result.exit_code, result.output
 
 
@@ -117,17 +133,40 @@ def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
     code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--json")
     assert code == 0
     figures = json.loads(output)["systems"]["answers"]["figures"]
-    assert (figures["em"]["value"], figures["token_f1"]["value"], figures["word_overlap"]["value"]) == (0, 0.5, 1)
-    code, output = command(newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--systems", "ask")
+    assert (
+        figures["em"]["value"],
+        figures["token_f1"]["value"],
+        figures["word_overlap"]["value"],
+    ) == (0, 0.5, 1)
+    code, output = command(
+        newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--systems", "ask"
+    )
     assert (code, "hint: leave --model and --systems out" in output) == (2, True)
 
 
-NAIVE = ("--systems", "naive", "--retriever", "filtered", "--chunk-tokens", "256", "--gate", "default")
+NAIVE = (
+    "--systems",
+    "naive",
+    "--retriever",
+    "filtered",
+    "--chunk-tokens",
+    "256",
+    "--gate",
+    "default",
+)
 
 
 def test_a_model_reads_what_the_retriever_finds(newsroom: Path, tmp_path: Path) -> None:
     with serving(says('{"answer": "Sam Smith", "sentences": [1]}')) as (url, seen):
-        more = [*NAIVE, "--model", "stand-in", "--base-url", url, "--out", str(tmp_path / "run.json")]
+        more = [
+            *NAIVE,
+            "--model",
+            "stand-in",
+            "--base-url",
+            url,
+            "--out",
+            str(tmp_path / "run.json"),
+        ]
         code, output = command(newsroom, *more, "--cache", str(tmp_path / "kept"))
         assert code == 0, output
         assert command(newsroom, *more, "--cache", str(tmp_path / "kept"))[0] == 0

@@ -33,8 +33,30 @@ WORLD = set(
     "os time random socket ssl http urllib requests httpx subprocess multiprocessing threading asyncio sqlite3 tempfile shutil "
     "secrets uuid getpass platform locale signal".split()
 )
-CLOCK_AND_DISK = {"now", "today", "utcnow", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "mkdir", "rename"}
-GLOBAL_RANDOM = {"seed", "rand", "randn", "randint", "random", "choice", "shuffle", "permutation", "normal", "uniform"}
+CLOCK_AND_DISK = {
+    "now",
+    "today",
+    "utcnow",
+    "read_text",
+    "write_text",
+    "read_bytes",
+    "write_bytes",
+    "unlink",
+    "mkdir",
+    "rename",
+}
+GLOBAL_RANDOM = {
+    "seed",
+    "rand",
+    "randn",
+    "randint",
+    "random",
+    "choice",
+    "shuffle",
+    "permutation",
+    "normal",
+    "uniform",
+}
 UNSAFE_IMPORTS = {"pickle", "cPickle", "dill", "joblib", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
 
@@ -64,7 +86,10 @@ def imports(tree: ast.Module, name: str, known: set[str]) -> Iterator[str]:
 def arrows(source: Path) -> dict[str, set[str]]:
     trees = modules(source)
     known = set(trees)
-    return {name: {one for one in imports(tree, name, known) if one.split(".")[0] == "suffice"} for name, tree in trees.items()}
+    return {
+        name: {one for one in imports(tree, name, known) if one.split(".")[0] == "suffice"}
+        for name, tree in trees.items()
+    }
 
 
 def room_of(module: str) -> str | None:
@@ -122,9 +147,17 @@ def impurities(source: Path) -> list[str]:
     for name, tree in modules(source).items():
         if room_of(name) not in THINKING:
             continue
-        wrong += [f"{name} imports {one}" for one in imports(tree, name, set()) if one.split(".")[0] in WORLD]
+        wrong += [
+            f"{name} imports {one}"
+            for one in imports(tree, name, set())
+            if one.split(".")[0] in WORLD
+        ]
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "open"
+            ):
                 wrong.append(f"{name}:{node.lineno} opens a file")
             if isinstance(node, ast.Attribute):
                 of_random = isinstance(node.value, ast.Attribute) and node.value.attr == "random"
@@ -156,7 +189,9 @@ def leaks(source: Path) -> list[str]:
 def too_long(source: Path) -> list[str]:
     files = sorted((source / "suffice").rglob("*.py"))
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
-    return [f"{file.name} has {length} lines" for file, length in lengths.items() if length > MAX_LINES]
+    return [
+        f"{file.name} has {length} lines" for file, length in lengths.items() if length > MAX_LINES
+    ]
 
 
 def too_deep(source: Path) -> list[str]:
@@ -165,7 +200,9 @@ def too_deep(source: Path) -> list[str]:
     for name, tree in modules(source).items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                first = (
+                    node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                )
                 if (lines := (node.end_lineno or 0) - first.lineno + 1) > MAX_BODY:
                     wrong.append(f"{name}.{node.name} has {lines} lines")
     return wrong
@@ -175,7 +212,11 @@ def unsafe(source: Path) -> list[str]:
     """Nothing unpickles, evaluates, or runs a shell."""
     wrong = []
     for name, tree in modules(source).items():
-        wrong += [f"{name} imports {one}" for one in imports(tree, name, set()) if one.split(".")[0] in UNSAFE_IMPORTS]
+        wrong += [
+            f"{name} imports {one}"
+            for one in imports(tree, name, set())
+            if one.split(".")[0] in UNSAFE_IMPORTS
+        ]
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Name) and node.func.id in UNSAFE_CALLS:
@@ -208,19 +249,23 @@ def test_the_house_keeps(rule: str) -> None:
 
 
 PLANTED = [
-    ("arrows go left", "text.py", "from suffice.retrieve import corpus"),
-    ("arrows go left", "retrieve/new.py", "def late():\n    from suffice.evaluate import metrics"),
+    ("arrows go left", "text.py", "from suffice.retrieval import corpus"),
+    (
+        "arrows go left",
+        "retrieve/new.py",
+        "def late():\n    from suffice.evaluation import metrics",
+    ),
     ("arrows go left", "utils/new.py", "x = 1"),
     ("the root is not imported", "retrieve/new.py", "import suffice"),
     ("the root is not imported", "retrieve/new.py", "from suffice import __version__"),
-    ("no cycles", "retrieve/a.py", "from suffice.retrieve import b"),
+    ("no cycles", "retrieve/a.py", "from suffice.retrieval import b"),
     ("thinking is pure", "retrieve/new.py", "import socket"),
     ("thinking is pure", "assess/new.py", "from datetime import datetime\nx = datetime.now()"),
     ("thinking is pure", "reason/new.py", "import os\nx = os.environ"),
     ("thinking is pure", "retrieve/new.py", "import numpy as np\nx = np.random.rand(3)"),
     ("thinking is pure", "retrieve/new.py", "x = open('file')"),
     ("no label leaks", "retrieve/new.py", "from suffice.datasets.gold import Gold"),
-    ("no label leaks", "assess/new.py", "import suffice.evaluate.smuggler"),
+    ("no label leaks", "assess/new.py", "import suffice.evaluation.smuggler"),
     ("no file over the limit", "text.py", "x = 1\n" * (MAX_LINES + 1)),
     ("no function over the limit", "text.py", "def f():\n" + "    x = 1\n" * (MAX_BODY + 1)),
     ("nothing unsafe", "files.py", "import pickle"),
@@ -233,7 +278,7 @@ PLANTED = [
 def test_a_planted_violation_is_seen(rule: str, file: str, code: str, tmp_path: Path) -> None:
     village = {
         "__init__.py": "",
-        "retrieve/b.py": "from suffice.retrieve import a",
+        "retrieve/b.py": "from suffice.retrieval import a",
         "retrieve/a.py": "",
         "datasets/gold.py": "class Gold: ...",
         "evaluate/smuggler.py": "from suffice.datasets.gold import Gold",
@@ -248,7 +293,11 @@ def test_a_planted_violation_is_seen(rule: str, file: str, code: str, tmp_path: 
 
 
 def public_modules() -> list[str]:
-    return [name for name in modules(SOURCE) if not any(part.startswith("_") for part in name.split("."))]
+    return [
+        name
+        for name in modules(SOURCE)
+        if not any(part.startswith("_") for part in name.split("."))
+    ]
 
 
 @pytest.mark.parametrize("name", public_modules())

@@ -13,11 +13,18 @@ import numpy.typing as npt
 import pytest
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Shelf, Wants, clock_of
 
+from suffice.answering.ask import AskPolicy, ask
+from suffice.answering.budget import Budget, MeteredModel, Prices
+from suffice.answering.traces import (
+    format_trace,
+    read_traces,
+    replay,
+    save_traces,
+    trace_from_json,
+    trace_to_json,
+)
 from suffice.errors import DataError, InputError, ModelError, NotReadyError
-from suffice.ports import LanguageModel
-from suffice.reason.budget import Budget, Meter, Prices
-from suffice.reason.loop import AskPolicy, ask
-from suffice.reason.tracing import dumped, read_traces, replay, save_traces, trace_of, tree
+from suffice.protocols import LanguageModel
 from suffice.types import Action, Cost, Document, Hit, Support, Trace
 
 CONTENT = Wants("lothair", "ermengarde")
@@ -27,9 +34,17 @@ def model(died: str = "20 March 851") -> Says:
     """Plans, reads and judges as a good model would."""
     return Says(
         {
-            "Split the question": {"steps": ["Who was the mother of Lothair II?", "When did #1 die?"]},
-            "Question: Who was the mother of Lothair II?\nAnswer:\n": {"answer": "Ermengarde of Tours", "sentences": [1, 2]},
-            "Question: When did Ermengarde of Tours die?\nAnswer:\n": {"answer": died, "sentences": [1]},
+            "Split the question": {
+                "steps": ["Who was the mother of Lothair II?", "When did #1 die?"]
+            },
+            "Question: Who was the mother of Lothair II?\nAnswer:\n": {
+                "answer": "Ermengarde of Tours",
+                "sentences": [1, 2],
+            },
+            "Question: When did Ermengarde of Tours die?\nAnswer:\n": {
+                "answer": died,
+                "sentences": [1],
+            },
             "Judge an answer": {"accuracy": 0.9, "support": "attributable"},
         }
     )
@@ -41,7 +56,10 @@ def model(died: str = "20 March 851") -> Says:
 def test_a_bridge_is_walked_without_a_model() -> None:
     trace = ask(BRIDGE, Shelf(), CONTENT)
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
-    assert [(one.doc_id, one.sentence) for one in trace.citations] == [("lothair", 1), ("ermengarde", 0)]
+    assert [(one.doc_id, one.sentence) for one in trace.citations] == [
+        ("lothair", 1),
+        ("ermengarde", 0),
+    ]
     assert [step.number for step in trace.steps] == [1, 2, 0]
     assert trace.cost.calls == 0
 
@@ -55,7 +73,12 @@ def test_a_comparison_is_joined_without_a_model() -> None:
 def test_a_model_plans_reads_and_is_judged() -> None:
     trace = ask(BRIDGE, Shelf(), CONTENT, model(died="March 851"))
     assert trace.answer == "March 851"
-    assert [call.purpose for call in trace.calls] == ["plan", "read", "read", "review"]  # what both read needs no judge
+    assert [call.purpose for call in trace.calls] == [
+        "plan",
+        "read",
+        "read",
+        "review",
+    ]  # what both read needs no judge
     assert trace.settings["planned_by"] == "model"
     assert trace.cost.tokens == sum(call.tokens_in + call.tokens_out for call in trace.calls) > 0
     assert [step.by for step in trace.steps if step.number] == ["both", "model"]
@@ -68,12 +91,16 @@ class Foresees(Wants):
 
 def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
     by_plan, foreseen = (
-        ask(BRIDGE, Shelf(), gate, model(died="March 851")) for gate in (CONTENT, Foresees("lothair", "ermengarde"))
+        ask(BRIDGE, Shelf(), gate, model(died="March 851"))
+        for gate in (CONTENT, Foresees("lothair", "ermengarde"))
     )
     assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
     reviews = [trace.steps[1].review for trace in (by_plan, foreseen)]
     assert all(one is not None and one.accuracy == 0.9 for one in reviews)
-    assert [round(one.confidence, 3) for one in reviews if one] == [0.938, 0.962]  # what is cited counts more for three hops
+    assert [round(one.confidence, 3) for one in reviews if one] == [
+        0.938,
+        0.962,
+    ]  # what is cited counts more for three hops
     assert by_plan.calls[0].key != foreseen.calls[0].key  # another prompt: plans of three hops
 
 
@@ -110,10 +137,17 @@ def test_the_gate_may_be_left_out() -> None:
 def test_what_expansion_finds_is_read() -> None:
     # No look of the plan's leads to the bakery; only the gate's next query, which is its name, does.
     bakery = replace(
-        FILMS[-1], doc_id="bakery of the village", text="It opens at six and sells bread until noon.", title="Bread"
+        FILMS[-1],
+        doc_id="bakery of the village",
+        text="It opens at six and sells bread until noon.",
+        title="Bread",
     )
     bakery = replace(bakery, text=f"The bakery of the village: {bakery.text}")
-    trace = ask(BRIDGE, Shelf((*FILMS[:-1], bakery)), Wants("lothair", "ermengarde", "bakery of the village"))
+    trace = ask(
+        BRIDGE,
+        Shelf((*FILMS[:-1], bakery)),
+        Wants("lothair", "ermengarde", "bakery of the village"),
+    )
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
     assert [step.number for step in trace.steps].count(1) == 2  # read once more with what was found
     assert "expansion ended: the gate says answer" in trace.notes
@@ -159,7 +193,12 @@ class Names(Shelf):
 def test_the_whole_is_looked_for_along_links_and_each_step_by_what_suits_the_library() -> None:
     shelf = Names()
     ask(BRIDGE, shelf, CONTENT)
-    assert shelf.by == ["bridge", "bridge", None, None]  # asked whether it can, then the whole, then the two steps
+    assert shelf.by == [
+        "bridge",
+        "bridge",
+        None,
+        None,
+    ]  # asked whether it can, then the whole, then the two steps
 
 
 def test_a_library_without_vectors_is_searched_as_usual() -> None:
@@ -179,15 +218,27 @@ def test_the_papers_way_is_dense_first_and_words_for_a_weak_step() -> None:
 
 
 def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> None:
-    readings = iter([{"answer": "Teutberga", "sentences": []}, {"answer": "Ermengarde of Tours", "sentences": [1, 2]}])
+    readings = iter(
+        [
+            {"answer": "Teutberga", "sentences": []},
+            {"answer": "Ermengarde of Tours", "sentences": [1, 2]},
+        ]
+    )
 
     def answer(prompt: str) -> str:
         if "Split the question" in prompt:
-            return json.dumps({"steps": ["Who brought up Lothair II?", "When did #1 die?"]})  # no rule knows "brought up"
+            return json.dumps(
+                {"steps": ["Who brought up Lothair II?", "When did #1 die?"]}
+            )  # no rule knows "brought up"
         if "Rewrite the next question" in prompt:
             return json.dumps({"question": "On what day did Ermengarde of Tours die?"})
         if "Judge an answer" in prompt:
-            return json.dumps({"accuracy": 0.2 if "Answer: Teutberga" in prompt else 0.9, "support": "attributable"})
+            return json.dumps(
+                {
+                    "accuracy": 0.2 if "Answer: Teutberga" in prompt else 0.9,
+                    "support": "attributable",
+                }
+            )
         if "Question: Who brought up" in prompt:
             return json.dumps(next(readings))
         return json.dumps({"answer": "20 March 851", "sentences": [1]})
@@ -206,7 +257,11 @@ def test_without_review_nothing_is_repaired() -> None:
 
 
 def test_a_contradiction_is_not_answered() -> None:
-    twin = Document("twin", "Dog Law is a 1930 American silent western film directed by Jerome Storm.", "Dog Law")
+    twin = Document(
+        "twin",
+        "Dog Law is a 1930 American silent western film directed by Jerome Storm.",
+        "Dog Law",
+    )
     trace = ask("When was Dog Law released?", Shelf((FILMS[0], twin)), Wants())
     assert trace.steps[0].review is not None
     assert trace.steps[0].review.support is Support.CONTRADICTORY
@@ -227,13 +282,17 @@ def test_calls_are_counted_and_stop_at_the_budget() -> None:
 def test_tokens_and_money_stop_the_model() -> None:
     few = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(tokens=10))
     assert few.cost.calls == 0
-    poor = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(money=0.005, prices=Prices(10.0, 10.0)))
+    poor = ask(
+        BRIDGE, Shelf(), CONTENT, model(), budget=Budget(money=0.005, prices=Prices(10.0, 10.0))
+    )
     assert 0 < poor.cost.money <= 0.006  # the last answer counts, too
     assert "the budget of money is spent: the model was asked no more" in poor.notes
 
 
 def test_time_stops_everything() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(seconds=5), clock=clock_of(0, 1, 2, 9))
+    trace = ask(
+        BRIDGE, Shelf(), CONTENT, model(), budget=Budget(seconds=5), clock=clock_of(0, 1, 2, 9)
+    )
     assert trace.action is Action.ABSTAIN
     assert trace.cost.seconds == 9
     assert any("seconds" in note for note in trace.notes)
@@ -241,7 +300,14 @@ def test_time_stops_everything() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rounds": -1}, {"calls": 1.5}, {"tokens": True}, {"seconds": float("nan")}, {"money": 1.0}, {"documents": 0}],
+    [
+        {"rounds": -1},
+        {"calls": 1.5},
+        {"tokens": True},
+        {"seconds": float("nan")},
+        {"money": 1.0},
+        {"documents": 0},
+    ],
 )
 def test_a_budget_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="budget"):
@@ -274,7 +340,10 @@ class Empty:
         return []
 
 
-@pytest.mark.parametrize("bad", [Fails(), Babbles(), Empty(), Says({"": {"steps": ["Who wed #1?"]}}), Says({"": "{" * 5000})])
+@pytest.mark.parametrize(
+    "bad",
+    [Fails(), Babbles(), Empty(), Says({"": {"steps": ["Who wed #1?"]}}), Says({"": "{" * 5000})],
+)
 def test_with_a_bad_model_the_rules_answer_and_the_trace_says_so(bad: LanguageModel) -> None:
     trace = ask(BRIDGE, Shelf(), CONTENT, bad, budget=Budget(calls=12))
     assert trace.answer == "20 March 851"
@@ -290,7 +359,7 @@ def test_a_model_that_fails_twice_is_left_alone() -> None:
 
 
 def test_ten_megabytes_are_cut_but_paid_for() -> None:
-    meter = Meter(Babbles(), Budget(tokens=5_000_000))
+    meter = MeteredModel(Babbles(), Budget(tokens=5_000_000))
     assert len(meter.complete("say", purpose="test", schema={}) or "") == 20_000
     assert meter.spent.tokens > 2_000_000
     assert len(meter.calls[0].answer or "") == 20_000
@@ -302,21 +371,49 @@ def test_ten_megabytes_are_cut_but_paid_for() -> None:
 def journeys() -> list[Trace]:
     return [
         ask(BRIDGE, Shelf(), CONTENT),
-        ask(BRIDGE, Shelf(), CONTENT, model(), clock=clock_of(3, 3.25, 4.5, 5), budget=Budget(seconds=60)),
+        ask(
+            BRIDGE,
+            Shelf(),
+            CONTENT,
+            model(),
+            clock=clock_of(3, 3.25, 4.5, 5),
+            budget=Budget(seconds=60),
+        ),
         ask(BRIDGE, Shelf(), CONTENT, Fails()),
         ask(BRIDGE, Shelf(), CONTENT, Babbles()),
-        ask(BRIDGE, Shelf(), Wants("lothair", "a charter"), model(), budget=Budget(rounds=3, prices=Prices(1, 2))),
-        ask(COMPARISON, Shelf(), Wants("dog", "storm", "paradise", "aki"), policy=AskPolicy(alpha=0.5, k=3)),
+        ask(
+            BRIDGE,
+            Shelf(),
+            Wants("lothair", "a charter"),
+            model(),
+            budget=Budget(rounds=3, prices=Prices(1, 2)),
+        ),
+        ask(
+            COMPARISON,
+            Shelf(),
+            Wants("dog", "storm", "paradise", "aki"),
+            policy=AskPolicy(alpha=0.5, k=3),
+        ),
     ]
 
 
 @pytest.mark.parametrize("at", range(6))
 def test_a_stored_trace_replays_to_the_same_bytes(at: int, tmp_path: Path) -> None:
     trace = journeys()[at]
-    gate = [CONTENT, CONTENT, CONTENT, CONTENT, Wants("lothair", "a charter"), Wants("dog", "storm", "paradise", "aki")][at]
+    gate = [
+        CONTENT,
+        CONTENT,
+        CONTENT,
+        CONTENT,
+        Wants("lothair", "a charter"),
+        Wants("dog", "storm", "paradise", "aki"),
+    ][at]
     (kept,) = read_traces(save_traces(tmp_path / "trace.jsonl", [trace]))
     assert kept == trace
-    assert dumped(replay(kept, Shelf(), gate)) == (tmp_path / "trace.jsonl").read_text(encoding="utf-8").strip()
+    assert (
+        trace_to_json(replay(kept, Shelf(), gate))
+        == (tmp_path / "trace.jsonl").read_text(encoding="utf-8").strip()
+    )
 
 
 def test_a_replay_in_another_library_says_where_the_ways_part() -> None:
@@ -349,7 +446,7 @@ def test_what_a_cross_encoder_doubts_is_not_answered_and_replays_with_it_only() 
 
 
 def test_the_tree_tells_the_journey() -> None:
-    told = tree(ask(BRIDGE, Shelf(), CONTENT))
+    told = format_trace(ask(BRIDGE, Shelf(), CONTENT))
     assert told.splitlines()[0] == BRIDGE
     assert "1. Who is the mother of Lothair II?" in told
     assert "[ermengarde #0]" in told
@@ -359,7 +456,9 @@ def test_the_tree_tells_the_journey() -> None:
 
 def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_marks() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
-    told = tree(ask(BRIDGE, Shelf(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1)))
+    told = format_trace(
+        ask(BRIDGE, Shelf(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1))
+    )
     assert "missing: a charter" in told
     assert "\x1b" not in told
     assert "\u202e" not in told
@@ -368,7 +467,7 @@ def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_ma
 def test_old_traces_of_three_fields_are_still_traces() -> None:
     trace = ask(BRIDGE, Shelf(), CONTENT)
     plain = Trace(trace.question, trace.steps, trace.answer)
-    assert trace_of(json.loads(dumped(plain))) == plain
+    assert trace_from_json(json.loads(trace_to_json(plain))) == plain
     assert plain.cost == Cost()
     with pytest.raises(InputError, match="how it was made"):
         replay(plain, Shelf(), CONTENT)

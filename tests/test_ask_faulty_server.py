@@ -11,10 +11,10 @@ import pytest
 from tests.small_world import BRIDGE, Shelf, Wants
 from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
+from suffice.answering.ask import ask
+from suffice.answering.budget import Budget
+from suffice.answering.traces import replay, trace_to_json
 from suffice.integrations.openai import CachedModel, OpenAIModel
-from suffice.reason.budget import Budget
-from suffice.reason.loop import ask
-from suffice.reason.tracing import dumped, replay
 from suffice.types import Action, Trace
 
 CONTENT = Wants("lothair", "ermengarde")
@@ -56,8 +56,12 @@ FAULTS: dict[str, Reply] = {
     "silent": says(None),
     "babbling": says("I would be delighted to help you with that!"),
     "ten megabytes": says("la " * 3_400_000),
-    "looping": says('{"steps": ["Who was the mother of Lothair II?", "Who was the mother of #2?"]}'),
-    "always the same": says('{"answer": "Bob", "sentences": [1], "steps": ["Who was the mother of Lothair II?"]}'),
+    "looping": says(
+        '{"steps": ["Who was the mother of Lothair II?", "Who was the mother of #2?"]}'
+    ),
+    "always the same": says(
+        '{"answer": "Bob", "sentences": [1], "steps": ["Who was the mother of Lothair II?"]}'
+    ),
     "deep": says('{"steps": ' * 20_000),
 }
 
@@ -65,7 +69,15 @@ FAULTS: dict[str, Reply] = {
 def asked(url: str, **more: Any) -> tuple[Trace, float]:
     model = OpenAIModel("stand-in", base_url=url, api_key=KEY, retries=1, timeout_s=60)
     begun = time.monotonic()
-    trace = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(seconds=SECONDS, calls=12), clock=time.monotonic, **more)
+    trace = ask(
+        BRIDGE,
+        Shelf(),
+        CONTENT,
+        model,
+        budget=Budget(seconds=SECONDS, calls=12),
+        clock=time.monotonic,
+        **more,
+    )
     return trace, time.monotonic() - begun
 
 
@@ -76,20 +88,23 @@ def test_ask_ends_within_its_budget_with_an_honest_outcome(fault: str) -> None:
     assert took < SECONDS + 1.5  # a search that has begun is finished
     assert trace.cost.calls <= 12
     assert trace.notes
-    assert KEY not in dumped(trace)
+    assert KEY not in trace_to_json(trace)
     if trace.action is Action.ANSWER:
         assert trace.answer == "20 March 851"  # read by the rules, cited
         assert trace.citations
     else:
         assert trace.missing
-    assert dumped(replay(trace, Shelf(), CONTENT)) == dumped(trace)
+    assert trace_to_json(replay(trace, Shelf(), CONTENT)) == trace_to_json(trace)
 
 
 def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
     with serving(FAULTS["busy for a minute"]) as (url, seen):
         trace, _ = asked(url)
     assert len(seen) == trace.cost.calls == 2  # no retry could have come in time
-    assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")  # so that there was time to read by rules
+    assert (trace.action, trace.answer) == (
+        Action.ANSWER,
+        "20 March 851",
+    )  # so that there was time to read by rules
 
 
 def test_a_server_that_is_not_there() -> None:
@@ -105,15 +120,21 @@ def test_a_model_that_insists_on_nonsense_is_not_believed() -> None:
     with serving(FAULTS["always the same"]) as (url, _):
         trace, _ = asked(url)
     assert "Bob" not in {step.answer for step in trace.steps}
-    assert any("the last step asks for a person, the question for a date" in note for note in trace.notes)
+    assert any(
+        "the last step asks for a person, the question for a date" in note for note in trace.notes
+    )
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
 
 
 def test_a_cached_model_is_held_to_the_deadline_too(tmp_path: Any) -> None:
     with serving(sleeps) as (url, _):
-        model = CachedModel(OpenAIModel("stand-in", base_url=url, timeout_s=60), tmp_path / "answers.sqlite")
+        model = CachedModel(
+            OpenAIModel("stand-in", base_url=url, timeout_s=60), tmp_path / "answers.sqlite"
+        )
         begun = time.monotonic()
-        trace = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(seconds=0.5), clock=time.monotonic)
+        trace = ask(
+            BRIDGE, Shelf(), CONTENT, model, budget=Budget(seconds=0.5), clock=time.monotonic
+        )
     assert time.monotonic() - begun < 2
     assert trace.action is Action.ABSTAIN
 
@@ -126,11 +147,20 @@ def counts(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
     }
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     usage = {"prompt_tokens": 70, "completion_tokens": 5, "total_tokens": 75}
-    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "stand-in", "choices": [choice], "usage": usage}
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "stand-in",
+        "choices": [choice],
+        "usage": usage,
+    }
     send(handler, 200, json.dumps(body))
 
 
-def test_tokens_are_the_servers_where_it_counts_them_and_a_remembered_answer_costs_none(tmp_path: Any) -> None:
+def test_tokens_are_the_servers_where_it_counts_them_and_a_remembered_answer_costs_none(
+    tmp_path: Any,
+) -> None:
     with serving(counts) as (url, _):
         model = CachedModel(OpenAIModel("stand-in", base_url=url), tmp_path / "answers.sqlite")
         first = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(calls=1))

@@ -2,21 +2,28 @@ from __future__ import annotations
 
 import json
 
-from suffice.grade.audit import audit
-from suffice.grade.ports import Made
+from suffice.benchmark.audit import audit
+from suffice.benchmark.stage_protocols import GeneratedQuestion
 from suffice.types import Document
 
 VILLAGE = [
     Document("ada", "Ada Lovelace was taught by Mary Somerville.", title="Ada Lovelace"),
     Document("mary", "Mary Somerville was taught by John Playfair.", title="Mary Somerville"),
     Document("john", "John Playfair was born in Benvie.", title="John Playfair"),
-    Document("diary", "Ada Lovelace's teacher's teacher was John Playfair, born in Benvie, as was his dog.", title="A diary"),
-    *(Document(f"cheese-{at}", "Cheese is made of milk by a teacher.", title="Cheese") for at in range(12)),
+    Document(
+        "diary",
+        "Ada Lovelace's teacher's teacher was John Playfair, born in Benvie, as was his dog.",
+        title="A diary",
+    ),
+    *(
+        Document(f"cheese-{at}", "Cheese is made of milk by a teacher.", title="Cheese")
+        for at in range(12)
+    ),
 ]
 
 
-def made(name: str, text: str, answer: str, *ids: str, kind: str = "chain") -> Made:
-    return Made(name, text, answer, kind, len(ids), (), ids)
+def made(name: str, text: str, answer: str, *ids: str, kind: str = "chain") -> GeneratedQuestion:
+    return GeneratedQuestion(name, text, answer, kind, len(ids), (), ids)
 
 
 GOOD = made("good", "Who taught the teacher of Ada Lovelace?", "John Playfair", "ada", "mary")
@@ -43,9 +50,16 @@ def test_the_same_question_twice_is_seen_whatever_its_case() -> None:
 
 
 def test_an_answer_in_the_question_leaks_unless_it_is_a_choice() -> None:
-    leaky = made("leaky", "Did Ada know that John Playfair taught whom?", "John Playfair", "ada", "mary")
+    leaky = made(
+        "leaky", "Did Ada know that John Playfair taught whom?", "John Playfair", "ada", "mary"
+    )
     choice = made(
-        "choice", "Who was born first, Ada Lovelace or John Playfair?", "John Playfair", "ada", "john", kind="comparison"
+        "choice",
+        "Who was born first, Ada Lovelace or John Playfair?",
+        "John Playfair",
+        "ada",
+        "john",
+        kind="comparison",
     )
     yes = made("yes", "Is it yes or no?", "yes", "ada", "john")
     leaks = audit([leaky, choice, yes], VILLAGE).finding("answer leakage")
@@ -63,7 +77,9 @@ def test_a_diary_that_tells_it_all_makes_the_chain_needless() -> None:
 
 
 def test_balance_and_lines_are_for_people_and_json_for_scripts() -> None:
-    found = audit([GOOD, made("b", "Who was born in Benvie?", "John Playfair", "john")], VILLAGE, k=3)
+    found = audit(
+        [GOOD, made("b", "Who was born in Benvie?", "John Playfair", "john")], VILLAGE, k=3
+    )
     assert found.balance["hops"] == {"1": 1, "2": 1}
     assert found.balance["answers, the most frequent"] == {"john playfair": 2}
     assert any("lexical shortcut" in line for line in found.lines())

@@ -8,28 +8,47 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets import read
-from suffice.datasets.controlled import controlled
+from suffice.datasets import load
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
-from suffice.evaluate.baselines import BASELINES, baseline_predictions, cross_encoded, figures
-from suffice.evaluate.cases import Case, collect, labelled
-from suffice.evaluate.gate import grouped_folds
-from suffice.evaluate.metrics import Predictions, score
+from suffice.evaluation.baselines import (
+    BASELINES,
+    baseline_predictions,
+    cross_encoder_figures,
+    score_figures,
+)
+from suffice.evaluation.gate_evaluation import grouped_folds
+from suffice.evaluation.metrics import Predictions, score
+from suffice.evaluation.retrieved_questions import (
+    RetrievedQuestion,
+    retrieve_dataset,
+    to_labelled_question,
+)
 from suffice.types import Document, Evidence, Hit, Question
+from suffice_research.controlled import controlled_collection
 
 
-def case(scores: Sequence[float | None], *, gold: int = 1, background: float = 2.0, question: str = "who was it then") -> Case:
+def case(
+    scores: Sequence[float | None],
+    *,
+    gold: int = 1,
+    background: float = 2.0,
+    question: str = "who was it then",
+) -> RetrievedQuestion:
     """Hits d0, d1, ... with these scores; the question needs the first `gold` of d0, d1, ..."""
-    documents = {f"d{at}": Document(f"d{at}", f"text {at}", f"Title {at}") for at in range(len(scores))}
+    documents = {
+        f"d{at}": Document(f"d{at}", f"text {at}", f"Title {at}") for at in range(len(scores))
+    }
     asked = Question(question, question)
     hits = tuple(Hit(f"d{at}", one) for at, one in enumerate(scores))
     needed = frozenset(f"d{at}" for at in range(gold))
-    return Case(asked, Gold("q", needed, hops=gold), Evidence(asked, hits, documents), background=background)
+    return RetrievedQuestion(
+        asked, Gold("q", needed, hops=gold), Evidence(asked, hits, documents), background=background
+    )
 
 
 def test_the_figures_of_a_short_list() -> None:
-    top, spread, margin, nqc, wig = figures([case([5.0, 3.0, 1.0])])[0]
+    top, spread, margin, nqc, wig = score_figures([case([5.0, 3.0, 1.0])])[0]
     assert (top, margin) == (5.0, 2.0)
     assert spread == pytest.approx(np.std([5.0, 3.0, 1.0]))
     assert nqc == pytest.approx(spread / 2.0)
@@ -37,7 +56,9 @@ def test_the_figures_of_a_short_list() -> None:
 
 
 def test_lists_without_hits_or_scores_count_as_zero() -> None:
-    rows = figures([case([]), case([None, None]), case([float("nan")]), case([1.0], background=0.0)])
+    rows = score_figures(
+        [case([]), case([None, None]), case([float("nan")]), case([1.0], background=0.0)]
+    )
     assert np.isfinite(rows).all()
     assert rows[0, 0] == rows[1, 0] == rows[2, 0] == 0.0
 
@@ -56,15 +77,19 @@ class Reader:
 
 
 def test_the_cross_encoder_sees_each_hit_and_all_of_them() -> None:
-    best, mean, whole = cross_encoded([case([1.0, 1.0, 1.0]), case([])], Reader())[0]
+    best, mean, whole = cross_encoder_figures([case([1.0, 1.0, 1.0]), case([])], Reader())[0]
     assert (best, mean, whole) == (2.0, pytest.approx(4 / 3), 3.0)
 
 
-def many(count: int = 120) -> list[Case]:
+def many(count: int = 120) -> list[RetrievedQuestion]:
     """Complete where the top score is high: something to learn."""
     rng = np.random.default_rng(3)
     return [
-        case([5.0 * (at % 2) + rng.random(), rng.random()], gold=1 if at % 2 else 3, question=f"question number {at}")
+        case(
+            [5.0 * (at % 2) + rng.random(), rng.random()],
+            gold=1 if at % 2 else 3,
+            question=f"question number {at}",
+        )
         for at in range(count)
     ]
 
@@ -83,12 +108,19 @@ def test_every_baseline_gives_a_probability_for_every_case() -> None:
 
 def test_the_label_of_a_held_out_case_changes_nothing_about_it() -> None:
     cases = many(80)
-    folds = grouped_folds([one.question.text for one in cases], [one.complete for one in cases], 2, 1)[:1]
+    folds = grouped_folds(
+        [one.question.text for one in cases], [one.complete for one in cases], 2, 1
+    )[:1]
     before = baseline_predictions(cases, folds, names=["MAGAF", "NQC"])
     held = folds[0][1]
     for at in held:
         one = cases[at]
-        cases[at] = Case(one.question, Gold("q", frozenset({"elsewhere"})), one.evidence, background=one.background)
+        cases[at] = RetrievedQuestion(
+            one.question,
+            Gold("q", frozenset({"elsewhere"})),
+            one.evidence,
+            background=one.background,
+        )
     after = baseline_predictions(cases, folds, names=["MAGAF", "NQC"])
     for name in before:
         np.testing.assert_allclose(before[name][held], after[name][held])
@@ -107,31 +139,37 @@ def test_an_unknown_baseline_is_named_with_its_neighbours() -> None:
 
 
 def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
-    found = collect(controlled(documents=120), ["tfidf", "bm25"], [2, 4], limit=20)
+    found = retrieve_dataset(
+        controlled_collection(documents=120), ["tfidf", "bm25"], [2, 4], limit=20
+    )
     assert sorted(found.by) == [("bm25", 2), ("bm25", 4), ("tfidf", 2), ("tfidf", 4)]
     for short, long in zip(found.cases("bm25", 2), found.cases("bm25", 4)):
         assert short.evidence.hits == long.evidence.hits[:2]
         assert short.deeper[:2] == short.evidence.hits
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
-    beside = collect(controlled(documents=120), ["bm25"], [2], beside=["tfidf", "bm25"], limit=3).cases("bm25", 2)
+    beside = retrieve_dataset(
+        controlled_collection(documents=120), ["bm25"], [2], beside=["tfidf", "bm25"], limit=3
+    ).cases("bm25", 2)
     assert [[one.hits for one in case.others] for case in beside] == [
         [case.evidence.hits] for case in found.cases("tfidf", 2)[:3]
     ]
-    lesson = labelled(found.cases("bm25", 4)[0])
+    lesson = to_labelled_question(found.cases("bm25", 4)[0])
     assert lesson.needed == found.cases("bm25", 4)[0].gold.doc_ids
 
 
 def test_hits_that_did_not_come_cannot_be_judged() -> None:
     with pytest.raises(InputError, match="came without hits"):
-        collect(controlled(documents=120), ["given"], [4], limit=3)
+        retrieve_dataset(controlled_collection(documents=120), ["given"], [4], limit=3)
     with pytest.raises(InputError, match="expected at least one"):
-        collect(controlled(documents=120), [], [4])
+        retrieve_dataset(controlled_collection(documents=120), [], [4])
 
 
 def test_frames_predictor_is_as_good_as_its_paper_says(data_folder: Path) -> None:
     """ROC-AUC 0.796 with 18 features and 0.856 with the hop count, logistic regression, Hybrid-title, k = 10."""
-    cases = collect(read("frames", data_folder / "frames" / "test.tsv"), ["hybrid-title"], [10]).cases("hybrid-title", 10)
+    cases = retrieve_dataset(
+        load("frames", data_folder / "frames" / "test.tsv"), ["hybrid-title"], [10]
+    ).cases("hybrid-title", 10)
     complete = [one.complete for one in cases]
     folds = grouped_folds([one.question.text for one in cases], complete, 5, 2024)
     p = baseline_predictions(cases, folds, names=["FRAMES (oracle)"])["FRAMES (oracle)"]

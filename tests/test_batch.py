@@ -14,20 +14,19 @@ import numpy as np
 import pytest
 from tests.commands import suffice
 
-from suffice.datasets.controlled import controlled
-from suffice.engines.batch import Batch
-from suffice.engines.batch.made_with import differences, made_with
+from suffice.engines.batch import BatchRunner
+from suffice.engines.batch.checkpoint import environment_versions, version_differences
 from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
-from suffice.evaluate.gate_at import GateAt
-from suffice.evaluate.searching import Searchers, searched
-from suffice.files import Line
+from suffice.evaluation.searching import RetrieverSet, search_in_blocks
+from suffice.gate.gate_ref import GateRef
 from suffice.library import Library
-from suffice.ports import Job, in_blocks, in_process
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.encoding import BlockEncoder, EncoderAt
-from suffice.retrieve.memory import MemoryStore
+from suffice.protocols import Job, run_in_process, split_into_blocks
+from suffice.retrieval.dense import BlockEncoder, PortableEncoder, WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
+from suffice.storage import Line
 from suffice.testing import VILLAGE
+from suffice_research.controlled import controlled_collection
 
 WORDS = "one two three four five six seven eight nine ten".split()
 
@@ -47,8 +46,14 @@ class Counting:
         return [str(word).upper() for word in block]
 
 
-def shouted(batch: Batch, work: Counting, words: Sequence[str] = WORDS, *, key: str = "loud") -> list[str]:
-    return [word for block in batch(Job("shouting", work, key=key), in_blocks(words, 3)) for word in block]
+def shouted(
+    batch: BatchRunner, work: Counting, words: Sequence[str] = WORDS, *, key: str = "loud"
+) -> list[str]:
+    return [
+        word
+        for block in batch(Job("shouting", work, key=key), split_into_blocks(words, 3))
+        for word in block
+    ]
 
 
 def gather(results: Iterator[Any], into: list[Any]) -> None:
@@ -60,15 +65,23 @@ def gather(results: Iterator[Any], into: list[Any]) -> None:
 # ------------------------------------------------------------------------------------------------------ blocks
 
 
-def test_a_block_ends_at_its_count_or_where_its_letters_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.ports.BLOCK_LETTERS", 7)
-    assert list(in_blocks(WORDS[:5], 3, letters=len)) == [["one", "two", "three"], ["four", "five"]]
-    assert list(in_blocks(["a book of its own", "b"], 3, letters=len)) == [["a book of its own"], ["b"]]
-    assert list(in_blocks([], 3)) == []
+def test_a_block_ends_at_its_count_or_where_its_letters_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("suffice.protocols.MAX_BLOCK_CHARS", 7)
+    assert list(split_into_blocks(WORDS[:5], 3, letters=len)) == [
+        ["one", "two", "three"],
+        ["four", "five"],
+    ]
+    assert list(split_into_blocks(["a book of its own", "b"], 3, letters=len)) == [
+        ["a book of its own"],
+        ["b"],
+    ]
+    assert list(split_into_blocks([], 3)) == []
 
 
 def test_results_come_in_the_order_of_the_blocks() -> None:
-    with Batch() as batch:
+    with BatchRunner() as batch:
         assert shouted(batch, Counting()) == [word.upper() for word in WORDS]
         assert shouted(batch, Counting(), []) == []
 
@@ -79,8 +92,8 @@ def test_trouble_in_the_input_is_told_after_everything_before_it() -> None:
         raise InputError("words.txt:5: not a word")
 
     heard: list[str] = []
-    with Batch() as batch, pytest.raises(InputError, match=r"words\.txt:5"):
-        gather(batch(Job("shouting", Counting()), in_blocks(read(), 3)), heard)
+    with BatchRunner() as batch, pytest.raises(InputError, match=r"words\.txt:5"):
+        gather(batch(Job("shouting", Counting()), split_into_blocks(read(), 3)), heard)
     assert heard == ["ONE", "TWO", "THREE", "FOUR"]
 
 
@@ -90,7 +103,7 @@ def test_trouble_in_the_input_is_told_after_everything_before_it() -> None:
 def test_a_block_that_fails_is_tried_again() -> None:
     told: list[str] = []
     work = Counting({"five": [OSError("no route to host"), EngineError("busy", retryable=True)]})
-    with Batch(tell=told.append) as batch:
+    with BatchRunner(tell=told.append) as batch:
         assert shouted(batch, work) == [word.upper() for word in WORDS]
     assert work.asked.count("five") == 3
     assert told == [
@@ -102,16 +115,22 @@ def test_a_block_that_fails_is_tried_again() -> None:
 def test_a_block_that_keeps_failing_is_named_with_its_place_and_its_cause() -> None:
     lines = [Line(word, f"log.jsonl:{at}") for at, word in enumerate(WORDS, 1)]
     work = Counting({str(lines[4]): [OSError("no room left")] * 3})
-    with Batch(again="suffice check --batch log.jsonl") as batch, pytest.raises(EngineError) as caught:
-        list(batch(Job("shouting", work), in_blocks(lines, 3)))
-    assert str(caught.value) == "log.jsonl:4 to log.jsonl:6: could not be done in 3 tries: OSError: no room left"
+    with (
+        BatchRunner(again="suffice check --batch log.jsonl") as batch,
+        pytest.raises(EngineError) as caught,
+    ):
+        list(batch(Job("shouting", work), split_into_blocks(lines, 3)))
+    assert (
+        str(caught.value)
+        == "log.jsonl:4 to log.jsonl:6: could not be done in 3 tries: OSError: no room left"
+    )
     assert "run again: suffice check --batch log.jsonl (with --blocks DIR" in caught.value.hint
     assert caught.value.retryable
 
 
 def test_what_no_other_try_would_mend_is_told_at_once() -> None:
     work = Counting({"five": [InputError("five is no word", hint="say 5")] * 3})
-    with Batch() as batch, pytest.raises(InputError, match="five is no word"):
+    with BatchRunner() as batch, pytest.raises(InputError, match="five is no word"):
         shouted(batch, work)
     assert work.asked.count("five") == 1
 
@@ -122,11 +141,11 @@ def test_what_no_other_try_would_mend_is_told_at_once() -> None:
 def test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks(tmp_path: Path) -> None:
     keep = tmp_path / "blocks"
     work = Counting({"eight": [OSError("gone")] * 3})
-    with pytest.raises(EngineError, match="7 to 9"), Batch(keep=keep) as batch:
+    with pytest.raises(EngineError, match="7 to 9"), BatchRunner(keep=keep) as batch:
         shouted(batch, work)
     assert len(list(keep.iterdir())) == 2
     again = Counting()
-    with Batch(keep=keep) as batch:
+    with BatchRunner(keep=keep) as batch:
         assert shouted(batch, again) == [word.upper() for word in WORDS]
     assert again.asked == WORDS[6:], "the first two blocks are taken up, the others done"
     assert not keep.exists(), "a run that is through leaves nothing behind"
@@ -136,8 +155,8 @@ def test_a_changed_input_setting_or_job_never_meets_an_old_result(tmp_path: Path
     def cut_short(words: Sequence[str], key: str, name: str = "shouting") -> list[str]:
         """What had to be done of the first two blocks before the run was cut short."""
         work = Counting({"nine": [OSError("gone")] * 3})
-        with pytest.raises(EngineError), Batch(keep=tmp_path) as batch:
-            list(batch(Job(name, work, key=key), in_blocks(words, 3)))
+        with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
+            list(batch(Job(name, work, key=key), split_into_blocks(words, 3)))
         return work.asked[: -3 * 3]
 
     assert cut_short(WORDS[:9], "loud") == WORDS[:6]
@@ -147,26 +166,30 @@ def test_a_changed_input_setting_or_job_never_meets_an_old_result(tmp_path: Path
     assert cut_short(WORDS[:9], "loud", "whispering") == WORDS[:6]
 
 
-def test_other_code_or_packages_never_meet_an_old_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.engines.batch import kept
+def test_other_code_or_packages_never_meet_an_old_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suffice.engines.batch import checkpoint
 
     work = Counting({"ten": [OSError("gone")] * 3})
-    with pytest.raises(EngineError), Batch(keep=tmp_path) as batch:
+    with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
         shouted(batch, work)
-    monkeypatch.setattr(kept, "made_with", lambda: {**made_with(), "numpy": "0.0.1"})
+    monkeypatch.setattr(
+        checkpoint, "made_with", lambda: {**environment_versions(), "numpy": "0.0.1"}
+    )
     again = Counting()
-    with Batch(keep=tmp_path) as batch:
+    with BatchRunner(keep=tmp_path) as batch:
         shouted(batch, again)
     assert again.asked == WORDS
 
 
 def test_a_damaged_block_is_made_anew(tmp_path: Path) -> None:
-    with pytest.raises(EngineError), Batch(keep=tmp_path) as batch:
+    with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
         shouted(batch, Counting({"ten": [OSError("gone")] * 3}))
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes().replace(b"ONE", b"UNO"))
     again = Counting()
-    with Batch(keep=tmp_path) as batch:
+    with BatchRunner(keep=tmp_path) as batch:
         assert shouted(batch, again)[0] == "ONE"
     assert again.asked == ["one", "two", "three", "ten"]
 
@@ -179,14 +202,22 @@ def test_arrays_are_kept_to_the_last_bit(tmp_path: Path) -> None:
 
     found: list[Any] = []
     for _ in range(2):
-        with pytest.raises(EngineError, match="KeyError"), Batch(keep=tmp_path) as batch:
-            gather((one[None] for one in batch(Job("dividing", thirds, key="3"), in_blocks(range(10), 4))), found)
+        with pytest.raises(EngineError, match="KeyError"), BatchRunner(keep=tmp_path) as batch:
+            gather(
+                (
+                    one[None]
+                    for one in batch(
+                        Job("dividing", thirds, key="3"), split_into_blocks(range(10), 4)
+                    )
+                ),
+                found,
+            )
     assert [one.dtype for one in found] == [np.float32] * 4
     assert [one.tolist() for one in found[2:]] == [one.tolist() for one in found[:2]]
 
 
 def test_a_job_without_a_key_is_not_kept(tmp_path: Path) -> None:
-    with Batch(keep=tmp_path / "blocks") as batch:
+    with BatchRunner(keep=tmp_path / "blocks") as batch:
         shouted(batch, Counting(), key="")
         assert not (tmp_path / "blocks").exists()
 
@@ -199,8 +230,12 @@ def test_what_is_prepared_is_prepared_once() -> None:
         return shared * 2
 
     job = Job("adding", lambda block, ready: [f"{one} {ready}" for one in block], "la", prepare)
-    with Batch() as batch:
-        assert list(batch(job, [["a"], ["b"]])) == [["a lala"], ["b lala"]] == list(in_process(job, [["a"], ["b"]]))
+    with BatchRunner() as batch:
+        assert (
+            list(batch(job, [["a"], ["b"]]))
+            == [["a lala"], ["b lala"]]
+            == list(run_in_process(job, [["a"], ["b"]]))
+        )
     assert prepared == ["la", "la"]
 
 
@@ -222,18 +257,18 @@ def test_an_encoder_travels_by_name_and_is_known_by_what_it_says() -> None:
         def encode(self, texts: Sequence[str], *, query: bool = False) -> Any:
             return -super().encode(texts, query=query)
 
-    known = EncoderAt.of("wordllama", WordLlamaEncoder())
+    known = PortableEncoder.of("wordllama", WordLlamaEncoder())
     there = copy.copy(known)
     assert there.at_hand is None
     assert isinstance(there.open(), WordLlamaEncoder)
     with pytest.raises(NotReadyError, match="gives other vectors here"):
-        copy.copy(EncoderAt.of("wordllama", Liar())).open()
+        copy.copy(PortableEncoder.of("wordllama", Liar())).open()
 
 
 def test_vectors_do_not_depend_on_the_blocks() -> None:
-    texts = [document.text for document in controlled(documents=300).documents()]
+    texts = [document.text for document in controlled_collection(documents=300).documents()]
     encoder = WordLlamaEncoder()
-    with Batch() as batch:
+    with BatchRunner() as batch:
         made = BlockEncoder("wordllama", encoder, batch).encode(texts)
     assert made.tobytes() == encoder.encode(texts).tobytes()
 
@@ -241,12 +276,12 @@ def test_vectors_do_not_depend_on_the_blocks() -> None:
 def test_searchers_travel_with_their_store(tmp_path: Path) -> None:
     questions = ["Who taught Ada?", "Which city is the capital?"]
     store = MemoryStore(VILLAGE)
-    home = Searchers.over(["bm25"], store, None, "")
+    home = RetrieverSet.over(["bm25"], store, None, "")
     expected = store.search_text(questions, k=3)
     there = copy.copy(home)
-    assert [[hit.doc_id for hit in hits] for hits in next(searched(there, "bm25", questions, 3))] == [
-        [hit.doc_id for hit in hits] for hits in expected
-    ]
+    assert [
+        [hit.doc_id for hit in hits] for hits in next(search_in_blocks(there, "bm25", questions, 3))
+    ] == [[hit.doc_id for hit in hits] for hits in expected]
     with EmbeddedStore(tmp_path / "store") as disk:
         disk.put(VILLAGE)
         opener = disk.elsewhere()
@@ -263,13 +298,16 @@ def test_searchers_travel_with_their_store(tmp_path: Path) -> None:
 def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
     import shutil
 
-    from suffice.assess.keeping import SHIPPED
+    from suffice.gate.storage import SHIPPED_MODELS
 
-    shutil.copytree(SHIPPED / "gate-fast", tmp_path / "gate")
-    at = GateAt.named(str(tmp_path / "gate"))
+    shutil.copytree(SHIPPED_MODELS / "gate-fast", tmp_path / "gate")
+    at = GateRef.named(str(tmp_path / "gate"))
     assert at.open().card["grade"] == "fast"
     (tmp_path / "gate" / "manifest.json").write_text(
-        (tmp_path / "gate" / "manifest.json").read_text(encoding="utf-8").replace('"seed"', '"seed" '), encoding="utf-8"
+        (tmp_path / "gate" / "manifest.json")
+        .read_text(encoding="utf-8")
+        .replace('"seed"', '"seed" '),
+        encoding="utf-8",
     )
     with pytest.raises(NotReadyError, match="is not the one that was asked for"):
         at.open()
@@ -279,10 +317,10 @@ def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
 
 
 def test_what_differs_between_two_processes_is_told() -> None:
-    here = made_with()
-    assert differences(here, here) == ""
+    here = environment_versions()
+    assert version_differences(here, here) == ""
     assert len(here["source of suffice"]) == 12
-    assert differences({"numpy": "2.4", "scipy": "1"}, {"numpy": "2.5"}) == (
+    assert version_differences({"numpy": "2.4", "scipy": "1"}, {"numpy": "2.5"}) == (
         "numpy is 2.5 instead of 2.4, scipy is not there instead of 1"
     )
 
@@ -294,7 +332,7 @@ def test_what_differs_between_two_processes_is_told() -> None:
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """600 questions with two hits each: three blocks."""
     file = tmp_path_factory.mktemp("logs") / "log.jsonl"
-    texts = [document.text for document in controlled(documents=100).documents()]
+    texts = [document.text for document in controlled_collection(documents=100).documents()]
     with file.open("w", encoding="utf-8") as stream:
         for at in range(600):
             record = {
@@ -306,12 +344,16 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_a_log_with_a_bad_line_is_checked_up_to_it_and_goes_on_when_it_is_mended(log: Path, tmp_path: Path) -> None:
+def test_a_log_with_a_bad_line_is_checked_up_to_it_and_goes_on_when_it_is_mended(
+    log: Path, tmp_path: Path
+) -> None:
     whole = suffice("check", "--batch", log, "--json")
     assert whole.exit_code == 0, whole.output
     lines = log.read_text(encoding="utf-8").splitlines()
     broken = tmp_path / "log.jsonl"
-    broken.write_text("\n".join([*lines[:550], '{"question": 7}', *lines[551:]]) + "\n", encoding="utf-8")
+    broken.write_text(
+        "\n".join([*lines[:550], '{"question": 7}', *lines[551:]]) + "\n", encoding="utf-8"
+    )
     stopped = suffice("check", "--batch", broken, "--json", "--blocks", tmp_path / "blocks")
     assert stopped.exit_code == 2
     assert "log.jsonl:551: expected a 'question' text" in stopped.stderr
@@ -333,17 +375,34 @@ def test_an_array_and_lines_give_the_same_verdicts(log: Path, tmp_path: Path) ->
 
 
 def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None:
-    documents = list(controlled(documents=300).documents())
+    documents = list(controlled_collection(documents=300).documents())
     with Library.build(tmp_path / "whole", documents):
         pass
-    with Batch(keep=tmp_path / "blocks") as batch, Library.build(tmp_path / "blockwise", documents, mapped=batch):
-        assert len(list((tmp_path / "blocks").iterdir())) == 4, "two blocks of vectors, two of links"
-    for name in ("vectors-1.f16", "links-1/starts.npy", "links-1/targets.npy", "links-1/id_bytes.npy"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "blockwise" / name).read_bytes()
+    with (
+        BatchRunner(keep=tmp_path / "blocks") as batch,
+        Library.build(tmp_path / "blockwise", documents, mapped=batch),
+    ):
+        assert len(list((tmp_path / "blocks").iterdir())) == 4, (
+            "two blocks of vectors, two of links"
+        )
+    for name in (
+        "vectors-1.f16",
+        "links-1/starts.npy",
+        "links-1/targets.npy",
+        "links-1/id_bytes.npy",
+    ):
+        assert (tmp_path / "whole" / name).read_bytes() == (
+            tmp_path / "blockwise" / name
+        ).read_bytes()
 
 
 def test_a_wrong_address_is_told_with_a_right_one(log: Path) -> None:
-    for address in ("127.0.0.1:8786", "tcp://127.0.0.1", "http://127.0.0.1:8786", "tcp://host:port"):
+    for address in (
+        "127.0.0.1:8786",
+        "tcp://127.0.0.1",
+        "http://127.0.0.1:8786",
+        "tcp://host:port",
+    ):
         result = suffice("check", "--batch", log, "--scheduler", address)
         assert result.exit_code == 2
         assert "hint: like tcp://127.0.0.1:8786" in result.stderr

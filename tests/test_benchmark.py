@@ -10,13 +10,18 @@ import pytest
 from tests.small_gate import collection
 from typer.testing import CliRunner
 
-from suffice.assess.gate import Gate
+from suffice.benchmark.audit import audit
+from suffice.benchmark.stage_protocols import question_from_record
 from suffice.cli.app import app
-from suffice.datasets.jsonl import document_record, example_record
+from suffice.datasets.jsonl import document_record, question_record
 from suffice.errors import InputError, NotReadyError
-from suffice.evaluate.benchmark import audit_tables, benchmark_lessons, benchmark_report, without_of
-from suffice.grade.audit import audit
-from suffice.grade.ports import made_from
+from suffice.evaluation.benchmark_files import (
+    audit_tables,
+    benchmark_questions,
+    benchmark_report,
+    missing_documents,
+)
+from suffice.gate.gate import Gate
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -24,13 +29,23 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 def written(folder: Path, **files: list[dict[str, Any]]) -> Path:
     folder.mkdir(exist_ok=True)
     for name, records in files.items():
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
+        )
     return folder
 
 
 DOCUMENTS = [
-    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville."},
-    {"doc_id": "mary", "title": "Mary Somerville", "text": "Mary Somerville was taught by John Playfair."},
+    {
+        "doc_id": "ada",
+        "title": "Ada Lovelace",
+        "text": "Ada Lovelace was taught by Mary Somerville.",
+    },
+    {
+        "doc_id": "mary",
+        "title": "Mary Somerville",
+        "text": "Mary Somerville was taught by John Playfair.",
+    },
     {"doc_id": "aunt", "title": "An aunt", "text": "The aunt of Ada Lovelace was taught nothing."},
 ]
 QUESTION = {
@@ -42,44 +57,69 @@ TWIN = {**QUESTION, "question_id": "q1#twin", "without": "mary"}
 
 
 def test_a_twin_is_asked_of_a_corpus_that_lacks_a_document(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", documents=DOCUMENTS, questions=[{**QUESTION, "question_id": "q1"}], twins=[TWIN])
-    assert without_of(made) == {"q1#twin": "mary"}
-    whole, twin = benchmark_lessons(made, "bm25", 2)
+    made = written(
+        tmp_path / "made",
+        documents=DOCUMENTS,
+        questions=[{**QUESTION, "question_id": "q1"}],
+        twins=[TWIN],
+    )
+    assert missing_documents(made) == {"q1#twin": "mary"}
+    whole, twin = benchmark_questions(made, "bm25", 2)
     assert [hit.doc_id for hit in whole.hits] == ["ada", "mary"]
     assert [hit.doc_id for hit in twin.hits] == ["ada", "aunt"]  # the next one moves up
     assert set(twin.needed) == {"ada", "mary"}
     assert "mary" not in twin.documents
-    assert len(benchmark_lessons(made, "bm25", 2, twins=False)) == 1
+    assert len(benchmark_questions(made, "bm25", 2, twins=False)) == 1
 
 
 def test_a_folder_that_is_no_benchmark_names_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError) as error:
-        benchmark_lessons(tmp_path, "bm25", 10)
+        benchmark_questions(tmp_path, "bm25", 10)
     assert "suffice grade" in error.value.hint
 
 
 def test_a_retriever_that_never_finds_all_teaches_nothing(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", documents=DOCUMENTS, questions=[{**QUESTION, "question_id": "q1"}])
+    made = written(
+        tmp_path / "made", documents=DOCUMENTS, questions=[{**QUESTION, "question_id": "q1"}]
+    )
     with pytest.raises(InputError, match="none of the 1"):
-        benchmark_lessons(made, "bm25", 1)
+        benchmark_questions(made, "bm25", 1)
 
 
 def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path: Path) -> None:
     documents, examples = collection()
-    asked = [example_record(one) for one in examples[:90]]
-    twins = [{**one, "question_id": f"{one['question_id']}#twin", "without": one["gold"][0]} for one in asked[:20]]
-    made = written(tmp_path / "made", documents=list(map(document_record, documents.values())), questions=asked, twins=twins)
+    asked = [question_record(one) for one in examples[:90]]
+    twins = [
+        {**one, "question_id": f"{one['question_id']}#twin", "without": one["gold"][0]}
+        for one in asked[:20]
+    ]
+    made = written(
+        tmp_path / "made",
+        documents=list(map(document_record, documents.values())),
+        questions=asked,
+        twins=twins,
+    )
     words = ["fit", "--benchmark", str(made), "--k", "6", "--out", str(tmp_path / "gate"), "--json"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["questions"] == 110
-    assert 0 <= Gate.load(tmp_path / "gate").check("Who taught Ada?", ["Ada was taught by Mary."]).p_complete <= 1
+    assert (
+        0
+        <= Gate.load(tmp_path / "gate")
+        .check("Who taught Ada?", ["Ada was taught by Mary."])
+        .p_complete
+        <= 1
+    )
 
 
 def test_the_page_of_a_benchmark_shows_audit_and_questions(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", documents=DOCUMENTS, questions=[{**QUESTION, "question_id": "q1"}])
-    found = audit([made_from({**QUESTION, "question_id": "q1"})], [])
+    made = written(
+        tmp_path / "made", documents=DOCUMENTS, questions=[{**QUESTION, "question_id": "q1"}]
+    )
+    found = audit([question_from_record({**QUESTION, "question_id": "q1"})], [])
     assert audit_tables(found)[0].cell("duplicates", "questions") == 0
-    page = benchmark_report(made, found, tmp_path / "page.html", settings={"seed": "42"}).read_text(encoding="utf-8")
+    page = benchmark_report(made, found, tmp_path / "page.html", settings={"seed": "42"}).read_text(
+        encoding="utf-8"
+    )
     assert "John Playfair" in page
     assert "lexical shortcut" in page

@@ -10,44 +10,58 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.evaluate.beside import beside, changes, open_run
-from suffice.evaluate.gate_runs import GateRun
-from suffice.evaluate.reproduce import Section, Study
-from suffice.evaluate.runs import Run, System
-from suffice.evaluate.tables import Table
+from suffice.evaluation.compare_runs import changed_cells, compare_runs, load_run
+from suffice.evaluation.gate_runs import GateRun
+from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Table
 
 MANY = 40
 
 
-def searched(name: str, every: int, dataset: str = "village") -> Run:
+def searched(name: str, every: int, dataset: str = "village") -> RetrievalRun:
     """A run of one system that finds the one gold document of each question but of every so-manieth."""
     ranks = tuple((1,) if at % every else () for at in range(MANY))
     ids = tuple(f"q{at}" for at in range(MANY))
-    return Run(dataset, (2, 4), ids, (None,) * MANY, (1,) * MANY, (System(name, ranks, (1.0,) * MANY),))
+    return RetrievalRun(
+        dataset,
+        (2, 4),
+        ids,
+        (None,) * MANY,
+        (1,) * MANY,
+        (SystemResult(name, ranks, (1.0,) * MANY),),
+    )
 
 
 def judged(lift: float) -> GateRun:
     complete = tuple(at % 2 == 0 for at in range(MANY))
     p = tuple(0.5 + (lift if one else -lift) for one in complete)
     ids, actions = tuple(f"q{at}" for at in range(MANY)), ("answer",) * MANY
-    return GateRun("village", "bm25", 10, "fitted", ids, (None,) * MANY, (2,) * MANY, complete, p, actions)
+    return GateRun(
+        "village", "bm25", 10, "fitted", ids, (None,) * MANY, (2,) * MANY, complete, p, actions
+    )
 
 
 def test_runs_on_the_same_questions_share_a_table_with_letters():
-    sections = beside({"old": searched("bm25", 2), "new": searched("hybrid", 40)})
+    sections = compare_runs({"old": searched("bm25", 2), "new": searched("hybrid", 40)})
     (table,) = [one for section in sections for one in section.shown if isinstance(one, Table)]
     assert [row[0] for row in table.rows] == ["hybrid", "bm25"]
     assert [table.cell(name, "complete@4 differs") for name in ("hybrid", "bm25")] == ["a", "b"]
 
 
 def test_a_system_in_both_runs_is_named_with_its_run_and_other_questions_stand_apart():
-    sections = beside({"old": searched("bm25", 2), "new": searched("bm25", 3), "far": searched("bm25", 2, "town")})
-    assert [section.title for section in sections] == ["Retrieval on village, k = 4", "Retrieval on town, k = 4"]
+    sections = compare_runs(
+        {"old": searched("bm25", 2), "new": searched("bm25", 3), "far": searched("bm25", 2, "town")}
+    )
+    assert [section.title for section in sections] == [
+        "Retrieval on village, k = 4",
+        "Retrieval on town, k = 4",
+    ]
     assert {row[0] for row in sections[0].shown[0].rows} == {"bm25 (old)", "bm25 (new)"}  # type: ignore[union-attr]
 
 
 def test_gates_are_compared_by_order_and_honesty():
-    (section,) = beside({"weak": judged(0.0), "strong": judged(0.4)})
+    (section,) = compare_runs({"weak": judged(0.0), "strong": judged(0.4)})
     table = section.shown[0]
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["gate fitted (strong)", "gate fitted (weak)"]
@@ -56,7 +70,7 @@ def test_gates_are_compared_by_order_and_honesty():
 
 def test_a_deeper_cutoff_than_was_searched_is_an_error():
     with pytest.raises(InputError, match="only 4 deep"):
-        beside({"old": searched("bm25", 2)}, k=50)
+        compare_runs({"old": searched("bm25", 2)}, k=50)
 
 
 def studied(auroc: float) -> Study:
@@ -65,31 +79,36 @@ def studied(auroc: float) -> Study:
 
 
 def test_between_two_studies_only_what_reads_differently_is_listed():
-    (table,) = changes({"before": studied(0.95), "after": studied(0.96)})
+    (table,) = changed_cells({"before": studied(0.95), "after": studied(0.96)})
     assert table.rows == (("Table 4", "MAGAF", "auroc", 0.95, 0.96),)
 
 
 def test_a_file_is_opened_as_what_it_is(tmp_path: Path):
-    assert isinstance(open_run(searched("bm25", 2).save(tmp_path / "run.json")), Run)
-    assert isinstance(open_run(judged(0.1).save(tmp_path / "gate.json")), GateRun)
+    assert isinstance(load_run(searched("bm25", 2).save(tmp_path / "run.json")), RetrievalRun)
+    assert isinstance(load_run(judged(0.1).save(tmp_path / "gate.json")), GateRun)
     studied(0.9).save(tmp_path / "deep" / "study.json")
-    assert isinstance(open_run(tmp_path / "deep"), Study)
+    assert isinstance(load_run(tmp_path / "deep"), Study)
     with pytest.raises(InputError, match="cannot be read"):
-        open_run(tmp_path / "nothing.json")
+        load_run(tmp_path / "nothing.json")
     (tmp_path / "odd.json").write_text("[1", encoding="utf-8")
     with pytest.raises(InputError, match="not valid JSON"):
-        open_run(tmp_path / "odd.json")
+        load_run(tmp_path / "odd.json")
 
 
 def test_the_command_prints_tables_or_json_or_writes_a_page(tmp_path: Path):
-    old, new = (searched(name, every).save(tmp_path / f"{name}.json") for name, every in (("bm25", 2), ("hybrid", 40)))
+    old, new = (
+        searched(name, every).save(tmp_path / f"{name}.json")
+        for name, every in (("bm25", 2), ("hybrid", 40))
+    )
     shown = CliRunner().invoke(app, ["report", str(old), str(new)])
     assert shown.exit_code == 0
     assert "Retrieval on village" in shown.stdout
     told = CliRunner().invoke(app, ["report", str(old), str(new), "--json"])
     assert json.loads(told.stdout)[0]["rows"][0]["retriever"] == "hybrid"
     page = tmp_path / "report.html"
-    assert CliRunner().invoke(app, ["report", str(old), str(new), "--out", str(page)]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["report", str(old), str(new), "--out", str(page)]).exit_code == 0
+    )
     assert "Runs beside each other" in page.read_text(encoding="utf-8")
 
 

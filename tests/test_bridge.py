@@ -5,32 +5,39 @@ from __future__ import annotations
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieve.bridge import EXPANDED, INTO, OUT, SHARED, Bridge
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.links import NAMESAKES
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.name_links import name_links
-from suffice.retrieve.named import bridge
-from suffice.retrieve.ranker import HandRanker
+from suffice.retrieval.bridge import EXPANDED, INTO, OUT, SHARED, BridgeRetriever, WeightedRanker
+from suffice.retrieval.builtin import bridge
+from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.links import NAMESAKES
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.name_links import name_links
 from suffice.types import Condition, Document, Filter, Hit
 
 ENCODER = WordLlamaEncoder()
 CHAIN = (
-    Document("film", "The Silent Tide is a film directed by Jon Vale.", "The Silent Tide", source="BBC"),
-    Document("vale", "Jon Vale grew up in Leeds. He was raised by Ann Corda.", "Jon Vale", source="NHK"),
+    Document(
+        "film", "The Silent Tide is a film directed by Jon Vale.", "The Silent Tide", source="BBC"
+    ),
+    Document(
+        "vale", "Jon Vale grew up in Leeds. He was raised by Ann Corda.", "Jon Vale", source="NHK"
+    ),
     Document("corda", "Ann Corda was a painter who died in 1931.", "Ann Corda", source="BBC"),
     *(
-        Document(f"noise{at}", f"Film number {at} was directed in {1900 + at} by somebody.", f"Picture {at}")
+        Document(
+            f"noise{at}",
+            f"Film number {at} was directed in {1900 + at} by somebody.",
+            f"Picture {at}",
+        )
         for at in range(40)
     ),
 )
 
 
-def made(*documents: Document, **options: object) -> Bridge:
-    store = MemoryStore(documents, ENCODER.encode([searchable(one) for one in documents]))
+def made(*documents: Document, **options: object) -> BridgeRetriever:
+    store = MemoryStore(documents, ENCODER.encode([searchable_text(one) for one in documents]))
     found = bridge(store, encoder=ENCODER, **options)  # type: ignore[arg-type]
-    assert isinstance(found, Bridge)
+    assert isinstance(found, BridgeRetriever)
     return found
 
 
@@ -38,8 +45,8 @@ def ids(hits: tuple[Hit, ...]) -> list[str]:
     return [hit.doc_id for hit in hits]
 
 
-@pytest.mark.parametrize("ranker", [None, HandRanker()])
-def test_a_chain_of_three_is_followed(ranker: HandRanker | None) -> None:
+@pytest.mark.parametrize("ranker", [None, WeightedRanker()])
+def test_a_chain_of_three_is_followed(ranker: WeightedRanker | None) -> None:
     (hits,) = made(*CHAIN, ranker=ranker, depth=2).search(
         ["When did the woman who raised the director of The Silent Tide die?"], k=3
     )
@@ -47,7 +54,9 @@ def test_a_chain_of_three_is_followed(ranker: HandRanker | None) -> None:
 
 
 def test_every_hit_says_who_found_it() -> None:
-    (hits,) = made(*CHAIN, depth=1).search(["When did the woman who raised the director of The Silent Tide die?"], k=3)
+    (hits,) = made(*CHAIN, depth=1).search(
+        ["When did the woman who raised the director of The Silent Tide die?"], k=3
+    )
     found = {hit.doc_id: {part.name for part in hit.parts} for hit in hits}
     assert "named" in found["film"]
     assert "link" in found["vale"]
@@ -55,7 +64,9 @@ def test_every_hit_says_who_found_it() -> None:
 
 def test_links_do_not_lead_past_a_filter() -> None:
     only = Filter((Condition("source", "$in", ("BBC",)),))
-    (hits,) = made(*CHAIN).search(["Who raised the director of The Silent Tide?"], k=5, filters=[only])
+    (hits,) = made(*CHAIN).search(
+        ["Who raised the director of The Silent Tide?"], k=5, filters=[only]
+    )
     assert set(ids(hits)) == {"film", "corda"}
 
 
@@ -83,14 +94,19 @@ def test_looks_at_the_store_are_few() -> None:
 
 
 def test_links_in_a_circle_end() -> None:
-    ring = [Document(str(at), f"Stone {at} points at Stone{(at + 1) % 5} Ring.", f"Stone{at} Ring") for at in range(5)]
+    ring = [
+        Document(str(at), f"Stone {at} points at Stone{(at + 1) % 5} Ring.", f"Stone{at} Ring")
+        for at in range(5)
+    ]
     (hits,) = made(*ring).search(["Where does Stone0 Ring point?"], k=50)
     assert len(set(ids(hits))) == len(hits) <= 5
 
 
 def test_a_page_that_links_to_all_others_brings_a_few() -> None:
     others = [Document(f"d{at}", "A village.", f"Upper Village{at}") for at in range(600)]
-    everything = Document("list", "Villages: " + ", ".join(one.title for one in others), "List of villages")
+    everything = Document(
+        "list", "Villages: " + ", ".join(one.title for one in others), "List of villages"
+    )
     found = made(everything, *others, depth=3)
     (pool,) = found.pools(["What is on the List of villages?"])
     assert len(pool) <= 6 + NAMESAKES + EXPANDED * (OUT + NAMESAKES + SHARED + INTO)
@@ -110,22 +126,28 @@ def test_documents_without_titles_are_bridged_by_shared_names() -> None:
         **{f"x{at}": f"Tower {at} was designed long ago by someone in a lane." for at in range(30)},
     }
     documents = [Document(name, text) for name, text in texts.items()]
-    (hits,) = made(*documents, depth=3).search(["Where did the designer of the tower in Harbour Lane die?"], k=5)
+    (hits,) = made(*documents, depth=3).search(
+        ["Where did the designer of the tower in Harbour Lane die?"], k=5
+    )
     assert "b" in ids(hits)
 
 
 def test_documents_that_came_after_the_links_are_found() -> None:
-    store = MemoryStore(CHAIN, ENCODER.encode([searchable(one) for one in CHAIN]))
+    store = MemoryStore(CHAIN, ENCODER.encode([searchable_text(one) for one in CHAIN]))
     links = name_links(lambda: CHAIN[2:])
-    (hits,) = bridge(store, encoder=ENCODER, links=links).search(["Who directed The Silent Tide?"], k=2)
+    (hits,) = bridge(store, encoder=ENCODER, links=links).search(
+        ["Who directed The Silent Tide?"], k=2
+    )
     assert "film" in ids(hits)
 
 
 def test_documents_that_are_gone_are_not_found() -> None:
-    store = MemoryStore(CHAIN, ENCODER.encode([searchable(one) for one in CHAIN]))
+    store = MemoryStore(CHAIN, ENCODER.encode([searchable_text(one) for one in CHAIN]))
     links = name_links(lambda: CHAIN)
     store.delete(["vale"])
-    (hits,) = bridge(store, encoder=ENCODER, links=links).search(["Who directed The Silent Tide?"], k=5)
+    (hits,) = bridge(store, encoder=ENCODER, links=links).search(
+        ["Who directed The Silent Tide?"], k=5
+    )
     assert "vale" not in ids(hits)
 
 

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.assess.calibration import Isotonic, Platt, VennAbers, interval_of
 from suffice.errors import DataError, InputError
+from suffice.gate.calibration import Isotonic, Platt, VennAbers, fit_interval
 
 KINDS = [Platt, Isotonic, VennAbers]
 
 
-def drawn(n: int, seed: int = 0, slope: float = 1.0, offset: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def drawn(
+    n: int, seed: int = 0, slope: float = 1.0, offset: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     odds = rng.normal(size=n) * 2
     return odds, rng.random(n) < 1 / (1 + np.exp(-(slope * odds + offset)))
@@ -58,11 +60,17 @@ def test_overconfident_odds_are_put_right(kind: type[Platt]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    st.lists(st.tuples(st.floats(-50, 50).map(lambda x: round(x, 1)), st.booleans()), min_size=1, max_size=40),
+    st.lists(
+        st.tuples(st.floats(-50, 50).map(lambda x: round(x, 1)), st.booleans()),
+        min_size=1,
+        max_size=40,
+    ),
     st.lists(st.floats(-80, 80), min_size=2, max_size=10),
 )
 @settings(max_examples=60, deadline=None)
-def test_p_never_falls_when_the_score_rises(kind: type[Platt], cases: list[tuple[float, bool]], asked: list[float]) -> None:
+def test_p_never_falls_when_the_score_rises(
+    kind: type[Platt], cases: list[tuple[float, bool]], asked: list[float]
+) -> None:
     fitted = kind.fit(*map(np.array, zip(*cases, strict=True)))
     p = one_p(fitted, sorted(asked))
     assert ((p >= 0) & (p <= 1)).all()
@@ -75,7 +83,9 @@ def test_p_never_falls_when_the_score_rises(kind: type[Platt], cases: list[tuple
 def test_one_class_one_case_and_constant_scores_give_no_certainty_where_there_is_none() -> None:
     assert 0.5 < Platt.fit([2.0], [True]).apply([2.0])[0] < 0.8
     assert 0.85 < Platt.fit(np.arange(20.0), np.ones(20, bool)).apply([3.0])[0] < 1
-    assert Platt.fit(np.full(10, 3.0), [True] * 7 + [False] * 3).apply([3.0])[0] == pytest.approx(0.67, abs=0.05)
+    assert Platt.fit(np.full(10, 3.0), [True] * 7 + [False] * 3).apply([3.0])[0] == pytest.approx(
+        0.67, abs=0.05
+    )
     assert Isotonic.fit([2.0], [True]).apply([0.0, 2.0, 9.0]).tolist() == [1, 1, 1]
     low, high = VennAbers.fit([2.0], [True]).apply([0.0, 2.0, 9.0])
     assert low.tolist() == [0, 0.5, 0.5]
@@ -120,7 +130,7 @@ def test_damaged_json_and_bad_input_are_told() -> None:
 
 def test_an_interval_over_many_labels_is_kept_small_and_says_the_same() -> None:
     scores, complete = drawn(6_000, seed=5)
-    fine, coarse = VennAbers.fit(scores, complete), interval_of(scores, complete)
+    fine, coarse = VennAbers.fit(scores, complete), fit_interval(scores, complete)
     assert len(coarse.scores) < len(fine.scores) / 4
     asked = np.linspace(-3, 3, 50)
     np.testing.assert_allclose(fine.apply(asked), coarse.apply(asked), atol=0.05)

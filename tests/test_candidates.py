@@ -7,17 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.datasets.controlled import controlled
-from suffice.ports import RETRIEVERS
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import Background, Tfidf
-from suffice.retrieve.memory import MemoryStore
+from suffice.protocols import RETRIEVERS
+from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import Background, Tfidf
+from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, check_retriever
 from suffice.types import Condition, Filter
+from suffice_research.controlled import controlled_collection
 
-NAMES = ["tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph", "tfidf-word", "tfidf-char", "hybrid-title"]
-DATA = controlled(documents=300)
+NAMES = [
+    "tfidf",
+    "metadata-tfidf",
+    "dense-proxy",
+    "graph",
+    "hybrid-metagraph",
+    "tfidf-word",
+    "tfidf-char",
+    "hybrid-title",
+]
+DATA = controlled_collection(documents=300)
 
 
 class Distant(MemoryStore):
@@ -43,10 +52,15 @@ def test_a_retriever_among_candidates_keeps_the_contract(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tfidf", "hybrid-metagraph", "graph"])
-def test_candidates_hold_what_the_whole_corpus_would_rank_first(name: str, stores: tuple[MemoryStore, Distant]) -> None:
+def test_candidates_hold_what_the_whole_corpus_would_rank_first(
+    name: str, stores: tuple[MemoryStore, Distant]
+) -> None:
     questions = [example.question.text for example in DATA.examples()][:6]
     whole, some = (RETRIEVERS.get(name)(store).search(questions, k=8) for store in stores)
-    shared = [len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 8 for one, other in zip(whole, some)]
+    shared = [
+        len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 8
+        for one, other in zip(whole, some)
+    ]
     assert np.mean(shared) > 0.95, shared
 
 
@@ -56,7 +70,9 @@ def test_a_filter_holds_among_candidates(stores: tuple[MemoryStore, Distant]) ->
     question = next(iter(DATA.examples())).question.text
     (hits,) = RETRIEVERS.get("hybrid-metagraph")(stores[1]).search([question], k=5, filters=[some])
     assert hits
-    assert {document and document.source for document in stores[1].get([hit.doc_id for hit in hits])} == {source}
+    assert {
+        document and document.source for document in stores[1].get([hit.doc_id for hit in hits])
+    } == {source}
 
 
 def test_the_store_is_read_once_for_a_sample() -> None:
@@ -74,4 +90,8 @@ def test_rarity_comes_from_the_background_not_from_the_few_at_hand() -> None:
     questions = ["Who designed the engine in London?", "Ada the poet"]
     assert beside.scores(questions) == pytest.approx(alone.scores(questions), abs=1e-5)
     engines = Background.of(["engine"] * 50 + ["london"])
-    assert engines.rarity(["engine"], 1.0)[0] < engines.rarity(["london"], 1.0)[0] < engines.rarity(["babbage"], 1.0)[0]
+    assert (
+        engines.rarity(["engine"], 1.0)[0]
+        < engines.rarity(["london"], 1.0)[0]
+        < engines.rarity(["babbage"], 1.0)[0]
+    )

@@ -9,22 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InputError
-from suffice.retrieve.chunks import chunked
+from suffice.retrieval.corpus import chunk_documents
 from suffice.types import Document
 
 NUMBERS = " ".join(map(str, range(600)))
 
 
 def test_a_long_document_becomes_overlapping_chunks_that_inherit_its_metadata() -> None:
-    whole = Document("news", NUMBERS, "Title", "The Verge", "tech", date(2023, 10, 7), ("Ada",), extra={"url": "x"})
-    chunks = list(chunked([whole]))
+    whole = Document(
+        "news",
+        NUMBERS,
+        "Title",
+        "The Verge",
+        "tech",
+        date(2023, 10, 7),
+        ("Ada",),
+        extra={"url": "x"},
+    )
+    chunks = list(chunk_documents([whole]))
     assert [chunk.doc_id for chunk in chunks] == ["news#0", "news#1", "news#2"]
     assert {chunk.parent for chunk in chunks} == {"news"}
     words = [chunk.text.split() for chunk in chunks]
     assert [len(one) for one in words] == [256, 256, 152]
     assert words[0][-32:] == words[1][:32]
     assert all(
-        (one.title, one.source, one.category, one.published_at) == ("Title", "The Verge", "tech", date(2023, 10, 7))
+        (one.title, one.source, one.category, one.published_at)
+        == ("Title", "The Verge", "tech", date(2023, 10, 7))
         for one in chunks
     )
     assert all((one.entities, one.extra) == (("Ada",), {"url": "x"}) for one in chunks)
@@ -32,41 +42,53 @@ def test_a_long_document_becomes_overlapping_chunks_that_inherit_its_metadata() 
 
 def test_a_short_document_stays_as_it_is() -> None:
     documents = [Document("a", "short"), Document("b", ""), Document("c", NUMBERS[:10])]
-    assert list(chunked(documents)) == documents
+    assert list(chunk_documents(documents)) == documents
 
 
 def test_a_chunk_is_not_cut_again() -> None:
-    chunks = list(chunked([Document("a", NUMBERS)], tokens=100, overlap=0))
-    assert list(chunked(chunks, tokens=10, overlap=0)) == chunks
+    chunks = list(chunk_documents([Document("a", NUMBERS)], tokens=100, overlap=0))
+    assert list(chunk_documents(chunks, tokens=10, overlap=0)) == chunks
 
 
 def test_a_chunk_keeps_the_text_as_it_stands() -> None:
-    first, second = chunked([Document("a", "One, two;\n  three (four).")], tokens=5, overlap=1)
+    first, second = chunk_documents(
+        [Document("a", "One, two;\n  three (four).")], tokens=5, overlap=1
+    )
     assert first.text == "One, two;\n  three"
     assert second.text == "three (four)."
 
 
 def test_no_chunk_is_only_overlap() -> None:
-    assert [one.text for one in chunked([Document("a", "1 2 3 4 5 6")], tokens=4, overlap=2)] == ["1 2 3 4", "3 4 5 6"]
+    assert [
+        one.text for one in chunk_documents([Document("a", "1 2 3 4 5 6")], tokens=4, overlap=2)
+    ] == ["1 2 3 4", "3 4 5 6"]
 
 
 def test_text_without_spaces_is_cut_too() -> None:
-    chinese = list(chunked([Document("a", "相对论是爱因斯坦提出的" * 50)], tokens=100, overlap=10))
+    chinese = list(
+        chunk_documents([Document("a", "相对论是爱因斯坦提出的" * 50)], tokens=100, overlap=10)
+    )
     assert max(len(one.text) for one in chinese) == 100
-    endless = list(chunked([Document("a", "x" * 10_000)], tokens=16, overlap=0))
+    endless = list(chunk_documents([Document("a", "x" * 10_000)], tokens=16, overlap=0))
     assert max(len(one.text) for one in endless) == 16 * 64
 
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(0, 0), (10, 10), (10, -1), (-5, -9)])
 def test_an_impossible_size_is_refused(tokens: int, overlap: int) -> None:
     with pytest.raises(InputError, match="overlap"):
-        list(chunked([Document("a", "x")], tokens=tokens, overlap=overlap))
+        list(chunk_documents([Document("a", "x")], tokens=tokens, overlap=overlap))
 
 
 @given(text=st.text(max_size=300), tokens=st.integers(1, 20), data=st.data())
-def test_every_word_is_in_some_chunk_and_the_id_says_which(text: str, tokens: int, data: st.DataObject) -> None:
+def test_every_word_is_in_some_chunk_and_the_id_says_which(
+    text: str, tokens: int, data: st.DataObject
+) -> None:
     overlap = data.draw(st.integers(0, tokens - 1))
-    chunks = list(chunked([Document("a", text)], tokens=tokens, overlap=overlap))
+    chunks = list(chunk_documents([Document("a", text)], tokens=tokens, overlap=overlap))
     assert all(chunk.text in text for chunk in chunks)
-    assert "".join(text.split()) == "".join("".join(chunk.text.split()) for chunk in chunks) or overlap or len(chunks) > 1
+    assert (
+        "".join(text.split()) == "".join("".join(chunk.text.split()) for chunk in chunks)
+        or overlap
+        or len(chunks) > 1
+    )
     assert len({chunk.doc_id for chunk in chunks}) == len(chunks)

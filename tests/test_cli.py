@@ -13,32 +13,55 @@ import pytest
 import typer
 from tests.commands import as_json, suffice
 
-from suffice.cli import examples, manners
+from suffice.cli import app as cli_app
+from suffice.cli import output
 from suffice.cli.app import app
-from suffice.evaluate.compare import Interval
-from suffice.evaluate.tables import Table
+from suffice.evaluation.significance import Interval
+from suffice.evaluation.tables import Table
 
 DOCUMENTS = [
-    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "source": "The Post"},
+    {
+        "doc_id": "ada",
+        "title": "Ada Lovelace",
+        "text": "Ada Lovelace was taught by Mary Somerville.",
+        "source": "The Post",
+    },
     {
         "doc_id": "mary",
         "title": "Mary Somerville",
         "text": "Mary Somerville was taught by John Playfair.",
         "source": "The Mail",
     },
-    {"doc_id": "john", "title": "John Playfair", "text": "John Playfair was a geologist.", "source": "The Post"},
+    {
+        "doc_id": "john",
+        "title": "John Playfair",
+        "text": "John Playfair was a geologist.",
+        "source": "The Post",
+    },
     {"doc_id": "cheese", "title": "Cheese", "text": "Cheese is made of milk.", "category": "food"},
 ]
 EXAMPLES = [
-    {"question_id": "q1", "question": "Who taught the teacher of Ada Lovelace?", "gold": ["ada", "mary"], "kind": "bridge"},
-    {"question_id": "q2", "question": "What is cheese made of?", "gold": ["cheese"], "kind": "single"},
+    {
+        "question_id": "q1",
+        "question": "Who taught the teacher of Ada Lovelace?",
+        "gold": ["ada", "mary"],
+        "kind": "bridge",
+    },
+    {
+        "question_id": "q2",
+        "question": "What is cheese made of?",
+        "gold": ["cheese"],
+        "kind": "single",
+    },
 ]
 
 
 @pytest.fixture
 def village(tmp_path: Path) -> Path:
     for name, records in (("documents.jsonl", DOCUMENTS), ("examples.jsonl", EXAMPLES)):
-        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+        (tmp_path / name).write_text(
+            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
+        )
     return tmp_path
 
 
@@ -58,13 +81,13 @@ def every_command(command: Any, name: str = "suffice") -> Iterator[tuple[str, An
 def test_every_help_ends_with_an_example_that_the_command_takes() -> None:
     top = typer.main.get_command(app)
     commands = dict(every_command(top))
-    assert sorted(commands) == sorted(examples.EXAMPLES)
+    assert sorted(commands) == sorted(cli_app.EXAMPLES)
     for name, command in commands.items():
         help_text = suffice(*name.split()[1:], "--help").stdout
-        assert f"  Example:\n    {examples.EXAMPLES[name]}" in help_text, name
-        assert examples.EXAMPLES[name].startswith(name)
+        assert f"  Example:\n    {cli_app.EXAMPLES[name]}" in help_text, name
+        assert cli_app.EXAMPLES[name].startswith(name)
         if not getattr(command, "commands", {}):
-            words = shlex.split(examples.EXAMPLES[name])[len(name.split()) :]
+            words = shlex.split(cli_app.EXAMPLES[name])[len(name.split()) :]
             command.make_context(name, words)  # an option that is not there is an error here
 
 
@@ -75,9 +98,7 @@ def test_the_version_is_the_package_version() -> None:
 
 
 def test_help_needs_no_heavy_import() -> None:
-    code = (
-        "import sys, suffice.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', 'bm25s', 'tantivy') if m in sys.modules])"
-    )
+    code = "import sys, suffice.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', 'bm25s', 'tantivy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -94,7 +115,14 @@ def test_the_doctor_finds_what_is_installed() -> None:
 def test_build_says_what_is_in_the_files_and_writes_nothing(village: Path) -> None:
     before = sorted(village.iterdir())
     counts = as_json(
-        suffice("build", "--corpus", village / "documents.jsonl", "--questions", village / "examples.jsonl", "--json")
+        suffice(
+            "build",
+            "--corpus",
+            village / "documents.jsonl",
+            "--questions",
+            village / "examples.jsonl",
+            "--json",
+        )
     )
     assert (counts["documents"], counts["questions"], counts["mentions"]) == (4, 2, 3)
     assert sorted(village.iterdir()) == before
@@ -104,7 +132,9 @@ def test_build_makes_a_library_that_search_reads(village: Path) -> None:
     result = suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library")
     assert result.exit_code == 0, result.output
     assert "next: suffice search" in result.stderr
-    found = as_json(suffice("search", village / "library", "Who taught Ada Lovelace?", "--k", 2, "--json"))
+    found = as_json(
+        suffice("search", village / "library", "Who taught Ada Lovelace?", "--k", 2, "--json")
+    )
     assert found["hits"][0]["doc_id"] == "ada"
     assert found["hits"][0]["parts"]
     shown = suffice("search", village / "library", "Who taught Ada Lovelace?")
@@ -115,7 +145,9 @@ def test_build_makes_a_library_that_search_reads(village: Path) -> None:
 def test_a_filter_narrows_the_search(village: Path) -> None:
     suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library")
     narrow = '{"source": {"$in": ["The Mail"]}}'
-    found = as_json(suffice("search", village / "library", "taught", "--filter", narrow, "--strict", "--json"))
+    found = as_json(
+        suffice("search", village / "library", "taught", "--filter", narrow, "--strict", "--json")
+    )
     assert [hit["doc_id"] for hit in found["hits"]] == ["mary"]
     soft = as_json(suffice("search", village / "library", "taught", "--filter", narrow, "--json"))
     assert soft["hits"][0]["doc_id"] == "mary"
@@ -124,8 +156,22 @@ def test_a_filter_narrows_the_search(village: Path) -> None:
 
 def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
     paths = ("--corpus", village / "documents.jsonl", "--questions", village / "examples.jsonl")
-    words = ("evaluate", "retrieval", "--dataset", "jsonl", *paths, "--retriever", "tfidf,bm25,dense", "--k", "1,2")
-    out = as_json(suffice(*words, "--json", "--out", village / "run.json", "--report", village / "report.html"))
+    words = (
+        "evaluate",
+        "retrieval",
+        "--dataset",
+        "jsonl",
+        *paths,
+        "--retriever",
+        "tfidf,bm25,dense",
+        "--k",
+        "1,2",
+    )
+    out = as_json(
+        suffice(
+            *words, "--json", "--out", village / "run.json", "--report", village / "report.html"
+        )
+    )
     assert list(out["retrievers"]) == ["tfidf", "bm25", "dense"]
     assert out["retrievers"]["bm25"]["recall@2"]["value"] == 1.0
     assert set(out["data"]) == {"documents.jsonl", "examples.jsonl"}
@@ -141,15 +187,37 @@ def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
         (("build", "--dataset", "hotpot", "x"), "no data set 'hotpot'", "hotpotqa"),
         (("build", "a", "--path", "b"), "given twice", "--path"),
         (("search", "nowhere", "hello"), "nowhere", "suffice build"),
-        (("evaluate", "retrieval", "--retriever", "tfidf"), "either --collection or --dataset", "--collection controlled"),
+        (
+            ("evaluate", "retrieval", "--retriever", "tfidf"),
+            "either --collection or --dataset",
+            "--collection controlled",
+        ),
         (("evaluate", "retrieval", "--collection", "magaf"), "no collection", "controlled"),
-        (("evaluate", "retrieval", "--collection", "controlled", "--k", "0"), "--k is '0'", "2,4,8"),
-        (("evaluate", "retrieval", "--collection", "controlled", "--k", "two"), "--k is 'two'", "2,4,8"),
-        (("evaluate", "retrieval", "--collection", "controlled", "--retriever", "tf-idf"), "no retriever", "tfidf"),
-        (("evaluate", "retrieval", "--collection", "controlled", "--retriever", ","), "no retriever is named", "--retriever"),
+        (
+            ("evaluate", "retrieval", "--collection", "controlled", "--k", "0"),
+            "--k is '0'",
+            "2,4,8",
+        ),
+        (
+            ("evaluate", "retrieval", "--collection", "controlled", "--k", "two"),
+            "--k is 'two'",
+            "2,4,8",
+        ),
+        (
+            ("evaluate", "retrieval", "--collection", "controlled", "--retriever", "tf-idf"),
+            "no retriever",
+            "tfidf",
+        ),
+        (
+            ("evaluate", "retrieval", "--collection", "controlled", "--retriever", ","),
+            "no retriever is named",
+            "--retriever",
+        ),
     ],
 )
-def test_the_callers_mistake_is_two_lines_and_exit_code_2(words: tuple[str, ...], message: str, hint: str) -> None:
+def test_the_callers_mistake_is_two_lines_and_exit_code_2(
+    words: tuple[str, ...], message: str, hint: str
+) -> None:
     result = suffice(*words)
     assert result.exit_code == 2, result.output
     error, advice = result.stderr.strip().splitlines()[-2:]
@@ -166,70 +234,124 @@ def test_a_script_gets_the_error_as_json() -> None:
     assert json.loads(result.stdout)["error"]["code"] == "bad_input"
 
 
-def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("suffice.cli.doctor.examine", broken)
+    monkeypatch.setattr("suffice.cli.doctor.find_parts", broken)
     result = suffice("doctor")
     assert result.exit_code == 1
     assert "error: ZeroDivisionError: oh" in result.stderr
     assert isinstance(suffice("--debug", "doctor").exception, ZeroDivisionError)
-    manners.settings["debug"] = False
+    output.settings["debug"] = False
 
 
 def test_a_failing_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "gates/gate")
 
-    monkeypatch.setattr("suffice.cli.doctor.examine", full)
+    monkeypatch.setattr("suffice.cli.doctor.find_parts", full)
     result = suffice("doctor", "--json")
     assert result.exit_code == 1
     assert "error: gates/gate: No space left on device\nhint: make room" in result.stderr
     assert json.loads(result.stdout)["error"]["code"] == "disk"
 
 
-@pytest.mark.parametrize("filter", ["{", "[]", '{"source": {"$in": ["The Pst"]}}', '{"sorce": {"$in": ["x"]}}'])
+@pytest.mark.parametrize(
+    "filter", ["{", "[]", '{"source": {"$in": ["The Pst"]}}', '{"sorce": {"$in": ["x"]}}']
+)
 def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
-    suffice("build", "--corpus", village / "documents.jsonl", "--out", village / "library", "--encoder", "none")
-    result = suffice("search", village / "library", "taught", "--retriever", "bm25", "--filter", filter)
+    suffice(
+        "build",
+        "--corpus",
+        village / "documents.jsonl",
+        "--out",
+        village / "library",
+        "--encoder",
+        "none",
+    )
+    result = suffice(
+        "search", village / "library", "taught", "--retriever", "bm25", "--filter", filter
+    )
     assert result.exit_code == 2, result.output
     assert "hint: " in result.stderr
 
 
-def test_a_report_that_cannot_be_made_is_said_before_the_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_made_is_said_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = suffice(
-        "evaluate", "retrieval", "--dataset", "frames", "--path", tmp_path / "none", "--report", tmp_path / "r.html"
+        "evaluate",
+        "retrieval",
+        "--dataset",
+        "frames",
+        "--path",
+        tmp_path / "none",
+        "--report",
+        tmp_path / "r.html",
     )
     assert result.exit_code == 2
     assert "hint: pip install 'suffice[report]'" in result.stderr
 
 
 def test_a_run_that_someone_else_made_is_judged_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "run.trec").write_text("q1 Q0 a 1 9.5 theirs\nq1 Q0 b 2 8.0 theirs\nq2 Q0 c 1 3.0 theirs\n")
+    (tmp_path / "run.trec").write_text(
+        "q1 Q0 a 1 9.5 theirs\nq1 Q0 b 2 8.0 theirs\nq2 Q0 c 1 3.0 theirs\n"
+    )
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 1\nq2 0 d 1\n")
     found = as_json(
-        suffice("evaluate", "retrieval", "--dataset", "trec", "--path", tmp_path, "--retriever", "given", "--k", 2, "--json")
+        suffice(
+            "evaluate",
+            "retrieval",
+            "--dataset",
+            "trec",
+            "--path",
+            tmp_path,
+            "--retriever",
+            "given",
+            "--k",
+            2,
+            "--json",
+        )
     )
     assert found["retrievers"]["given"]["complete@2"]["value"] == 0.5
 
 
 def test_a_collection_is_streamed_to_files_that_read_the_same(tmp_path: Path) -> None:
-    made = as_json(suffice("build", "--collection", "controlled", "--documents", 900, "--export", tmp_path / "out", "--json"))
+    made = as_json(
+        suffice(
+            "build",
+            "--collection",
+            "controlled",
+            "--documents",
+            900,
+            "--export",
+            tmp_path / "out",
+            "--json",
+        )
+    )
     read = as_json(suffice("build", tmp_path / "out", "--json"))
     same = ("documents", "questions", "mentions", "by_kind", "by_hops")
     assert [made[name] for name in same] == [read[name] for name in same]
     assert made["documents"] == 900
 
 
-def test_a_wide_table_in_a_pipe_keeps_the_names_of_its_rows_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_table_in_a_pipe_keeps_the_names_of_its_rows_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     figures = tuple(Interval(0.5, 0.4, 0.6) for _ in range(7))
     columns = ("system", *(f"complete@{k}" for k in range(1, 8)))
-    manners.show_table(Table("By system", columns, (("our filter, relaxed by the gate", *figures),)))
+    output.show_table(Table("By system", columns, (("our filter, relaxed by the gate", *figures),)))
     assert "our filter, relaxed by the gate" in capsys.readouterr().out
 
 
-def test_a_table_of_long_texts_in_a_pipe_wraps_them_instead_of_growing_without_end(capsys: pytest.CaptureFixture[str]) -> None:
-    manners.show_table(Table("Questions", ("question", "p"), (("Who taught the teacher of Ada? " * 40, 0.5),)))
+def test_a_table_of_long_texts_in_a_pipe_wraps_them_instead_of_growing_without_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.show_table(
+        Table("Questions", ("question", "p"), (("Who taught the teacher of Ada? " * 40, 0.5),))
+    )
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 240

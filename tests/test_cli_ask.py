@@ -12,10 +12,10 @@ from tests.small_world import BRIDGE, FILMS
 from tests.stand_in_server import fails, serving
 from typer.testing import Result
 
-from suffice.assess.gate import Gate
-from suffice.cli.ask import _sketch
+from suffice.answering.traces import read_traces, replay, trace_to_json
+from suffice.cli.ask import _progress_text
+from suffice.gate.gate import Gate
 from suffice.library import Library
-from suffice.reason.tracing import dumped, read_traces, replay
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,9 @@ def test_a_kept_journey_can_be_walked_again(library: Path, tmp_path: Path) -> No
     assert asked(library, "--trace", file).exit_code == 0
     (kept,) = read_traces(file)
     with Library.open(library) as lib:
-        assert dumped(replay(kept, lib, Gate.load())) + "\n" == file.read_text(encoding="utf-8")
+        assert trace_to_json(replay(kept, lib, Gate.load())) + "\n" == file.read_text(
+            encoding="utf-8"
+        )
 
 
 def test_a_model_that_fails_is_told_of(library: Path) -> None:
@@ -73,14 +75,18 @@ def test_a_dead_server_is_told_of_and_the_rules_answer(library: Path) -> None:
     assert "Ermengarde of Tours" in result.stdout
 
 
-def test_kept_journeys_are_walked_again_from_the_command_line(library: Path, tmp_path: Path) -> None:
+def test_kept_journeys_are_walked_again_from_the_command_line(
+    library: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "trace.jsonl"
     asked(library, "--trace", file)
     again = suffice("ask", library, "--replay", file, "--json")
     assert again.exit_code == 0, again.output
     assert again.stdout == file.read_text(encoding="utf-8")
     assert "1 of 1 replayed to the same bytes" in again.stderr
-    file.write_text(file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("Ermengarde", "Ermintrude"), encoding="utf-8"
+    )
     parted = suffice("ask", library, "--replay", file)
     assert parted.exit_code == 1
     assert "does not replay" in parted.stderr
@@ -113,13 +119,15 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
     assert "for example: suffice ask" in result.stderr
 
 
-def test_the_live_view_shows_the_plan_and_what_is_known_of_it(library: Path, tmp_path: Path) -> None:
+def test_the_live_view_shows_the_plan_and_what_is_known_of_it(
+    library: Path, tmp_path: Path
+) -> None:
     asked(library, "--trace", tmp_path / "trace.jsonl")
     (told,) = read_traces(tmp_path / "trace.jsonl")
     begun = replace(told, steps=told.steps[:1])
-    assert _sketch(begun).splitlines()[1:3] == [
+    assert _progress_text(begun).splitlines()[1:3] == [
         "├─ 1. Who is the mother of Lothair II?  = Ermengarde of Tours",
         "└─ 2. When did #1 die?  = ...",
     ]
-    assert "= 20 March 851" in _sketch(told)
-    assert "p_complete " in _sketch(told).splitlines()[-1]
+    assert "= 20 March 851" in _progress_text(told)
+    assert "p_complete " in _progress_text(told).splitlines()[-1]

@@ -22,7 +22,9 @@ def village(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(village: Path, question: str, *options: str) -> list[str]:
-    result = CliRunner().invoke(app, ["search", str(village), question, "--strict", "--json", *options])
+    result = CliRunner().invoke(
+        app, ["search", str(village), question, "--strict", "--json", *options]
+    )
     assert result.exit_code == 0, result.output
     return [hit["doc_id"] for hit in json.loads(result.stdout)["hits"]]
 
@@ -56,9 +58,11 @@ def test_what_was_read_off_the_question_is_told(village: Path) -> None:
     told = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
     assert "filter: source is BBC" in told.stderr
     assert "note: no document is of 1990-06-01 to 1990-06-30: left out" in told.stderr
-    read = json.loads(CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto", "--json"]).stdout)[
-        "filter"
-    ]
+    read = json.loads(
+        CliRunner()
+        .invoke(app, ["search", str(village), question, "--filter", "auto", "--json"])
+        .stdout
+    )["filter"]
     assert read["conditions"] == [{"field": "source", "operator": "$in", "values": ["BBC"]}]
     silent = CliRunner().invoke(app, ["search", str(village), "the engine", "--filter", "auto"])
     assert "filter: none" in silent.stderr

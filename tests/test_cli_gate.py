@@ -18,8 +18,18 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 
 QUESTION = "Who taught the teacher of Ada Lovelace?"
 HITS = [
-    {"doc_id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace was taught by Mary Somerville.", "score": 7.5},
-    {"doc_id": "mary", "title": "Mary Somerville", "text": "Mary Somerville was taught by John Playfair.", "score": 5.0},
+    {
+        "doc_id": "ada",
+        "title": "Ada Lovelace",
+        "text": "Ada Lovelace was taught by Mary Somerville.",
+        "score": 7.5,
+    },
+    {
+        "doc_id": "mary",
+        "title": "Mary Somerville",
+        "text": "Mary Somerville was taught by John Playfair.",
+        "score": 5.0,
+    },
 ]
 
 
@@ -60,7 +70,18 @@ def test_one_question_gets_a_verdict_as_json(gate: Path, hits: Path) -> None:
 
 
 def test_hits_come_through_a_pipe_too(gate: Path, hits: Path) -> None:
-    piped = as_json(suffice("check", QUESTION, "--hits", "-", "--gate", gate, "--json", given=json.dumps({"hits": HITS})))
+    piped = as_json(
+        suffice(
+            "check",
+            QUESTION,
+            "--hits",
+            "-",
+            "--gate",
+            gate,
+            "--json",
+            given=json.dumps({"hits": HITS}),
+        )
+    )
     assert piped == as_json(suffice("check", QUESTION, "--hits", hits, "--gate", gate, "--json"))
 
 
@@ -68,11 +89,19 @@ def test_plain_texts_are_hits_and_no_hits_are_a_verdict(gate: Path, tmp_path: Pa
     for number, content in enumerate((["Ada was taught by Mary.", "Mary was taught by John."], [])):
         file = tmp_path / f"{number}.json"
         file.write_text(json.dumps(content), encoding="utf-8")
-        assert as_json(suffice("check", QUESTION, "--hits", file, "--gate", gate, "--json"))["p_complete"] < 1
+        assert (
+            as_json(suffice("check", QUESTION, "--hits", file, "--gate", gate, "--json"))[
+                "p_complete"
+            ]
+            < 1
+        )
 
 
 def test_a_batch_is_one_verdict_a_line(gate: Path, tmp_path: Path) -> None:
-    records = [{"question_id": f"q{at}", "question": one.question, "hits": shown(one)} for at, one in enumerate(fresh()[:20])]
+    records = [
+        {"question_id": f"q{at}", "question": one.question, "hits": shown(one)}
+        for at, one in enumerate(fresh()[:20])
+    ]
     text = "".join(json.dumps(one) + "\n" for one in records)
     (tmp_path / "batch.jsonl").write_text(text, encoding="utf-8")
     found = lines(suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json"))
@@ -87,17 +116,32 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
     (tmp_path / "run.txt").write_text("q1 Q0 ada 1 7.5 x\nq1 Q0 mary 2 5.0 x\n", encoding="utf-8")
     (tmp_path / "topics.tsv").write_text(f"q1\t{QUESTION}\n", encoding="utf-8")
     documents = [{name: one[name] for name in ("doc_id", "title", "text")} for one in HITS]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
-    files = ("--run", tmp_path / "run.txt", "--queries", tmp_path / "topics.tsv", "--corpus", tmp_path / "corpus.jsonl")
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8"
+    )
+    files = (
+        "--run",
+        tmp_path / "run.txt",
+        "--queries",
+        tmp_path / "topics.tsv",
+        "--corpus",
+        tmp_path / "corpus.jsonl",
+    )
     (found,) = lines(suffice("check", *files, "--gate", gate, "--json"))
     (tmp_path / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
-    alone = as_json(suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json"))
+    alone = as_json(
+        suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json")
+    )
     assert found == {"question_id": "q1", **alone}
-    beside = lines(suffice("check", *files, "--beside", tmp_path / "run.txt", "--gate", gate, "--json"))
+    beside = lines(
+        suffice("check", *files, "--beside", tmp_path / "run.txt", "--gate", gate, "--json")
+    )
     assert beside == [found]  # a gate that was fitted without other runs does not look at them
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
         pass
-    stored = lines(suffice("check", *files[:4], "--store", tmp_path / "library", "--gate", gate, "--json"))
+    stored = lines(
+        suffice("check", *files[:4], "--store", tmp_path / "library", "--gate", gate, "--json")
+    )
     assert stored == [found]
     assert suffice("check", "--run", tmp_path / "run.txt", "--gate", gate).exit_code == 2
 
@@ -112,16 +156,30 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
         (["fit", "--out", "x"], "give one of --examples, --dataset or --benchmark"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),
-        (["fit", "--out", "x", "--dataset", "musique", "--policy", "luck"], "no policy is named 'luck'"),
+        (
+            ["fit", "--out", "x", "--dataset", "musique", "--policy", "luck"],
+            "no policy is named 'luck'",
+        ),
         (["fit", "--out", "x", "--dataset", "musique", "--alpha", "2"], "alpha is 2.0"),
         (["fit", "--out", "x", "--dataset", "musique", "--costs", "1,2"], "expected three numbers"),
-        (["fit", "--out", "x", "--dataset", "musique", "--grade", "best"], "no grade is named 'best'"),
+        (
+            ["fit", "--out", "x", "--dataset", "musique", "--grade", "best"],
+            "no grade is named 'best'",
+        ),
         (["evaluate", "gate"], "give either --collection or --dataset"),
-        (["evaluate", "gate", "--collection", "controlled", "--retriever", "bm52"], "no retriever is named 'bm52'"),
-        (["evaluate", "gate", "--collection", "controlled", "--limit", "3", "--gate", "nowhere"], "nowhere is not a gate"),
+        (
+            ["evaluate", "gate", "--collection", "controlled", "--retriever", "bm52"],
+            "no retriever is named 'bm52'",
+        ),
+        (
+            ["evaluate", "gate", "--collection", "controlled", "--limit", "3", "--gate", "nowhere"],
+            "nowhere is not a gate",
+        ),
     ],
 )
-def test_a_mistake_is_told_with_a_hint(words: list[str], says: str, gate: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_mistake_is_told_with_a_hint(
+    words: list[str], says: str, gate: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     where = ["--gate", str(gate)] if words[0] == "check" and "Who?" in words else []
     result = suffice(*words, *where)
@@ -137,13 +195,17 @@ def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path
     stopped = suffice("check", "--batch", tmp_path / "odd.jsonl", "--gate", gate, "--json")
     assert stopped.exit_code == 2
     assert "odd.jsonl:2: hit 1: its score is of type str" in stopped.stderr
-    kept = suffice("check", "--batch", tmp_path / "odd.jsonl", "--gate", gate, "--json", "--skip-bad")
+    kept = suffice(
+        "check", "--batch", tmp_path / "odd.jsonl", "--gate", gate, "--json", "--skip-bad"
+    )
     assert len(lines(kept)) == 2
     (tmp_path / "batch.jsonl").write_text(f"{good}\n{{}}\nno json\n{good}\n", encoding="utf-8")
     stopped = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json")
     assert stopped.exit_code == 2
     assert "batch.jsonl:2" in stopped.stderr
-    kept = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json", "--skip-bad")
+    kept = suffice(
+        "check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json", "--skip-bad"
+    )
     assert len(lines(kept)) == 2
     assert "left out 2 bad records" in kept.stderr
 
@@ -151,8 +213,10 @@ def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path
 # ------------------------------------------------------------------------------------------------------ fit
 
 
-def test_what_fitting_lacks_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.evaluate import gate as experiment
+def test_what_fitting_lacks_is_said_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suffice.evaluation import gate_evaluation as experiment
 
     monkeypatch.setattr(experiment.util, "find_spec", lambda name: None)
     one = {"doc_id": "a", "text": "Ada was taught by Mary."}
@@ -162,7 +226,18 @@ def test_what_fitting_lacks_is_said_before_the_work(tmp_path: Path, monkeypatch:
     for words in (
         ["fit", "--dataset", "musique", "--out", tmp_path],
         ["evaluate", "gate", "--collection", "controlled", "--gate", "fitted"],
-        ["evaluate", "answers", "--dataset", "jsonl", "--path", tmp_path, "--encoder", "never-opened", "--gate", "fitted"],
+        [
+            "evaluate",
+            "answers",
+            "--dataset",
+            "jsonl",
+            "--path",
+            tmp_path,
+            "--encoder",
+            "never-opened",
+            "--gate",
+            "fitted",
+        ],
     ):
         result = suffice(*words)
         assert result.exit_code == 2
@@ -171,11 +246,23 @@ def test_what_fitting_lacks_is_said_before_the_work(tmp_path: Path, monkeypatch:
 
 def test_a_gate_is_fitted_from_examples_and_then_judged(tmp_path: Path) -> None:
     records = [
-        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind} for one in labelled()[:120]
+        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind}
+        for one in labelled()[:120]
     ]
-    (tmp_path / "examples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    (tmp_path / "examples.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
+    )
     made = suffice(
-        "fit", "--examples", tmp_path / "examples.jsonl", "--out", tmp_path / "gate", "--k", 6, "--policy", "cost", "--json"
+        "fit",
+        "--examples",
+        tmp_path / "examples.jsonl",
+        "--out",
+        tmp_path / "gate",
+        "--k",
+        6,
+        "--policy",
+        "cost",
+        "--json",
     )
     assert as_json(made)["questions"] == 120
     judged = suffice(
@@ -183,19 +270,27 @@ def test_a_gate_is_fitted_from_examples_and_then_judged(tmp_path: Path) -> None:
         "--no-baselines", "--json", "--out", tmp_path / "run.json",
     )  # fmt: skip
     found = as_json(judged)
-    assert {"n", "positive_rate", "auroc", "ap", "brier", "ece", "aurc", "risk", "coverage"} <= set(found)
+    assert {"n", "positive_rate", "auroc", "ap", "brier", "ece", "aurc", "risk", "coverage"} <= set(
+        found
+    )
     assert (found["n"], found["gate"]) == (60, str(tmp_path / "gate"))
     assert (tmp_path / "run.json").is_file()
 
 
 def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None:
-    from suffice.datasets.controlled import controlled
+    from suffice_research.controlled import controlled_collection
 
-    data = controlled(documents=200)
-    documents = [{"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in data.documents()]
-    questions = [{"question": one.question.text, "gold": sorted(one.gold.doc_ids)} for one in data.examples()]
+    data = controlled_collection(documents=200)
+    documents = [
+        {"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in data.documents()
+    ]
+    questions = [
+        {"question": one.question.text, "gold": sorted(one.gold.doc_ids)} for one in data.examples()
+    ]
     for name, records in (("documents.jsonl", documents), ("examples.jsonl", questions[:150])):
-        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+        (tmp_path / name).write_text(
+            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
+        )
     made = suffice(
         "fit", "--dataset", "jsonl", "--path", tmp_path, "--retriever", "bm25", "--k", 5, "--out", tmp_path / "gate",
         "--policy", "risk", "--alpha", 0.2,

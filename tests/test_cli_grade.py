@@ -16,7 +16,9 @@ from suffice.datasets.jsonl import document_record
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films()), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(document_record(one)) + "\n" for one in films()), encoding="utf-8"
+    )
     return path
 
 
@@ -46,7 +48,9 @@ def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> N
         (["--forms", "sonnet"], "no form is named"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_the_work(words: list[str], says: str, corpus: Path) -> None:
+def test_what_cannot_be_done_is_told_before_the_work(
+    words: list[str], says: str, corpus: Path
+) -> None:
     result = grade(corpus, *words)
     assert result.exit_code in (1, 2)
     assert says in result.stderr

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.evaluate import compare as comparing
-from suffice.evaluate.compare import compare, interval, interval_of_mean, paired_difference
-from suffice.evaluate.metrics import PROBABILITY, Judged, Predictions, score
+from suffice.evaluation import significance as comparing
+from suffice.evaluation.metrics import PROBABILITY, Predictions, Rankings, score
+from suffice.evaluation.significance import compare, interval, mean_interval, paired_difference
 
 
 def coins(n: int, share: float, seed: int = 0) -> np.ndarray:
@@ -19,7 +19,7 @@ def coins(n: int, share: float, seed: int = 0) -> np.ndarray:
 
 def test_the_interval_of_a_share_is_about_as_wide_as_the_textbook_says():
     values = coins(400, 0.3)
-    found = interval_of_mean(values, resamples=4000)
+    found = mean_interval(values, resamples=4000)
     half = 1.96 * np.sqrt(values.mean() * (1 - values.mean()) / 400)
     assert found.value == values.mean()
     assert found.low == pytest.approx(values.mean() - half, abs=0.01)
@@ -28,15 +28,15 @@ def test_the_interval_of_a_share_is_about_as_wide_as_the_textbook_says():
 
 def test_the_same_seed_gives_the_same_interval_and_another_seed_a_near_one():
     values = coins(200, 0.5)
-    assert interval_of_mean(values, seed=1) == interval_of_mean(values, seed=1)
-    assert interval_of_mean(values, seed=1) != interval_of_mean(values, seed=2)
+    assert mean_interval(values, seed=1) == mean_interval(values, seed=1)
+    assert mean_interval(values, seed=1) != mean_interval(values, seed=2)
 
 
 def test_drawing_in_blocks_gives_the_same_interval_as_drawing_at_once(monkeypatch):
     values = coins(50, 0.4)
-    at_once = interval_of_mean(values)
+    at_once = mean_interval(values)
     monkeypatch.setattr(comparing, "_CELLS", 333)
-    assert interval_of_mean(values) == at_once
+    assert mean_interval(values) == at_once
 
 
 def test_rows_of_one_question_are_drawn_together_so_copies_do_not_make_a_figure_surer():
@@ -52,7 +52,7 @@ def test_rows_of_one_question_are_drawn_together_so_copies_do_not_make_a_figure_
 
 
 def test_null_questions_do_not_take_part_and_no_questions_have_no_interval():
-    judged = Judged([[1], [0], [0]], [1, 1, 0])
+    judged = Rankings([[1], [0], [0]], [1, 1, 0])
     assert interval(judged, "recall@1").value == 0.5
     nothing = interval(judged.rows(np.array([2])), "recall@1")
     assert (nothing.value, nothing.low, nothing.high) == (None, None, None)
@@ -78,7 +78,7 @@ def test_a_resampled_figure_is_the_figure_of_the_questions_that_were_drawn(metri
 
 def test_a_system_that_is_always_a_little_better_is_surely_better_though_the_intervals_overlap():
     easy = np.random.default_rng(0).random(300)
-    assert interval_of_mean(easy + 0.01).low < interval_of_mean(easy).high
+    assert mean_interval(easy + 0.01).low < mean_interval(easy).high
     found = paired_difference(easy + 0.01, easy)
     assert found.value == pytest.approx(0.01)
     assert found.p < 0.01
@@ -91,13 +91,18 @@ def test_a_system_against_itself_differs_by_nothing_and_p_is_one():
 
 
 def test_two_systems_of_equal_skill_are_rarely_called_different():
-    called = sum(paired_difference(coins(200, 0.5, 2 * at), coins(200, 0.5, 2 * at + 1)).p < 0.05 for at in range(100))
+    called = sum(
+        paired_difference(coins(200, 0.5, 2 * at), coins(200, 0.5, 2 * at + 1)).p < 0.05
+        for at in range(100)
+    )
     assert called <= 12
 
 
 def test_models_are_compared_on_the_same_questions_too():
     labels = coins(300, 0.5)
-    sharp = Predictions(labels, np.clip(labels * 0.5 + np.random.default_rng(1).random(300) * 0.5, 0, 1))
+    sharp = Predictions(
+        labels, np.clip(labels * 0.5 + np.random.default_rng(1).random(300) * 0.5, 0, 1)
+    )
     dull = Predictions(labels, np.random.default_rng(2).random(300))
     found = compare(sharp, dull, "auroc")
     assert found.low > 0.3
@@ -111,17 +116,19 @@ def test_a_thousand_resamples_of_an_auroc_over_ten_thousand_questions_take_secon
     assert time.perf_counter() - started < 10
 
 
-@pytest.mark.parametrize("options", [{"resamples": 0}, {"level": 0}, {"level": 1}, {"level": float("nan")}])
+@pytest.mark.parametrize(
+    "options", [{"resamples": 0}, {"level": 0}, {"level": 1}, {"level": float("nan")}]
+)
 def test_impossible_settings_are_input_errors(options):
     with pytest.raises(InputError):
-        interval_of_mean([1.0], **options)
+        mean_interval([1.0], **options)
 
 
 def test_different_questions_and_wrong_shapes_are_input_errors():
     with pytest.raises(InputError, match="same questions"):
         paired_difference([1.0], [1.0, 0.0])
     with pytest.raises(InputError, match="same questions"):
-        compare(Judged([[1]], [1]), Judged([[1], [0]], [1, 1]), "recall@1")
+        compare(Rankings([[1]], [1]), Rankings([[1], [0]], [1, 1]), "recall@1")
     for wrong in ([[1.0]], [np.inf], ["a"]):
         with pytest.raises(InputError):
-            interval_of_mean(wrong)
+            mean_interval(wrong)

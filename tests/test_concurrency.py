@@ -21,7 +21,12 @@ from suffice import Document, Gate, Library, ask
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 240  # this machine may be busy; a deadlock is not patient
-QUESTIONS = (BRIDGE, COMPARISON, "When did the director of Dog Law die?", "Who sells bread in the village?")
+QUESTIONS = (
+    BRIDGE,
+    COMPARISON,
+    "When did the director of Dog Law die?",
+    "Who sells bread in the village?",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -61,16 +66,22 @@ def alone(library: Library, gate: Gate) -> dict[str, list[object]]:
     return {question: heard(question, library, gate) for question in QUESTIONS}
 
 
-def test_threads_hear_what_one_alone_hears(library: Library, gate: Gate, alone: dict[str, list[object]]) -> None:
+def test_threads_hear_what_one_alone_hears(
+    library: Library, gate: Gate, alone: dict[str, list[object]]
+) -> None:
     asked = QUESTIONS * 3
     with ThreadPoolExecutor(8) as crowd:
         said = list(crowd.map(lambda question: heard(question, library, gate), asked))
     assert said == [alone[question] for question in asked]
 
 
-def test_tasks_of_an_event_loop_hear_what_one_alone_hears(library: Library, gate: Gate, alone: dict[str, list[object]]) -> None:
+def test_tasks_of_an_event_loop_hear_what_one_alone_hears(
+    library: Library, gate: Gate, alone: dict[str, list[object]]
+) -> None:
     async def all_at_once() -> list[list[object]]:
-        return await asyncio.gather(*(asyncio.to_thread(heard, question, library, gate) for question in QUESTIONS * 2))
+        return await asyncio.gather(
+            *(asyncio.to_thread(heard, question, library, gate) for question in QUESTIONS * 2)
+        )
 
     assert asyncio.run(all_at_once()) == [alone[question] for question in QUESTIONS * 2]
 
@@ -82,10 +93,14 @@ def test_a_batch_says_what_single_checks_say_whoever_else_asks(gate: Gate) -> No
         batches = list(crowd.map(lambda _: gate.check_batch(pairs), range(12)))
     for batch in batches:
         assert [one.action for one in batch] == [one.action for one in single]
-        assert [one.p_complete for one in batch] == pytest.approx([one.p_complete for one in single], abs=1e-6)
+        assert [one.p_complete for one in batch] == pytest.approx(
+            [one.p_complete for one in single], abs=1e-6
+        )
 
 
-def test_threads_that_read_see_one_generation_whole_while_one_writes(tmp_path: Path, gate: Gate) -> None:
+def test_threads_that_read_see_one_generation_whole_while_one_writes(
+    tmp_path: Path, gate: Gate
+) -> None:
     # Both halves of a pair carry one stamp, and each names the other: what is made of a generation, such as links, has to be of
     # the generation whose documents are read.
     def pair(stamp: int) -> list[Document]:
@@ -102,12 +117,16 @@ def test_threads_that_read_see_one_generation_whole_while_one_writes(tmp_path: P
             while not over.is_set() or not looks:
                 looks += 1
                 with library.store.pinned():
-                    stamps = {one.doc_id for one in library.documents()} - {one.doc_id for one in FILMS}
+                    stamps = {one.doc_id for one in library.documents()} - {
+                        one.doc_id for one in FILMS
+                    }
                     links = library._of_this_generation("mentions", library.links)
                     assert len(stamps) % 2 == 0
                     for half in stamps:
                         side, stamp = half.split()
-                        assert links.out([half]) == [(f"{'right' if side == 'left' else 'left'} {stamp}",)]
+                        assert links.out([half]) == [
+                            (f"{'right' if side == 'left' else 'left'} {stamp}",)
+                        ]
                 assert library.complete("Who tells of Left Half 0?", gate, k=3).hits
             return looks
 
@@ -164,7 +183,11 @@ def test_forked_children_share_a_loaded_gate_and_an_open_library(tmp_path: Path)
         text=True,
         timeout=PATIENCE_S,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "TOKENIZERS_PARALLELISM": "false"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+            "TOKENIZERS_PARALLELISM": "false",
+        },
     )
     assert done.returncode == 0, done.stderr
     said = [json.loads(line) for line in done.stdout.splitlines()]
@@ -184,7 +207,12 @@ def test_a_child_that_forks_in_the_middle_of_a_look_reads_on(library: Library) -
         "    os._exit(0 if documents == len(library) > 0 else 3)\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    assert subprocess.run([sys.executable, "-c", script, str(library.path)], timeout=PATIENCE_S, cwd=ROOT).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script, str(library.path)], timeout=PATIENCE_S, cwd=ROOT
+        ).returncode
+        == 0
+    )
 
 
 def _heard_elsewhere(path: Path) -> dict[str, list[object]]:
@@ -192,7 +220,9 @@ def _heard_elsewhere(path: Path) -> dict[str, list[object]]:
         return {question: heard(question, library, Gate.load()) for question in QUESTIONS[:1]}
 
 
-def test_processes_hear_what_one_alone_hears(library: Library, alone: dict[str, list[object]]) -> None:
+def test_processes_hear_what_one_alone_hears(
+    library: Library, alone: dict[str, list[object]]
+) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         said = pool.map(_heard_elsewhere, [library.path] * 2)
     assert said == [{question: alone[question] for question in QUESTIONS[:1]}] * 2

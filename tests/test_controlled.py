@@ -16,43 +16,58 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from suffice.datasets.controlled import PAPER_DOCUMENTS, Difficulty, controlled
-from suffice.datasets.controlled_news import Newsroom, Report, _stem
-from suffice.datasets.controlled_words import CATEGORIES, SECTORS, SOURCES
-from suffice.datasets.gold import Example, split
+from suffice.datasets.gold import GoldQuestion, split
 from suffice.errors import InputError
 from suffice.text import date_mentions
 from suffice.types import Document
+from suffice_research.controlled import (
+    PAPER_DOCUMENTS,
+    Difficulty,
+    Newsroom,
+    Report,
+    _stem,
+    controlled_collection,
+)
+from suffice_research.controlled_words import CATEGORIES, SECTORS, SOURCES
 
 DIGEST = "81a262e5d473f4f937547fdac0f40a322fe251664d73dfa1cae3fe5ff82db778"
 
 
 def digest(**options: int) -> str:
-    collection = controlled(**options)
+    collection = controlled_collection(**options)
     total = hashlib.sha256()
     for document in collection.documents():
         total.update(repr(document).encode())
     for example in collection.examples():
         gold = example.gold
-        total.update(repr((example.question, sorted(gold.doc_ids), gold.answer, gold.kind, gold.hops)).encode())
+        total.update(
+            repr(
+                (example.question, sorted(gold.doc_ids), gold.answer, gold.kind, gold.hops)
+            ).encode()
+        )
     return total.hexdigest()
 
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, Document]:
-    return {document.doc_id: document for document in controlled().documents()}
+    return {document.doc_id: document for document in controlled_collection().documents()}
 
 
 @pytest.fixture(scope="module")
-def examples() -> list[Example]:
-    return list(controlled().examples())
+def examples() -> list[GoldQuestion]:
+    return list(controlled_collection().examples())
 
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
     newsroom = Newsroom(42, Difficulty())
     beats = PAPER_DOCUMENTS // newsroom.beat_size
-    return {report.doc_id: report for beat in range(beats) for story in newsroom.stories(beat) for report in story}
+    return {
+        report.doc_id: report
+        for beat in range(beats)
+        for story in newsroom.stories(beat)
+        for report in story
+    }
 
 
 def named_outlets(text: str) -> set[str]:
@@ -99,18 +114,27 @@ def test_the_test_part_has_the_sizes_of_table_5(examples):
 
 def test_ids_count_up_from_one(documents, examples):
     assert list(documents) == [f"doc-{number:04d}" for number in range(1, 610)]
-    assert [example.question.question_id for example in examples] == [f"q-{number:04d}" for number in range(1, 2557)]
+    assert [example.question.question_id for example in examples] == [
+        f"q-{number:04d}" for number in range(1, 2557)
+    ]
     assert all(example.gold.question_id == example.question.question_id for example in examples)
 
 
 def test_plain_tfidf_comes_out_near_the_papers_row(documents, examples):
     vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_df=0.92)
-    texts = vectorizer.fit_transform([f"{document.title}\n{document.text}" for document in documents.values()])
+    texts = vectorizer.fit_transform(
+        [f"{document.title}\n{document.text}" for document in documents.values()]
+    )
     asked = [example for example in examples if example.gold.doc_ids]
-    scores = (vectorizer.transform([example.question.text for example in asked]) @ texts.T).toarray()
+    scores = (
+        vectorizer.transform([example.question.text for example in asked]) @ texts.T
+    ).toarray()
     ids = np.array(list(documents))
     found = [set(ids[row[:4]]) for row in np.argsort(-scores, axis=1, kind="stable")]
-    shares = [len(example.gold.doc_ids & top) / example.gold.hops for example, top in zip(asked, found, strict=True)]
+    shares = [
+        len(example.gold.doc_ids & top) / example.gold.hops
+        for example, top in zip(asked, found, strict=True)
+    ]
     assert np.mean(shares) == pytest.approx(0.417, abs=0.04)
     assert np.mean([share == 1 for share in shares]) == pytest.approx(0.210, abs=0.04)
 
@@ -133,14 +157,32 @@ def test_every_article_states_its_fact_in_100_to_250_words(documents, reports):
 
 def test_every_article_has_neighbours_that_look_right(reports):
     for report in reports.values():
-        same_newsmaker = [other for other in reports.values() if other.newsmaker == report.newsmaker and other is not report]
-        assert any(other.outlet != report.outlet and other.day != report.day for other in same_newsmaker)
-    twins = Counter((report.outlet, report.aspect.noun, report.newsmaker.sector.label) for report in reports.values())
-    assert sum(count > 1 for count in twins.values()) > 30  # the same outlet and topic, another newsmaker of the trade
+        same_newsmaker = [
+            other
+            for other in reports.values()
+            if other.newsmaker == report.newsmaker and other is not report
+        ]
+        assert any(
+            other.outlet != report.outlet and other.day != report.day for other in same_newsmaker
+        )
+    twins = Counter(
+        (report.outlet, report.aspect.noun, report.newsmaker.sector.label)
+        for report in reports.values()
+    )
+    assert (
+        sum(count > 1 for count in twins.values()) > 30
+    )  # the same outlet and topic, another newsmaker of the trade
 
 
 def test_an_outlet_takes_up_a_topic_of_a_newsmaker_once_and_no_two_reports_share_a_day(reports):
-    assert max(Counter((one.newsmaker.name, one.outlet, one.aspect.noun) for one in reports.values()).values()) == 1
+    assert (
+        max(
+            Counter(
+                (one.newsmaker.name, one.outlet, one.aspect.noun) for one in reports.values()
+            ).values()
+        )
+        == 1
+    )
     assert max(Counter((one.newsmaker.name, one.day) for one in reports.values()).values()) == 1
 
 
@@ -151,7 +193,9 @@ def test_veiled_words_never_repeat_the_words_of_the_fact():
             assert not set(aspect.noun.split()) & veiled, aspect.noun
     for sectors in SECTORS.values():
         for sector in sectors:
-            assert not set(f"{sector.label} {sector.kind}".split()) & set(sector.veiled.split()), sector.label
+            assert not set(f"{sector.label} {sector.kind}".split()) & set(sector.veiled.split()), (
+                sector.label
+            )
 
 
 # --------------------------------------------------------------------------------------------- the questions
@@ -169,7 +213,9 @@ def test_no_question_is_asked_twice(examples):
     assert len({example.question.text for example in examples}) == len(examples)
 
 
-def test_comparison_and_temporal_questions_name_the_newsmaker_and_point_at_every_gold_article(examples, reports):
+def test_comparison_and_temporal_questions_name_the_newsmaker_and_point_at_every_gold_article(
+    examples, reports
+):
     for example in examples:
         if example.gold.kind not in ("comparison", "temporal"):
             continue
@@ -185,18 +231,27 @@ def test_comparison_and_temporal_questions_name_the_newsmaker_and_point_at_every
 
 def test_what_a_question_points_at_is_one_article_only(examples, reports):
     """An outlet and a month, or an outlet and a topic, never fit a second article of the newsmaker."""
-    pointer = re.compile(r"the ([^,?]+?) story of ((?:September|October|November|December)(?: \d+,)? 2023)")
+    pointer = re.compile(
+        r"the ([^,?]+?) story of ((?:September|October|November|December)(?: \d+,)? 2023)"
+    )
     for example in examples:
         if example.gold.kind not in ("comparison", "temporal"):
             continue
         maker = reports[min(example.gold.doc_ids)].newsmaker
         for outlet, when in pointer.findall(example.question.text):
-            outlet = outlet.split(" and the ")[-1].split(" in the ")[-1].split(" as the ")[-1].split(" after the ")[-1]
+            outlet = (
+                outlet.split(" and the ")[-1]
+                .split(" in the ")[-1]
+                .split(" as the ")[-1]
+                .split(" after the ")[-1]
+            )
             (first, last), *_ = named_dates(when)
             fitting = [
                 one.doc_id
                 for one in reports.values()
-                if one.newsmaker == maker and one.outlet in named_outlets(outlet) and first <= one.day <= last
+                if one.newsmaker == maker
+                and one.outlet in named_outlets(outlet)
+                and first <= one.day <= last
             ]
             assert len(fitting) == 1, (example.question.text, outlet, when)
             assert fitting[0] in example.gold.doc_ids
@@ -218,11 +273,17 @@ def test_inference_questions_name_nothing_and_fit_one_newsmaker_only(documents, 
         path = [reports[doc_id] for doc_id in example.gold.doc_ids]
         clues = {(report.aspect.noun, report.good) for report in path}
         assert len(clues) == example.gold.hops
-        fitting = [name for name, held in facts.items() if clues <= held and trade[name] == path[0].newsmaker.sector]
+        fitting = [
+            name
+            for name, held in facts.items()
+            if clues <= held and trade[name] == path[0].newsmaker.sector
+        ]
         assert fitting == [example.gold.answer]
 
 
-def test_null_questions_use_familiar_words_and_no_document_carries_them_together(documents, examples):
+def test_null_questions_use_familiar_words_and_no_document_carries_them_together(
+    documents, examples
+):
     names = {document.entities[0] for document in documents.values()}
     for example in examples:
         if example.gold.kind != "null":
@@ -232,7 +293,10 @@ def test_null_questions_use_familiar_words_and_no_document_carries_them_together
         outlets = named_outlets(text)
         assert len(outlets) == 2
         assert outlets <= {document.source for document in documents.values()}
-        assert not any(name in document.entities and document.source in outlets for document in documents.values())
+        assert not any(
+            name in document.entities and document.source in outlets
+            for document in documents.values()
+        )
         assert example.gold.answer == "Insufficient information."
 
 
@@ -252,13 +316,18 @@ def test_answers_follow_from_the_gold_articles(examples, reports):
             assert answer == ("yes" if all(report.good == well for report in path) else "no")
         else:
             assert "before or after" in text
-            first, second = sorted(path, key=lambda report: (report.day, report.day) in named_dates(text))
+            first, second = sorted(
+                path, key=lambda report: (report.day, report.day) in named_dates(text)
+            )
             assert answer == ("before" if first.day < second.day else "after")
 
 
 def test_people_leave_out_the_marks_in_outlets_names_about_half_the_time(examples):
     texts = " ".join(example.question.text for example in examples)
-    for written, plain in (("Globe | Markets", "Globe Markets"), ("St. Alban's Post", "St Alban's Post")):
+    for written, plain in (
+        ("Globe | Markets", "Globe Markets"),
+        ("St. Alban's Post", "St Alban's Post"),
+    ):
         assert texts.count(written) > 10
         assert texts.count(plain) > 10
 
@@ -273,7 +342,7 @@ def test_the_default_collection_has_these_bytes():
 def test_another_process_with_another_hash_seed_makes_the_same_bytes():
     code = """if True:
         import hashlib
-        from suffice.datasets.controlled import controlled
+        from suffice_research.controlled import controlled
         part = controlled(seed=7, documents=100)
         held = [repr(one) for one in part.documents()] + [repr(one.question) for one in part.examples()]
         print(hashlib.sha256("".join(held).encode()).hexdigest())
@@ -281,7 +350,13 @@ def test_another_process_with_another_hash_seed_makes_the_same_bytes():
     printed = set()
     for hash_seed in ("1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         printed.add(run.stdout)
     assert len(printed) == 1
 
@@ -291,19 +366,21 @@ def test_another_seed_makes_another_collection():
 
 
 def test_both_parts_can_be_read_again():
-    collection = controlled(documents=60)
+    collection = controlled_collection(documents=60)
     assert list(collection.documents()) == list(collection.documents())
     assert list(collection.examples()) == list(collection.examples())
     assert collection.bad.count == 0
 
 
 def test_a_document_does_not_depend_on_how_many_follow(documents):
-    assert list(islice(controlled(documents=10**12).documents(), 609)) == list(documents.values())
+    assert list(islice(controlled_collection(documents=10**12).documents(), 609)) == list(
+        documents.values()
+    )
 
 
 def test_documents_stream_in_bounded_memory():
     tracemalloc.start()
-    count = sum(1 for _ in controlled(documents=2_000).documents())
+    count = sum(1 for _ in controlled_collection(documents=2_000).documents())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert count == 2_000
@@ -311,15 +388,17 @@ def test_documents_stream_in_bounded_memory():
 
 
 def test_a_large_collection_spreads_the_same_number_of_questions_over_all_its_documents():
-    examples = list(controlled(documents=60_900).examples())
-    places = [int(doc_id.removeprefix("doc-")) for example in examples for doc_id in example.gold.doc_ids]
+    examples = list(controlled_collection(documents=60_900).examples())
+    places = [
+        int(doc_id.removeprefix("doc-")) for example in examples for doc_id in example.gold.doc_ids
+    ]
     assert len(examples) == 2556
     assert max(places) <= 60_900
     assert min(np.histogram(places, bins=10, range=(1, 60_900))[0]) > 300
 
 
 def test_a_collection_that_ends_inside_a_beat_asks_only_about_what_it_holds():
-    collection = controlled(documents=100)
+    collection = controlled_collection(documents=100)
     held = {document.doc_id for document in collection.documents()}
     assert len(held) == 100
     examples = list(collection.examples())
@@ -334,18 +413,25 @@ def test_no_two_numbers_share_a_name():
 @pytest.mark.parametrize("documents", [0, -1, 28, 1.5, True, "609", None])
 def test_an_impossible_size_is_an_input_error(documents):
     with pytest.raises(InputError, match="documents is"):
-        controlled(documents=documents)
+        controlled_collection(documents=documents)
 
 
 @pytest.mark.parametrize("seed", [1.5, "x", None, True])
 def test_a_seed_that_is_no_whole_number_is_an_input_error(seed):
     with pytest.raises(InputError, match="seed is"):
-        controlled(seed=seed)
+        controlled_collection(seed=seed)
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"story_sizes": ()}, {"story_sizes": (3, 9)}, {"story_sizes": (31,)}, {"outlets": 1}, {"outlets": 10}, {"veiled": 1.1}]
+    [
+        {"story_sizes": ()},
+        {"story_sizes": (3, 9)},
+        {"story_sizes": (31,)},
+        {"outlets": 1},
+        {"outlets": 10},
+        {"veiled": 1.1},
+    ]
     + [{name: float("nan")} for name in ("recalled", "signed", "described", "exact", "veiled")],
 )
 def test_an_impossible_difficulty_is_an_input_error(wrong):
@@ -354,6 +440,8 @@ def test_an_impossible_difficulty_is_an_input_error(wrong):
 
 
 def test_a_collection_too_small_for_its_questions_says_so():
-    tiny = controlled(seed=23, documents=4, difficulty=Difficulty(story_sizes=(4,), outlets=2))
+    tiny = controlled_collection(
+        seed=23, documents=4, difficulty=Difficulty(story_sizes=(4,), outlets=2)
+    )
     with pytest.raises(InputError, match="too few different inference questions of 3 hops"):
         list(tiny.examples())

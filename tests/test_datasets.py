@@ -12,15 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import datasets
-from suffice.datasets import Dataset, Example, Gold, fetch
+from suffice.datasets import Dataset, Gold, GoldQuestion, locate
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.types import Document, Question
 
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")
 
 
-def example(question_id: str, text: str = "", kind: str | None = None, gold: tuple[str, ...] = ("a",)) -> Example:
-    return Example(Question(question_id, text or question_id), Gold(question_id, frozenset(gold), kind=kind, hops=len(gold)))
+def example(
+    question_id: str, text: str = "", kind: str | None = None, gold: tuple[str, ...] = ("a",)
+) -> GoldQuestion:
+    return GoldQuestion(
+        Question(question_id, text or question_id),
+        Gold(question_id, frozenset(gold), kind=kind, hops=len(gold)),
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- names
@@ -28,21 +33,21 @@ def example(question_id: str, text: str = "", kind: str | None = None, gold: tup
 
 def test_an_unknown_name_is_answered_with_the_nearest_one():
     with pytest.raises(InputError, match="no data set 'hotpot'") as caught:
-        datasets.read("hotpot", "x.json")
+        datasets.load("hotpot", "x.json")
     assert "'hotpotqa'" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["MultiHop-RAG", "multihop_rag", "multihoprag"])
 def test_case_and_hyphens_in_a_name_do_not_matter(tmp_path, name):
     (tmp_path / "corpus.json").write_text('[{"title": "A", "body": "b"}]')
-    dataset = datasets.read(name, tmp_path)
+    dataset = datasets.load(name, tmp_path)
     assert dataset.name == "multihop_rag"
     assert [document.doc_id for document in dataset.documents()] == ["A"]
 
 
 def test_a_part_that_was_not_given_is_asked_for(tmp_path):
     (tmp_path / "corpus.json").write_text('[{"title": "A", "body": "b"}]')
-    dataset = datasets.read("multihop_rag", corpus=tmp_path / "corpus.json")
+    dataset = datasets.load("multihop_rag", corpus=tmp_path / "corpus.json")
     assert dataset.has_documents
     assert not dataset.has_examples
     with pytest.raises(InputError, match="without questions") as caught:
@@ -65,29 +70,41 @@ def broken(folder: Path, content: bytes, *, suffix: str = ".json") -> Path:
     [
         pytest.param(b"", "is empty", id="empty"),
         pytest.param(b"\x7fELF\xff\xfe\x00\x01" * 50, "not UTF-8 text", id="binary"),
-        pytest.param('[{"question": "caf\u00e9"}]'.encode("latin-1"), "not UTF-8 text", id="not UTF-8"),
+        pytest.param(
+            '[{"question": "caf\u00e9"}]'.encode("latin-1"), "not UTF-8 text", id="not UTF-8"
+        ),
     ],
 )
 def test_a_file_that_is_no_text_gives_one_clear_error(tmp_path, name, content, said):
     with pytest.raises(InputError, match=said):
-        list(datasets.read(name, questions=broken(tmp_path, content)).examples())
+        list(datasets.load(name, questions=broken(tmp_path, content)).examples())
 
 
 @pytest.mark.parametrize("name", JSON_QUESTIONS)
 @pytest.mark.parametrize(
-    "content", [b'[{"question": "Who?", "gold": [', b'[{"a": 1}', b'{"question": "Who?"', b"[1, 2]", b'"text"']
+    "content",
+    [
+        b'[{"question": "Who?", "gold": [',
+        b'[{"a": 1}',
+        b'{"question": "Who?"',
+        b"[1, 2]",
+        b'"text"',
+    ],
 )
 def test_truncated_or_wrong_json_gives_one_clear_error_with_its_line(tmp_path, name, content):
     with pytest.raises(InputError, match=r"broken\.json:1: "):
-        list(datasets.read(name, questions=broken(tmp_path, content)).examples())
+        list(datasets.load(name, questions=broken(tmp_path, content)).examples())
 
 
 @pytest.mark.parametrize("name", JSON_QUESTIONS)
 def test_records_with_other_fields_say_which_field_was_expected(tmp_path, name):
     path = broken(tmp_path, b'[\n{"prompt": "Who?", "label": 1}\n]')
-    with pytest.raises(InputError, match=r"broken\.json:2: field '\w+' is missing, expected .*it has: prompt, label"):
-        list(datasets.read(name, questions=path).examples())
-    dataset = datasets.read(name, questions=path, skip_bad=True)
+    with pytest.raises(
+        InputError,
+        match=r"broken\.json:2: field '\w+' is missing, expected .*it has: prompt, label",
+    ):
+        list(datasets.load(name, questions=path).examples())
+    dataset = datasets.load(name, questions=path, skip_bad=True)
     assert list(dataset.examples()) == []
     assert dataset.bad.count == 1
 
@@ -95,18 +112,29 @@ def test_records_with_other_fields_say_which_field_was_expected(tmp_path, name):
 @pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
 def test_a_folder_where_a_file_belongs_is_an_error(tmp_path, name):
     with pytest.raises(InputError, match="is a folder, expected a file"):
-        datasets.read(name, questions=tmp_path)
+        datasets.load(name, questions=tmp_path)
 
 
 @pytest.mark.parametrize(
-    "name", ["multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl", "frames", "beir", "trec"]
+    "name",
+    [
+        "multihop_rag",
+        "hotpotqa",
+        "2wikimultihopqa",
+        "musique",
+        "ragas",
+        "jsonl",
+        "frames",
+        "beir",
+        "trec",
+    ],
 )
 def test_a_folder_without_the_files_and_a_missing_path_are_errors(tmp_path, name):
     (tmp_path / "notes.md").write_text("nothing here")
     with pytest.raises(InputError):
-        datasets.read(name, tmp_path)
+        datasets.load(name, tmp_path)
     with pytest.raises(InputError):
-        datasets.read(name, tmp_path / "absent")
+        datasets.load(name, tmp_path / "absent")
 
 
 @pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
@@ -116,20 +144,22 @@ def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, star
     with path.open("r+b") as stream:
         stream.truncate(2**30)  # a sparse file: a gigabyte of zeros that costs no disk
     with pytest.raises(InputError, match="longer than 67,108,864 bytes"):
-        list(datasets.read(name, questions=path).examples())
+        list(datasets.load(name, questions=path).examples())
 
 
 def test_a_question_with_half_a_surrogate_pair_is_a_bad_record(tmp_path):
     path = tmp_path / "examples.jsonl"
     path.write_text('{"question": "Who \\ud800?", "gold": []}\n')
     with pytest.raises(InputError, match="field 'question'"):
-        list(datasets.read("jsonl", questions=path).examples())
+        list(datasets.load("jsonl", questions=path).examples())
 
 
 # ------------------------------------------------------------------------------------------------- summaries
 
 
-def small(*, documents: tuple[str, ...], examples: tuple[Example, ...], **options: bool) -> Dataset:
+def small(
+    *, documents: tuple[str, ...], examples: tuple[GoldQuestion, ...], **options: bool
+) -> Dataset:
     return Dataset(
         "small",
         documents=lambda bad: (Document(doc_id, "text") for doc_id in documents),
@@ -159,26 +189,42 @@ def test_a_summary_counts_what_is_there():
 
 def test_a_summary_of_nothing_has_no_hops():
     found = datasets.describe(small(documents=(), examples=()))
-    assert (found.hops_min, found.hops_mean, found.hops_max, found.questions) == (None, None, None, 0)
+    assert (found.hops_min, found.hops_mean, found.hops_max, found.questions) == (
+        None,
+        None,
+        None,
+        0,
+    )
 
 
 def test_gold_that_is_in_no_corpus_is_named():
-    found = datasets.describe(small(documents=("a",), examples=(example("q1", gold=("a", "x")), example("q2", gold=("x",)))))
+    found = datasets.describe(
+        small(
+            documents=("a",), examples=(example("q1", gold=("a", "x")), example("q2", gold=("x",)))
+        )
+    )
     assert found.unresolved_count == 2
-    with pytest.raises(InputError, match=r"question 'q1' needs document 'x', which is not in the corpus \(and 1 more"):
+    with pytest.raises(
+        InputError,
+        match=r"question 'q1' needs document 'x', which is not in the corpus \(and 1 more",
+    ):
         datasets.check_gold(found)
 
 
 def test_gold_outside_a_partial_corpus_is_no_mistake():
-    found = datasets.describe(small(documents=("a",), examples=(example("q1", gold=("x",)),), whole_corpus=False))
+    found = datasets.describe(
+        small(documents=("a",), examples=(example("q1", gold=("x",)),), whole_corpus=False)
+    )
     assert found.unresolved == ()
 
 
 def test_skipped_records_are_counted_once_however_often_the_data_is_read(tmp_path):
     path = tmp_path / "examples.jsonl"
     path.write_text('{"question": "Who?", "gold": ["a"]}\n{"question": ""}\n')
-    (tmp_path / "documents.jsonl").write_text('{"doc_id": "a", "text": "Ada"}\n{"doc_id": "a", "text": "again"}\n')
-    dataset = datasets.read("jsonl", tmp_path, skip_bad=True)
+    (tmp_path / "documents.jsonl").write_text(
+        '{"doc_id": "a", "text": "Ada"}\n{"doc_id": "a", "text": "again"}\n'
+    )
+    dataset = datasets.load("jsonl", tmp_path, skip_bad=True)
     for _ in range(3):
         assert len(list(dataset.examples())) == len(list(dataset.documents())) == 1
     assert dataset.bad.count == 2
@@ -188,19 +234,30 @@ def test_skipped_records_are_counted_once_however_often_the_data_is_read(tmp_pat
 # ---------------------------------------------------------------------------------------------------- splits
 
 
-def questions_of(part: tuple[Example, ...]) -> list[str]:
+def questions_of(part: tuple[GoldQuestion, ...]) -> list[str]:
     return [one.question.question_id for one in part]
 
 
 def test_each_part_has_the_same_mix_of_kinds():
-    held = [example(f"{kind}-{at}", kind=kind) for kind, many in (("bridge", 600), ("null", 200)) for at in range(many)]
+    held = [
+        example(f"{kind}-{at}", kind=kind)
+        for kind, many in (("bridge", 600), ("null", 200))
+        for at in range(many)
+    ]
     parts = datasets.split(held)
-    for part, bridges, nulls in ((parts.fit, 420, 140), (parts.calibrate, 90, 30), (parts.test, 90, 30)):
+    for part, bridges, nulls in (
+        (parts.fit, 420, 140),
+        (parts.calibrate, 90, 30),
+        (parts.test, 90, 30),
+    ):
         kinds = [one.gold.kind for one in part]
         assert (kinds.count("bridge"), kinds.count("null")) == (bridges, nulls)
 
 
-@given(st.lists(st.tuples(st.text(max_size=3), st.sampled_from(["x", "y", None])), max_size=60), st.integers(0, 5))
+@given(
+    st.lists(st.tuples(st.text(max_size=3), st.sampled_from(["x", "y", None])), max_size=60),
+    st.integers(0, 5),
+)
 def test_a_split_loses_nothing_repeats_nothing_and_ignores_the_order(drawn, seed):
     held = [example(str(at), text, kind) for at, (text, kind) in enumerate(drawn)]
     parts = datasets.split(held, seed=seed)
@@ -219,7 +276,9 @@ def test_the_order_of_the_input_does_not_change_the_parts():
 def test_a_repeated_question_stays_in_one_part():
     held = [example(f"{at}#{time}", f"question {at}") for at in range(40) for time in (1, 2)]
     parts = datasets.split(held)
-    texts = [{one.question.text for one in part} for part in (parts.fit, parts.calibrate, parts.test)]
+    texts = [
+        {one.question.text for one in part} for part in (parts.fit, parts.calibrate, parts.test)
+    ]
     assert all(texts)
     assert all(one.isdisjoint(other) for one, other in combinations(texts, 2))
 
@@ -229,7 +288,9 @@ def test_the_parts_of_a_seed_never_change():
     assert questions_of(parts.test) == ["14", "17", "18"]
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (float("nan"), 0.5, 0.5)])
+@pytest.mark.parametrize(
+    "shares", [(0.5, 0.5), (0.5, 0.5, 0.5), (1.2, -0.1, -0.1), (float("nan"), 0.5, 0.5)]
+)
 def test_shares_that_do_not_add_up_are_refused(shares):
     with pytest.raises(InputError, match="add up to 1"):
         datasets.split([], shares=shares)
@@ -241,7 +302,9 @@ def test_shares_that_do_not_add_up_are_refused(shares):
 class FakeHub:
     """A hub with one file, as huggingface_hub shows it: its git hash for a small file, the sha256 of a large one."""
 
-    def __init__(self, folder: Path, *, reachable: bool = True, cached: bool = False, blob_id: str = "") -> None:
+    def __init__(
+        self, folder: Path, *, reachable: bool = True, cached: bool = False, blob_id: str = ""
+    ) -> None:
         self.folder, self.reachable, self.cached, self.blob_id = folder, reachable, cached, blob_id
 
     def HfApi(self) -> FakeHub:
@@ -250,9 +313,14 @@ class FakeHub:
     def get_paths_info(self, repository: str, files: list[str], *, repo_type: str) -> list[object]:
         if not self.reachable:
             raise ConnectionError("no route to the hub")
-        return [type("RepoFile", (), {"path": file, "lfs": None, "blob_id": self.blob_id})() for file in files]
+        return [
+            type("RepoFile", (), {"path": file, "lfs": None, "blob_id": self.blob_id})()
+            for file in files
+        ]
 
-    def hf_hub_download(self, repository: str, file: str, *, repo_type: str, etag_timeout: float) -> str:
+    def hf_hub_download(
+        self, repository: str, file: str, *, repo_type: str, etag_timeout: float
+    ) -> str:
         return str(self.folder / file)
 
     def try_to_load_from_cache(self, repository: str, file: str, *, repo_type: str) -> str | None:
@@ -269,28 +337,28 @@ def use(monkeypatch: pytest.MonkeyPatch, hub: FakeHub | None) -> None:
 def test_a_fetched_file_must_hash_to_what_the_hub_says(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_text("hello\n")
     use(monkeypatch, FakeHub(tmp_path, blob_id=GIT_HASH_OF_HELLO))
-    assert fetch.public_files("frames") == tmp_path
+    assert locate.fetch_public_files("frames") == tmp_path
     use(monkeypatch, FakeHub(tmp_path, blob_id="0" * 40))
     with pytest.raises(DataError, match="the hub says 0000"):
-        fetch.public_files("frames")
+        locate.fetch_public_files("frames")
 
 
 def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
     for hub in (FakeHub(tmp_path, reachable=False), None):
         use(monkeypatch, hub)
         with pytest.raises(NotReadyError) as caught:
-            datasets.read("frames")
+            datasets.load("frames")
         assert "--path" in caught.value.hint
 
 
 def test_an_earlier_download_serves_when_the_hub_is_away(tmp_path, monkeypatch):
     use(monkeypatch, FakeHub(tmp_path, reachable=False, cached=True))
-    assert fetch.public_files("frames") == tmp_path
+    assert locate.fetch_public_files("frames") == tmp_path
 
 
 def test_a_format_without_public_files_asks_for_a_path():
     with pytest.raises(NotReadyError, match="no public files"):
-        datasets.read("jsonl")
+        datasets.load("jsonl")
 
 
 # ------------------------------------------------------------------------------------------------- real files
@@ -299,14 +367,31 @@ def test_a_format_without_public_files_asks_for_a_path():
 @pytest.mark.parametrize(
     ("name", "questions", "documents", "kinds"),
     [
-        ("multihop_rag", 2556, 609, {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}),
+        (
+            "multihop_rag",
+            2556,
+            609,
+            {"comparison": 856, "inference": 816, "null": 301, "temporal": 583},
+        ),
         ("hotpotqa", 684, 9221, {"bridge": 550, "comparison": 134}),
-        ("2wikimultihopqa", 716, 6119, {"bridge_comparison": 169, "comparison": 175, "compositional": 298, "inference": 74}),
-        ("musique", 706, 11656, {"2hop": 366, "3hop1": 168, "3hop2": 50, "4hop1": 77, "4hop2": 26, "4hop3": 19}),
+        (
+            "2wikimultihopqa",
+            716,
+            6119,
+            {"bridge_comparison": 169, "comparison": 175, "compositional": 298, "inference": 74},
+        ),
+        (
+            "musique",
+            706,
+            11656,
+            {"2hop": 366, "3hop1": 168, "3hop2": 50, "4hop1": 77, "4hop2": 26, "4hop3": 19},
+        ),
     ],
 )
-def test_the_real_files_have_the_counts_of_their_readme_and_all_gold_resolves(data_folder, name, questions, documents, kinds):
-    dataset = datasets.read(name, data_folder / name)
+def test_the_real_files_have_the_counts_of_their_readme_and_all_gold_resolves(
+    data_folder, name, questions, documents, kinds
+):
+    dataset = datasets.load(name, data_folder / name)
     found = datasets.describe(dataset)
     assert (found.questions, found.documents, found.by_kind) == (questions, documents, kinds)
     assert found.unresolved == ()
@@ -315,9 +400,13 @@ def test_the_real_files_have_the_counts_of_their_readme_and_all_gold_resolves(da
     assert len(set(ids)) == len(ids)
 
 
-@pytest.mark.parametrize(("name", "documents"), [("hotpotqa", 6311), ("2wikimultihopqa", 4594), ("musique", 9123)])
-def test_without_a_corpus_file_the_contexts_are_pooled_and_all_gold_resolves(data_folder, name, documents):
-    found = datasets.describe(datasets.read(name, questions=data_folder / name / f"{name}.json"))
+@pytest.mark.parametrize(
+    ("name", "documents"), [("hotpotqa", 6311), ("2wikimultihopqa", 4594), ("musique", 9123)]
+)
+def test_without_a_corpus_file_the_contexts_are_pooled_and_all_gold_resolves(
+    data_folder, name, documents
+):
+    found = datasets.describe(datasets.load(name, questions=data_folder / name / f"{name}.json"))
     assert found.documents == documents
     assert found.unresolved == ()
 
@@ -325,18 +414,21 @@ def test_without_a_corpus_file_the_contexts_are_pooled_and_all_gold_resolves(dat
 @pytest.mark.parametrize("name", ["2wikimultihopqa", "musique"])
 def test_a_pooled_document_is_the_one_of_the_corpus_file(data_folder, name):
     folder = data_folder / name
-    corpus = {one.doc_id: one for one in datasets.read(name, corpus=folder / f"{name}_corpus.json").documents()}
-    pooled = list(datasets.read(name, questions=folder / f"{name}.json").documents())
+    corpus = {
+        one.doc_id: one
+        for one in datasets.load(name, corpus=folder / f"{name}_corpus.json").documents()
+    }
+    pooled = list(datasets.load(name, questions=folder / f"{name}.json").documents())
     assert all(corpus[one.doc_id] == one for one in pooled)
 
 
 def test_the_repeated_questions_of_the_hotpotqa_sample_stay_and_do_not_leak(data_folder):
-    held = list(datasets.read("hotpotqa", data_folder / "hotpotqa").examples())
+    held = list(datasets.load("hotpotqa", data_folder / "hotpotqa").examples())
     assert sum("#" in one.question.question_id for one in held) == 43
     parts = datasets.split(held)
     assert not {one.question.text for one in parts.fit} & {one.question.text for one in parts.test}
 
 
 def test_one_summary_goes_into_json(data_folder):
-    found = datasets.describe(datasets.read("multihop_rag", data_folder / "multihop_rag"))
+    found = datasets.describe(datasets.load("multihop_rag", data_folder / "multihop_rag"))
     assert json.loads(json.dumps(asdict(found)))["by_hops"] == {"2": 1169, "3": 774, "4": 312}

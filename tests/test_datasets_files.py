@@ -9,20 +9,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InputError
-from suffice.files import BadRecords, read_json_object, read_json_records, read_jsonl, read_lines, records
+from suffice.storage import (
+    BadRecords,
+    read_json_object,
+    read_json_records,
+    read_jsonl,
+    read_lines,
+    records,
+)
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4), lambda one: st.lists(one, max_size=3)
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda one: st.lists(one, max_size=3),
 )
 
 
-@given(st.dictionaries(st.text(max_size=4), json_values, max_size=6), st.sampled_from([None, 0, 3]), st.integers(1, 40))
-def test_an_object_is_read_entry_by_entry_whatever_the_block_size(tmp_path_factory, content, indent, block):
+@given(
+    st.dictionaries(st.text(max_size=4), json_values, max_size=6),
+    st.sampled_from([None, 0, 3]),
+    st.integers(1, 40),
+)
+def test_an_object_is_read_entry_by_entry_whatever_the_block_size(
+    tmp_path_factory, content, indent, block
+):
     path = tmp_path_factory.mktemp("o") / "o.json"
     path.write_text(json.dumps(content, indent=indent, ensure_ascii=False), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "_BLOCK", block)
-        assert [(entry.key, entry.value) for entry in read_json_object(path)] == list(content.items())
+        assert [(entry.key, entry.value) for entry in read_json_object(path)] == list(
+            content.items()
+        )
 
 
 def test_an_entry_says_its_line(tmp_path):
@@ -88,8 +104,13 @@ def test_a_line_that_is_not_utf8_is_a_bad_record_and_the_next_is_read(tmp_path):
     assert "not UTF-8 text (byte 0xe9 at 3)" in bad.examples[0]
 
 
-@pytest.mark.parametrize("content", ['[{"a": 1}, {"a": 2}]', '{"a": 1}\n{"a": 2}', '\ufeff\n [{"a": 1},\n{"a": 2}]\n'])
+@pytest.mark.parametrize(
+    "content", ['[{"a": 1}, {"a": 2}]', '{"a": 1}\n{"a": 2}', '\ufeff\n [{"a": 1},\n{"a": 2}]\n']
+)
 def test_an_array_and_lines_are_told_apart_by_the_first_character(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_text(content, encoding="utf-8")
-    assert [record.value for record in read_json_records(path, BadRecords())] == [{"a": 1}, {"a": 2}]
+    assert [record.value for record in read_json_records(path, BadRecords())] == [
+        {"a": 1},
+        {"a": 2},
+    ]

@@ -26,7 +26,11 @@ def ada(**changes: Any) -> dict[str, Any]:
         "answer": "Frend",
         "type": "bridge",
         "supporting_facts": [["Ada", 0], ["Ada", 2], ["De Morgan", 1]],
-        "context": [["Ada", ["Ada wrote.", " She counted."]], ["De Morgan", ["He taught.", "He wrote."]], ["Byron", []]],
+        "context": [
+            ["Ada", ["Ada wrote.", " She counted."]],
+            ["De Morgan", ["He taught.", "He wrote."]],
+            ["Byron", []],
+        ],
     }
     return {**record, **changes}
 
@@ -36,7 +40,7 @@ def ada(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa"])
 def test_the_titles_of_the_supporting_facts_are_the_gold(tmp_path, name):
-    dataset = datasets.read(name, written(tmp_path, "q.json", [ada()]))
+    dataset = datasets.load(name, written(tmp_path, "q.json", [ada()]))
     (example,) = dataset.examples()
     assert example.question.text == "Who taught Ada's tutor?"
     assert example.gold.doc_ids == {"Ada", "De Morgan"}
@@ -44,7 +48,7 @@ def test_the_titles_of_the_supporting_facts_are_the_gold(tmp_path, name):
 
 
 def test_a_pooled_corpus_joins_sentences_with_one_space_and_keeps_each_title_once(tmp_path):
-    dataset = datasets.read("hotpotqa", written(tmp_path, "q.json", [ada(), ada(_id="h2")]))
+    dataset = datasets.load("hotpotqa", written(tmp_path, "q.json", [ada(), ada(_id="h2")]))
     assert {one.doc_id: one.text for one in dataset.documents()} == {
         "Ada": "Ada wrote. She counted.",
         "De Morgan": "He taught. He wrote.",
@@ -61,40 +65,54 @@ PASSAGES = {"Ada": ["Ada wrote.", " She counted."], "Byron": ["He rhymed."]}
         json.dumps(PASSAGES),
         json.dumps(PASSAGES, indent=4),
         json.dumps([{"title": title, "text": "".join(body)} for title, body in PASSAGES.items()]),
-        "\n".join(json.dumps({"title": title, "sentences": body}) for title, body in PASSAGES.items()),
+        "\n".join(
+            json.dumps({"title": title, "sentences": body}) for title, body in PASSAGES.items()
+        ),
         "\ufeff" + json.dumps(PASSAGES),
     ],
 )
 def test_a_corpus_file_may_be_an_object_a_list_or_lines(tmp_path, content):
     path = tmp_path / "c.json"
     path.write_text(content, encoding="utf-8")
-    found = [(one.doc_id, one.text) for one in datasets.read("hotpotqa", corpus=path).documents()]
+    found = [(one.doc_id, one.text) for one in datasets.load("hotpotqa", corpus=path).documents()]
     assert found == [("Ada", "Ada wrote. She counted."), ("Byron", "He rhymed.")]
 
 
 def test_a_question_drawn_twice_stays_under_its_own_id_in_hotpotqa(tmp_path):
     path = written(tmp_path, "q.json", [ada(), ada(_id="h2"), ada(), ada()])
-    assert [one.gold.question_id for one in datasets.read("hotpotqa", path).examples()] == ["h1", "h2", "h1#2", "h1#3"]
+    assert [one.gold.question_id for one in datasets.load("hotpotqa", path).examples()] == [
+        "h1",
+        "h2",
+        "h1#2",
+        "h1#3",
+    ]
 
 
-@pytest.mark.parametrize(("name", "change"), [("hotpotqa", {"question": "Another?"}), ("2wikimultihopqa", {})])
+@pytest.mark.parametrize(
+    ("name", "change"), [("hotpotqa", {"question": "Another?"}), ("2wikimultihopqa", {})]
+)
 def test_one_id_for_two_questions_is_an_error_that_names_both_lines(tmp_path, name, change):
     path = tmp_path / "q.json"
     path.write_text("[\n" + json.dumps(ada()) + ",\n" + json.dumps(ada(**change)) + "\n]")
     with pytest.raises(InputError, match=r"q\.json:3: question id 'h1' is already used on line 2"):
-        list(datasets.read(name, path).examples())
+        list(datasets.load(name, path).examples())
 
 
 def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
-    path = written(tmp_path, "c.json", [{"title": "Ada", "text": "a"}, {"title": "Ada", "text": "b"}])
+    path = written(
+        tmp_path, "c.json", [{"title": "Ada", "text": "a"}, {"title": "Ada", "text": "b"}]
+    )
     with pytest.raises(InputError, match="document id 'Ada' is already used on line 2"):
-        list(datasets.read("2wikimultihopqa", corpus=path).documents())
+        list(datasets.load("2wikimultihopqa", corpus=path).documents())
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"supporting_facts": []}, r"field 'supporting_facts' is \[\], expected a list of \[title, sentence number\] pairs"),
+        (
+            {"supporting_facts": []},
+            r"field 'supporting_facts' is \[\], expected a list of \[title, sentence number\] pairs",
+        ),
         ({"supporting_facts": None}, "field 'supporting_facts' is None, expected a list"),
         ({"supporting_facts": [[3, 1]]}, "field 'supporting_facts'"),
         ({"question": "  "}, "field 'question' is '  ', expected a text that is not empty"),
@@ -105,23 +123,33 @@ def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
 def test_a_bad_question_is_an_error_and_gives_no_documents_when_skipped(tmp_path, change, said):
     path = written(tmp_path, "q.json", [ada(**change), ada(_id="h2")])
     with pytest.raises(InputError, match=said):
-        list(datasets.read("hotpotqa", path).examples())
-    dataset = datasets.read("hotpotqa", path, skip_bad=True)
+        list(datasets.load("hotpotqa", path).examples())
+    dataset = datasets.load("hotpotqa", path, skip_bad=True)
     assert [one.gold.question_id for one in dataset.examples()] == ["h2"]
     assert len(list(dataset.documents())) == 3
     assert dataset.bad.count == 1
 
 
-@pytest.mark.parametrize("context", [None, "Ada", [["Ada"]], [["Ada", 3]], [[None, ["a"]]], [["Ada", ["a", 1]]]])
+@pytest.mark.parametrize(
+    "context", [None, "Ada", [["Ada"]], [["Ada", 3]], [[None, ["a"]]], [["Ada", ["a", 1]]]]
+)
 def test_a_bad_context_is_an_error(tmp_path, context):
     with pytest.raises(InputError, match=r"q\.json:2: "):
-        list(datasets.read("hotpotqa", written(tmp_path, "q.json", [ada(context=context)])).documents())
+        list(
+            datasets.load(
+                "hotpotqa", written(tmp_path, "q.json", [ada(context=context)])
+            ).documents()
+        )
 
 
 def test_gold_outside_the_corpus_file_is_found(tmp_path):
     corpus = written(tmp_path, "c.json", {"Ada": ["Ada wrote."]})
-    found = datasets.describe(datasets.read("hotpotqa", questions=written(tmp_path, "q.json", [ada()]), corpus=corpus))
-    with pytest.raises(InputError, match="question 'h1' needs document 'De Morgan', which is not in the corpus"):
+    found = datasets.describe(
+        datasets.load("hotpotqa", questions=written(tmp_path, "q.json", [ada()]), corpus=corpus)
+    )
+    with pytest.raises(
+        InputError, match="question 'h1' needs document 'De Morgan', which is not in the corpus"
+    ):
         datasets.check_gold(found)
 
 
@@ -148,28 +176,37 @@ def messi(**changes: Any) -> dict[str, Any]:
 
 
 def test_paragraphs_of_one_title_are_told_apart_by_their_text_and_both_files_agree(tmp_path):
-    corpus = [{"title": "Messi", "text": "Youth."}, {"title": "Messi", "text": "Goal."}, {"title": "Barca", "text": "Deal."}]
-    dataset = datasets.read(
-        "musique", questions=written(tmp_path, "q.json", [messi()]), corpus=written(tmp_path, "c.json", corpus)
+    corpus = [
+        {"title": "Messi", "text": "Youth."},
+        {"title": "Messi", "text": "Goal."},
+        {"title": "Barca", "text": "Deal."},
+    ]
+    dataset = datasets.load(
+        "musique",
+        questions=written(tmp_path, "q.json", [messi()]),
+        corpus=written(tmp_path, "c.json", corpus),
     )
     (example,) = dataset.examples()
     texts = {one.doc_id: one.text for one in dataset.documents()}
     assert len(texts) == 3
     assert {texts[doc_id] for doc_id in example.gold.doc_ids} == {"Goal.", "Deal."}
     assert (example.gold.kind, example.gold.hops) == ("3hop1", 2)
-    pooled = datasets.read("musique", questions=tmp_path / "q.json").documents()
+    pooled = datasets.load("musique", questions=tmp_path / "q.json").documents()
     assert {one.doc_id: one.text for one in pooled} == texts
 
 
 def test_the_original_lines_are_read_like_the_array(tmp_path):
     path = tmp_path / "musique_ans_v1.0_dev.jsonl"
     path.write_text(json.dumps(messi()) + "\n\n" + json.dumps(messi(id="2hop__3_4")) + "\n")
-    assert [one.gold.kind for one in datasets.read("musique", tmp_path).examples()] == ["3hop1", "2hop"]
+    assert [one.gold.kind for one in datasets.load("musique", tmp_path).examples()] == [
+        "3hop1",
+        "2hop",
+    ]
 
 
 def test_an_unanswerable_twin_is_a_null_question_of_its_own(tmp_path):
     path = written(tmp_path, "q.json", [messi(), messi(answerable=False)])
-    first, twin = datasets.read("musique", path).examples()
+    first, twin = datasets.load("musique", path).examples()
     assert first.gold.doc_ids
     assert (twin.gold.doc_ids, twin.gold.kind, twin.gold.hops) == (frozenset(), "unanswerable", 0)
     assert twin.gold.question_id == "3hop1__1_2#unanswerable"
@@ -177,34 +214,66 @@ def test_an_unanswerable_twin_is_a_null_question_of_its_own(tmp_path):
 
 @pytest.mark.parametrize(
     "paragraphs",
-    [None, [], ["text"], [paragraph("A", "a", False)], [{"title": "A", "paragraph_text": "a"}], [paragraph("A", "", True)]],
+    [
+        None,
+        [],
+        ["text"],
+        [paragraph("A", "a", False)],
+        [{"title": "A", "paragraph_text": "a"}],
+        [paragraph("A", "", True)],
+    ],
 )
 def test_a_question_without_supporting_paragraphs_is_an_error(tmp_path, paragraphs):
     with pytest.raises(InputError, match=r"q\.json:2: field 'paragraph"):
-        list(datasets.read("musique", written(tmp_path, "q.json", [messi(paragraphs=paragraphs)])).examples())
+        list(
+            datasets.load(
+                "musique", written(tmp_path, "q.json", [messi(paragraphs=paragraphs)])
+            ).examples()
+        )
 
 
 def test_the_same_question_twice_is_an_error_in_musique(tmp_path):
     with pytest.raises(InputError, match="question id '3hop1__1_2' is already used"):
-        list(datasets.read("musique", written(tmp_path, "q.json", [messi(), messi()])).examples())
+        list(datasets.load("musique", written(tmp_path, "q.json", [messi(), messi()])).examples())
 
 
 # ------------------------------------------------------------------------------------------------ MultiHop-RAG
 
 
 def query(**changes: Any) -> dict[str, Any]:
-    evidence = [{"title": "A", "url": "u", "fact": "f"}, {"title": "B", "url": None, "fact": "g"}, {"title": "A", "fact": "h"}]
-    return {"query": "Who?", "answer": "She", "question_type": "inference_query", "evidence_list": evidence, **changes}
+    evidence = [
+        {"title": "A", "url": "u", "fact": "f"},
+        {"title": "B", "url": None, "fact": "g"},
+        {"title": "A", "fact": "h"},
+    ]
+    return {
+        "query": "Who?",
+        "answer": "She",
+        "question_type": "inference_query",
+        "evidence_list": evidence,
+        **changes,
+    }
 
 
 def article(**changes: Any) -> dict[str, Any]:
-    known = {"title": "A", "author": "X", "source": "The Verge", "category": "technology", "url": "u", "body": "Text."}
+    known = {
+        "title": "A",
+        "author": "X",
+        "source": "The Verge",
+        "category": "technology",
+        "url": "u",
+        "body": "Text.",
+    }
     return {**known, "published_at": "2023-09-28T23:30:00+00:00", **changes}
 
 
 def test_an_article_keeps_its_day_and_what_we_do_not_read(tmp_path):
-    path = written(tmp_path, "corpus.json", [article(), article(title="B", source=None, published_at=None, author=None)])
-    first, second = datasets.read("multihop_rag", tmp_path).documents()
+    path = written(
+        tmp_path,
+        "corpus.json",
+        [article(), article(title="B", source=None, published_at=None, author=None)],
+    )
+    first, second = datasets.load("multihop_rag", tmp_path).documents()
     assert (first.doc_id, first.source, first.category, first.published_at) == (
         "A",
         "The Verge",
@@ -217,8 +286,10 @@ def test_an_article_keeps_its_day_and_what_we_do_not_read(tmp_path):
 
 
 def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
-    path = written(tmp_path, "MultiHopRAG.json", [query(), query(question_type="null_query", evidence_list=[])])
-    first, null = datasets.read("multihop_rag", path).examples()
+    path = written(
+        tmp_path, "MultiHopRAG.json", [query(), query(question_type="null_query", evidence_list=[])]
+    )
+    first, null = datasets.load("multihop_rag", path).examples()
     assert (first.gold.doc_ids, first.gold.hops, first.gold.kind) == ({"A", "B"}, 2, "inference")
     assert (null.gold.doc_ids, null.gold.hops, null.gold.kind) == (frozenset(), 0, "null")
     assert [first.gold.question_id, null.gold.question_id] == ["q0", "q1"]
@@ -228,7 +299,10 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
     ("change", "said"),
     [
         ({"question_type": "hard"}, "field 'question_type' is 'hard', expected inference_query or"),
-        ({"evidence_list": []}, "field 'evidence_list' is .*expected at least one article for a inference_query"),
+        (
+            {"evidence_list": []},
+            "field 'evidence_list' is .*expected at least one article for a inference_query",
+        ),
         ({"question_type": "null_query"}, "expected none for a null_query"),
         ({"evidence_list": ["A"]}, "expected a list of objects with a title"),
         ({"evidence_list": [{"fact": "f"}]}, "field 'title' is missing"),
@@ -237,13 +311,18 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
 )
 def test_a_bad_query_is_an_error(tmp_path, change, said):
     with pytest.raises(InputError, match=said):
-        list(datasets.read("multihop_rag", written(tmp_path, "q.json", [query(**change)])).examples())
+        list(
+            datasets.load("multihop_rag", written(tmp_path, "q.json", [query(**change)])).examples()
+        )
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"published_at": "last Tuesday"}, "field 'published_at' is 'last Tuesday', expected an ISO date like 2023-10-07"),
+        (
+            {"published_at": "last Tuesday"},
+            "field 'published_at' is 'last Tuesday', expected an ISO date like 2023-10-07",
+        ),
         ({"published_at": 20230928}, "field 'published_at'"),
         ({"body": None}, "field 'body' is None, expected a text"),
         ({"title": None, "url": None}, "field 'title' is None"),
@@ -252,15 +331,21 @@ def test_a_bad_query_is_an_error(tmp_path, change, said):
 )
 def test_a_bad_article_is_an_error(tmp_path, change, said):
     with pytest.raises(InputError, match=said):
-        list(datasets.read("multihop_rag", corpus=written(tmp_path, "c.json", [article(**change)])).documents())
+        list(
+            datasets.load(
+                "multihop_rag", corpus=written(tmp_path, "c.json", [article(**change)])
+            ).documents()
+        )
 
 
 def test_an_article_without_a_title_goes_by_its_url(tmp_path):
-    (document,) = datasets.read("multihop_rag", corpus=written(tmp_path, "c.json", [article(title=None)])).documents()
+    (document,) = datasets.load(
+        "multihop_rag", corpus=written(tmp_path, "c.json", [article(title=None)])
+    ).documents()
     assert document.doc_id == "u"
 
 
 def test_articles_of_the_real_corpus_have_their_dates(data_folder):
-    found = list(datasets.read("multihop_rag", data_folder / "multihop_rag").documents())
+    found = list(datasets.load("multihop_rag", data_folder / "multihop_rag").documents())
     assert sum(one.published_at is not None for one in found) == 339
     assert min(one.published_at for one in found if one.published_at) > date(2023, 1, 1)

@@ -4,13 +4,13 @@ from datetime import date
 
 import pytest
 
-from suffice.retrieve.date_ranges import DateRange, asked_dates
+from suffice.retrieval.dates import DateRange, question_dates
 
 SPAN = DateRange(date(2023, 9, 1), date(2023, 12, 31))
 
 
 def asked(question: str) -> list[str]:
-    return [str(one) for one in asked_dates(question, span=SPAN).named]
+    return [str(one) for one in question_dates(question, span=SPAN).named]
 
 
 def test_a_relation_counts_only_directly_before_the_date() -> None:
@@ -19,7 +19,10 @@ def test_a_relation_counts_only_directly_before_the_date() -> None:
 
 
 def test_open_ends_and_both_ends() -> None:
-    assert asked("since October 2023 and until 2023-11-05") == ["since 2023-10-01", "until 2023-11-05"]
+    assert asked("since October 2023 and until 2023-11-05") == [
+        "since 2023-10-01",
+        "until 2023-11-05",
+    ]
     assert asked("from October 1, 2023 to October 9, 2023") == ["2023-10-01 to 2023-10-09"]
     assert asked("between October 9, 2023, and October 1, 2023") == ["2023-10-01 to 2023-10-09"]
 
@@ -29,7 +32,8 @@ def test_the_same_date_twice_is_named_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["the 2023 season", "in 1998", "from 1905 to 1913", "other than October 7, 2023", "May I?"]
+    "question",
+    ["the 2023 season", "in 1998", "from 1905 to 1913", "other than October 7, 2023", "May I?"],
 )
 def test_what_is_no_publication_date_is_left_out(question: str) -> None:
     assert asked(question) == []

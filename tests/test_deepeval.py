@@ -13,15 +13,16 @@ import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
 
 pytest.importorskip(
-    "deepeval", reason="deepeval is not installed: pip install 'suffice[deepeval]', in an environment of its own"
+    "deepeval",
+    reason="deepeval is not installed: pip install 'suffice[deepeval]', in an environment of its own",
 )
 
 from deepeval.errors import MissingTestCaseParamsError
 from deepeval.test_case import LLMTestCase
 
-from suffice.assess.gate import Gate
+from suffice.gate.gate import Gate
 from suffice.integrations.deepeval import EvidenceCompleteness
-from suffice.integrations.rows import as_ragas
+from suffice.integrations.ragas_rows import to_ragas_row
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def case(*pairs: tuple[str, str], **more: Any) -> LLMTestCase:
-    return LLMTestCase(input=QUESTION, actual_output="Vienna", retrieval_context=[text for _, text in pairs], **more)
+    return LLMTestCase(
+        input=QUESTION,
+        actual_output="Vienna",
+        retrieval_context=[text for _, text in pairs],
+        **more,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,5 +82,5 @@ def test_it_runs_in_an_evaluation(gate: Gate) -> None:
 
 
 def test_a_case_is_a_row_of_ragas(gate: Gate) -> None:
-    row = as_ragas(case(FILM, expected_output="Vienna", context=[FILM[1]]))
+    row = to_ragas_row(case(FILM, expected_output="Vienna", context=[FILM[1]]))
     assert (row["reference"], row["reference_contexts"]) == ("Vienna", [FILM[1]])

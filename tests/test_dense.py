@@ -12,10 +12,16 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.ports import ENCODERS, Encoder
-from suffice.retrieve.dense import DenseProxy, VectorSearch, WordLlamaEncoder, nearest_vectors, unit
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.ranking import top_k
+from suffice.protocols import ENCODERS, Encoder
+from suffice.retrieval.dense import (
+    DenseProxy,
+    VectorSearch,
+    WordLlamaEncoder,
+    nearest_vectors,
+    unit_vectors,
+)
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.ranking import top_k
 from suffice.types import Condition, Document, Filter
 
 
@@ -31,7 +37,9 @@ def test_the_default_encoder_is_registered_and_keeps_the_port() -> None:
 
 
 def test_vectors_have_length_one_and_an_empty_text_gives_zeros(encoder: WordLlamaEncoder) -> None:
-    vectors = encoder.encode(["Ada Lovelace", "", " \n\t", "日本語のテキスト", "نص عربي", "\x00\x07", "\ud800"])
+    vectors = encoder.encode(
+        ["Ada Lovelace", "", " \n\t", "日本語のテキスト", "نص عربي", "\x00\x07", "\ud800"]
+    )
     assert vectors.dtype == np.float32
     assert vectors.shape == (7, 256)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 0, 1, 1, 1, 1], atol=1e-5)
@@ -42,7 +50,9 @@ def test_no_texts_give_no_vectors(encoder: WordLlamaEncoder) -> None:
 
 
 def test_meaning_without_shared_words_is_near(encoder: WordLlamaEncoder) -> None:
-    question, doctor, soup = encoder.encode(["a physician in a hospital", "the doctor treats patients", "leek and potato soup"])
+    question, doctor, soup = encoder.encode(
+        ["a physician in a hospital", "the doctor treats patients", "leek and potato soup"]
+    )
     assert question @ doctor > question @ soup + 0.1
 
 
@@ -55,8 +65,13 @@ def test_a_text_has_the_same_vector_in_every_batch(encoder: WordLlamaEncoder) ->
 def test_vectors_equal_wordllamas_own(encoder: WordLlamaEncoder) -> None:
     import wordllama
 
-    texts = ["Ada Lovelace was taught mathematics by Mary Somerville.", "Who wrote, in 1843, the first program?"]
-    theirs = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True).embed(texts, norm=True)
+    texts = [
+        "Ada Lovelace was taught mathematics by Mary Somerville.",
+        "Who wrote, in 1843, the first program?",
+    ]
+    theirs = wordllama.WordLlama.load(
+        cache_dir=Path(wordllama.__file__).parent, disable_download=True
+    ).embed(texts, norm=True)
     np.testing.assert_allclose(encoder.encode(texts), theirs, atol=1e-5)
 
 
@@ -67,7 +82,7 @@ def test_ten_megabytes_are_encoded_in_seconds(encoder: WordLlamaEncoder) -> None
 
 def test_loading_the_encoder_leaves_logging_alone() -> None:
     code = (
-        "import logging\nfrom suffice.retrieve.dense import WordLlamaEncoder\nWordLlamaEncoder().encode(['a'])\n"
+        "import logging\nfrom suffice.retrieval.dense import WordLlamaEncoder\nWordLlamaEncoder().encode(['a'])\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -75,17 +90,21 @@ def test_loading_the_encoder_leaves_logging_alone() -> None:
 
 
 def test_unit_leaves_a_zero_row_as_it_is() -> None:
-    np.testing.assert_allclose(unit(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0, 0]])
+    np.testing.assert_allclose(
+        unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0, 0]]
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_search_in_blocks_equals_one_product(dtype, tmp_path: Path) -> None:
     random = np.random.default_rng(5)
-    matrix = unit(random.standard_normal((1000, 16))).astype(dtype)
+    matrix = unit_vectors(random.standard_normal((1000, 16))).astype(dtype)
     matrix[700] = matrix[3]  # a tie across blocks
     np.save(tmp_path / "vectors.npy", matrix)
     mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    queries = np.vstack([unit(random.standard_normal((20, 16))), matrix[3:4].astype(np.float32)])
+    queries = np.vstack(
+        [unit_vectors(random.standard_normal((20, 16))), matrix[3:4].astype(np.float32)]
+    )
     whole = top_k(np.round(queries @ matrix.astype(np.float32).T, 6), 10)
     for rows in (7, 64, 10_000):
         found = nearest_vectors(mapped, queries, k=10, block_rows=rows)
@@ -96,7 +115,9 @@ def test_search_in_blocks_equals_one_product(dtype, tmp_path: Path) -> None:
 
 def test_a_mask_and_a_k_above_the_matrix_are_kept_to() -> None:
     matrix = np.eye(4, dtype=np.float32)
-    found = nearest_vectors(matrix, matrix[:2], k=9, mask=np.array([False, True, True, False]), block_rows=2)
+    found = nearest_vectors(
+        matrix, matrix[:2], k=9, mask=np.array([False, True, True, False]), block_rows=2
+    )
     assert [sorted(row[row >= 0].tolist()) for row in found.positions] == [[1, 2], [1, 2]]
     masks = np.array([[True, False, False, False], [False, False, False, False]])
     assert nearest_vectors(matrix, matrix[:2], k=1, mask=masks).positions.tolist() == [[0], [-1]]
@@ -121,17 +142,25 @@ def store(encoder: WordLlamaEncoder) -> MemoryStore:
     return MemoryStore(documents, encoder.encode([document.text for document in documents]))
 
 
-def test_the_nearest_document_is_found_and_says_by_whom(store: MemoryStore, encoder: WordLlamaEncoder) -> None:
-    first, nothing, second = VectorSearch(store, encoder).search(["a physician in a hospital", " ", "astronomy"], k=1)
+def test_the_nearest_document_is_found_and_says_by_whom(
+    store: MemoryStore, encoder: WordLlamaEncoder
+) -> None:
+    first, nothing, second = VectorSearch(store, encoder).search(
+        ["a physician in a hospital", " ", "astronomy"], k=1
+    )
     assert first[0].doc_id == "doctor"
     assert first[0].parts[0].name == "dense"
     assert nothing == ()
     assert second[0].doc_id == "stars"
 
 
-def test_filters_stay_with_their_questions_when_an_empty_one_falls_away(store: MemoryStore, encoder: WordLlamaEncoder) -> None:
+def test_filters_stay_with_their_questions_when_an_empty_one_falls_away(
+    store: MemoryStore, encoder: WordLlamaEncoder
+) -> None:
     menu = Filter((Condition("source", "$in", ("Menu",)),))
-    found = VectorSearch(store, encoder).search(["", "a physician", "a physician"], k=3, filters=[menu, menu, None])
+    found = VectorSearch(store, encoder).search(
+        ["", "a physician", "a physician"], k=3, filters=[menu, menu, None]
+    )
     assert [[hit.doc_id for hit in hits][:1] for hits in found] == [[], ["soup"], ["doctor"]]
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from suffice.benchmark.difficulty import retrieval_difficulty, similarities, split_by_quantiles
 from suffice.errors import InputError
-from suffice.grade.difficulty import difficulty, quantiles, similarities
 from suffice.types import Document
 
 NEAR, FAR, BEHIND = Document("near", "near"), Document("far", "far"), Document("behind", "behind")
@@ -21,11 +21,13 @@ class Compass:
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
         cosines = [1.0 if query else COSINES[text] for text in texts]
-        return np.array([(one, np.sqrt(1 - one * one)) for one in cosines], np.float32).reshape(-1, 2)
+        return np.array([(one, np.sqrt(1 - one * one)) for one in cosines], np.float32).reshape(
+            -1, 2
+        )
 
 
 def test_one_document_far_away_makes_a_question_hard() -> None:
-    found = difficulty(["easy?", "hard?"], [[NEAR], [NEAR, FAR]], Compass())
+    found = retrieval_difficulty(["easy?", "hard?"], [[NEAR], [NEAR, FAR]], Compass())
     assert found == pytest.approx([0.2, 0.8])
 
 
@@ -37,18 +39,22 @@ def test_the_mean_forgives_and_the_power_mean_half() -> None:
     assert held.difficulty("mean")[0] < by_hand < held.difficulty("min")[0]
 
 
-def test_a_document_that_points_away_is_as_far_as_can_be_for_the_power_mean_and_further_for_the_minimum() -> None:
+def test_a_document_that_points_away_is_as_far_as_can_be_for_the_power_mean_and_further_for_the_minimum() -> (
+    None
+):
     held = similarities(["hard?"], [[NEAR, BEHIND]], Compass())
     assert held.difficulty("min") == pytest.approx([1.5])
     assert 0.98 < held.difficulty("power")[0] < 1
 
 
 def test_a_question_that_needs_nothing_has_no_difficulty_wherever_it_stands() -> None:
-    found = difficulty(["null?", "easy?", "null?", "hard?", "null?"], [[], [NEAR], [], [FAR], []], Compass())
+    found = retrieval_difficulty(
+        ["null?", "easy?", "null?", "hard?", "null?"], [[], [NEAR], [], [FAR], []], Compass()
+    )
     assert np.isnan(found[[0, 2, 4]]).all()
     assert found[[1, 3]] == pytest.approx([0.2, 0.8])
-    assert np.isnan(difficulty(["null?"], [[]], Compass())).all()
-    assert len(difficulty([], [], Compass())) == 0
+    assert np.isnan(retrieval_difficulty(["null?"], [[]], Compass())).all()
+    assert len(retrieval_difficulty([], [], Compass())) == 0
 
 
 def test_an_unknown_aggregation_and_uneven_columns_are_told() -> None:
@@ -60,12 +66,12 @@ def test_an_unknown_aggregation_and_uneven_columns_are_told() -> None:
 
 def test_quartiles_are_equal_shares_and_leave_the_undefined_out() -> None:
     values = [0.1, 0.2, 0.3, 0.4, np.nan, 0.5, 0.6, 0.7, 0.8]
-    found = quantiles(values)
+    found = split_by_quantiles(values)
     assert found.bins.tolist() == [0, 0, 1, 1, -1, 2, 2, 3, 3]
     assert len(found.edges) == 3
 
 
 def test_equal_values_share_the_lowest_bin_and_no_values_have_no_edges() -> None:
-    assert quantiles([0.5] * 6).bins.tolist() == [0] * 6
-    assert quantiles([]).edges == ()
-    assert quantiles([np.nan, np.nan]).bins.tolist() == [-1, -1]
+    assert split_by_quantiles([0.5] * 6).bins.tolist() == [0] * 6
+    assert split_by_quantiles([]).edges == ()
+    assert split_by_quantiles([np.nan, np.nan]).bins.tolist() == [-1, -1]

@@ -12,9 +12,9 @@ pytest.importorskip("dspy", reason="DSPy is not installed: pip install 'suffice[
 
 import dspy
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
+from suffice.gate.gate import Gate
 from suffice.integrations.dspy import GatedRetrieve
-from suffice.reason.expand import Reach
 
 
 def passages(query: str) -> list[str]:
@@ -31,7 +31,11 @@ class Program(dspy.Module):
 
     def forward(self, question: str) -> dspy.Prediction:
         held = self.retrieve(question)
-        return dspy.Prediction(answer=len(held.passages) if held.action == "answer" else f"no {', '.join(held.missing)}")
+        return dspy.Prediction(
+            answer=len(held.passages)
+            if held.action == "answer"
+            else f"no {', '.join(held.missing)}"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +51,12 @@ def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:
 
 
 def test_a_reach_looks_for_what_is_missing(gate: Gate) -> None:
-    whole = GatedRetrieve(passages, gate, reach=Reach())(QUESTION)
+    whole = GatedRetrieve(passages, gate, reach=ExpansionBudget())(QUESTION)
     assert whole.passages == [" | ".join(FILM), " | ".join(DIRECTOR)]
-    assert asyncio.run(GatedRetrieve(passages, gate, reach=Reach()).acall(QUESTION)).passages == whole.passages
+    assert (
+        asyncio.run(GatedRetrieve(passages, gate, reach=ExpansionBudget()).acall(QUESTION)).passages
+        == whole.passages
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,9 @@ def test_a_reach_looks_for_what_is_missing(gate: Gate) -> None:
         lambda query: [{"title": title, "text": text} for title, text in found(query)],
     ],
 )
-def test_passages_in_the_shapes_of_dspys_retrievers_come_back_as_they_were(gate: Gate, shape: Any) -> None:
+def test_passages_in_the_shapes_of_dspys_retrievers_come_back_as_they_were(
+    gate: Gate, shape: Any
+) -> None:
     given = shape(QUESTION)
     told = GatedRetrieve(shape, gate, hold_back=False)(QUESTION)
     assert told.passages == getattr(given, "passages", given)

@@ -15,10 +15,10 @@ import pytest
 
 from embedded_looks import ids
 from suffice.engines.embedded import EmbeddedStore
-from suffice.engines.embedded.truth import Truth
-from suffice.engines.embedded.writer import GRACE
+from suffice.engines.embedded.sqlite_documents import SqliteDocuments
+from suffice.engines.embedded.writer import GRACE_GENERATIONS
 from suffice.errors import EngineError, InputError
-from suffice.retrieve.memory import MemoryStore
+from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Condition, Document, Filter
 
@@ -33,7 +33,10 @@ def test_what_was_put_is_there_after_closing(folder: Path) -> None:
 def test_a_long_stream_is_stored_in_batches_and_each_is_announced(tmp_path: Path) -> None:
     announced: list[int] = []
     seen: list[int] = []
-    with EmbeddedStore(tmp_path / "store", batch=100) as store, EmbeddedStore(tmp_path / "store") as reader:
+    with (
+        EmbeddedStore(tmp_path / "store", batch=100) as store,
+        EmbeddedStore(tmp_path / "store") as reader,
+    ):
 
         def note(batch: object) -> None:
             announced.append(len(list(batch)))  # type: ignore[call-overload]
@@ -67,9 +70,15 @@ def test_vectors_are_made_batch_by_batch_from_title_and_text(tmp_path: Path) -> 
         return np.array([[len(text), 1.0] for text in listed])
 
     with EmbeddedStore(tmp_path / "store", batch=2) as store:
-        store.put([Document("a", "xx", title="t"), Document("b", "x"), Document("c", "")], encode=encode)
+        store.put(
+            [Document("a", "xx", title="t"), Document("b", "x"), Document("c", "")], encode=encode
+        )
         assert batches == [2, 1]
-        assert [hit.score for hit in store.search_vectors(np.array([[1.0, 0.0]]), k=3)[0]] == [4.0, 1.0, 0.0]
+        assert [hit.score for hit in store.search_vectors(np.array([[1.0, 0.0]]), k=3)[0]] == [
+            4.0,
+            1.0,
+            0.0,
+        ]
 
 
 # A writer that dies after the indexes were committed and before the truth was: the moment that a random kill seldom meets.
@@ -77,25 +86,35 @@ def test_vectors_are_made_batch_by_batch_from_title_and_text(tmp_path: Path) -> 
 
 def die_before_the_truth(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched, EmbeddedStore(folder) as store:
-        patched.setattr(Truth, "set_state", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
+        patched.setattr(
+            SqliteDocuments, "set_state", lambda *_: (_ for _ in ()).throw(RuntimeError("killed"))
+        )
         new = [Document("ada", "a zeppelin"), Document("new", "a zeppelin too")]
         with pytest.raises(RuntimeError, match="killed"):
             store.put(new, VILLAGE_VECTORS[:2])
 
 
-def test_a_death_between_indexes_and_truth_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_between_indexes_and_truth_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     die_before_the_truth(folder, monkeypatch)
     with EmbeddedStore(folder) as store:
         assert list(store.documents()) == list(VILLAGE)
         assert ids(store, "zeppelin") == []
         assert ids(store, "Lovelace program") == ["ada"]
-        assert [hits[0].doc_id for hits in store.search_vectors(VILLAGE_VECTORS, k=1)] == [one.doc_id for one in VILLAGE]
+        assert [hits[0].doc_id for hits in store.search_vectors(VILLAGE_VECTORS, k=1)] == [
+            one.doc_id for one in VILLAGE
+        ]
 
 
-def test_the_next_writer_uses_the_rows_of_a_dead_one_without_mixing_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_writer_uses_the_rows_of_a_dead_one_without_mixing_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     die_before_the_truth(folder, monkeypatch)
     with EmbeddedStore(folder) as store:
-        store.put([Document("other", "a submarine"), Document("more", "a submarine")], VILLAGE_VECTORS[:2])
+        store.put(
+            [Document("other", "a submarine"), Document("more", "a submarine")], VILLAGE_VECTORS[:2]
+        )
         assert ids(store, "zeppelin") == []
         assert ids(store, "submarine") == ["other", "more"]
         assert len(store) == len(VILLAGE) + 2
@@ -116,7 +135,7 @@ def test_a_snapshot_outlives_replacing_deleting_and_compacting(folder: Path) -> 
         with store.pinned():
             before = store.generation
             with EmbeddedStore(folder) as other:
-                for n in range(GRACE + 4):
+                for n in range(GRACE_GENERATIONS + 4):
                     other.put([Document("ada", f"version{n}")], VILLAGE_VECTORS[7 - 6 : 8 - 6])
                 other.delete(["byron"])
                 other.compact()
@@ -125,7 +144,7 @@ def test_a_snapshot_outlives_replacing_deleting_and_compacting(folder: Path) -> 
             assert store.get(["ada"]) == [VILLAGE[0]]
             assert store.search_vectors(VILLAGE_VECTORS[2:3], k=1)[0][0].doc_id == "byron"
         assert ids(store, "poet Lovelace") == []
-        assert ids(store, f"version{GRACE + 3}") == ["ada"]
+        assert ids(store, f"version{GRACE_GENERATIONS + 3}") == ["ada"]
 
 
 def test_dead_rows_leave_the_indexes(folder: Path) -> None:
@@ -140,7 +159,9 @@ def test_dead_rows_leave_the_indexes(folder: Path) -> None:
             assert snapshot._records is not None
             assert len(snapshot._records) == 4
         assert [one.doc_id for one in store.documents()] == ["ada", "babbage", "tokyo", "arabic"]
-        assert [hits[0].doc_id for hits in store.search_vectors(VILLAGE_VECTORS[[0, 1, 4, 5]], k=1)] == [
+        assert [
+            hits[0].doc_id for hits in store.search_vectors(VILLAGE_VECTORS[[0, 1, 4, 5]], k=1)
+        ] == [
             "ada",
             "babbage",
             "tokyo",
@@ -267,7 +288,10 @@ def test_a_folder_that_cannot_be_written_can_be_read() -> None:
         (home / "store").chmod(0o555)
         home.chmod(0o755)
         found = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, str(home / "store")], capture_output=True, text=True, check=False
+            [sys.executable, "-c", READ_ONLY, str(home / "store")],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert found.stdout == "ok\n", found.stderr
     finally:
@@ -282,7 +306,11 @@ def test_random_writes_leave_both_stores_with_the_same_answers(tmp_path: Path) -
     with EmbeddedStore(tmp_path / "store", batch=7) as embedded:
         for _ in range(12):
             batch = [
-                Document(f"d{random.integers(40)}", " ".join(random.choice(words, 12)), source=f"s{random.integers(3)}")
+                Document(
+                    f"d{random.integers(40)}",
+                    " ".join(random.choice(words, 12)),
+                    source=f"s{random.integers(3)}",
+                )
                 for _ in range(10)
             ]
             vectors = random.standard_normal((10, 8))
@@ -294,7 +322,9 @@ def test_random_writes_leave_both_stores_with_the_same_answers(tmp_path: Path) -
         filters = [Filter((Condition("source", "$in", (f"s{n % 3}",)),)) for n in range(len(words))]
         ours = embedded.search_text(words, k=99, filters=filters)
         theirs = memory.search_text(words, k=99, filters=filters)
-        assert [{hit.doc_id for hit in hits} for hits in ours] == [{hit.doc_id for hit in hits} for hits in theirs]
+        assert [{hit.doc_id for hit in hits} for hits in ours] == [
+            {hit.doc_id for hit in hits} for hits in theirs
+        ]
         asked = random.standard_normal((20, 8))
         assert embedded.search_vectors(asked, k=9) == memory.search_vectors(asked, k=9)
 
@@ -304,14 +334,29 @@ def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) 
     from suffice import datasets
 
     home = data_folder / "2wikimultihopqa"
-    data = datasets.read(
-        "2wikimultihopqa", questions=home / "2wikimultihopqa.json", corpus=home / "2wikimultihopqa_corpus.json"
+    data = datasets.load(
+        "2wikimultihopqa",
+        questions=home / "2wikimultihopqa.json",
+        corpus=home / "2wikimultihopqa_corpus.json",
     )
-    documents, questions = list(data.documents()), [example.question.text for example in data.examples()]
+    documents, questions = (
+        list(data.documents()),
+        [example.question.text for example in data.examples()],
+    )
     with EmbeddedStore(tmp_path / "store") as embedded:
         embedded.put(documents)
-        pairs = list(zip(MemoryStore(documents).search_text(questions, k=10), embedded.search_text(questions, k=10)))
-    overlap = np.mean([len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 10 for one, other in pairs])
+        pairs = list(
+            zip(
+                MemoryStore(documents).search_text(questions, k=10),
+                embedded.search_text(questions, k=10),
+            )
+        )
+    overlap = np.mean(
+        [
+            len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 10
+            for one, other in pairs
+        ]
+    )
     same_first = np.mean([one[0].doc_id == other[0].doc_id for one, other in pairs])
     assert overlap > 0.98
     assert same_first > 0.99

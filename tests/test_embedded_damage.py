@@ -12,8 +12,8 @@ import pytest
 
 from embedded_looks import ids, text_folder
 from suffice.engines.embedded import EmbeddedStore
-from suffice.engines.embedded.words import DamagedIndexError, WordWriter
-from suffice.engines.embedded.writer import GRACE
+from suffice.engines.embedded.text_index import DamagedIndexError, TextIndexWriter
+from suffice.engines.embedded.writer import GRACE_GENERATIONS
 from suffice.errors import DataError, EngineError, NotReadyError
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document
@@ -38,12 +38,16 @@ def cut_short(folder: Path) -> None:
 
 
 def empty_it(folder: Path) -> None:
-    WordWriter(text_folder(folder), fresh=True).close()
+    TextIndexWriter(text_folder(folder), fresh=True).close()
 
 
-@pytest.mark.parametrize("damage", [remove, remove_description, garble_description, cut_short, empty_it])
+@pytest.mark.parametrize(
+    "damage", [remove, remove_description, garble_description, cut_short, empty_it]
+)
 @pytest.mark.parametrize("first", ["read", "write"])
-def test_a_damaged_text_index_is_made_anew_from_the_truth(damage: object, first: str, folder: Path) -> None:
+def test_a_damaged_text_index_is_made_anew_from_the_truth(
+    damage: object, first: str, folder: Path
+) -> None:
     damage(folder)  # type: ignore[operator]
     with EmbeddedStore(folder) as store:
         if first == "write":
@@ -58,28 +62,30 @@ def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
     moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EmbeddedStore(folder) as store:
-        whole = getattr(WordWriter, moment)
+        whole = getattr(TextIndexWriter, moment)
         calls = iter([True])
 
-        def failing(self: WordWriter, *arguments: object) -> None:
+        def failing(self: TextIndexWriter, *arguments: object) -> None:
             if next(calls, False):
                 raise DamagedIndexError("a file stands in the way")
             whole(self, *arguments)
 
-        monkeypatch.setattr(WordWriter, moment, failing)
+        monkeypatch.setattr(TextIndexWriter, moment, failing)
         assert store.put([Document("new", "a zeppelin"), VILLAGE[0]], VILLAGE_VECTORS[:2]) == 2
         assert ids(store, "zeppelin engine") == ["new", "babbage", "ada"]
         assert len(store) == len(VILLAGE) + 1
 
 
-def test_a_full_disk_is_no_reason_to_make_the_text_index_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: WordWriter) -> None:
+def test_a_full_disk_is_no_reason_to_make_the_text_index_anew(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: TextIndexWriter) -> None:
         raise DamagedIndexError("An IO error occurred: 'No space left on device (os error 28)'")
 
     with EmbeddedStore(folder) as store:
         index = text_folder(folder)
         with monkeypatch.context() as patch:
-            patch.setattr(WordWriter, "commit", full)
+            patch.setattr(TextIndexWriter, "commit", full)
             with pytest.raises(EngineError, match="No space left") as caught:
                 store.put([Document("new", "a zeppelin")])
         assert "has room" in caught.value.hint
@@ -88,7 +94,9 @@ def test_a_full_disk_is_no_reason_to_make_the_text_index_anew(folder: Path, monk
     assert text_folder(folder) == index
 
 
-def test_a_vector_file_that_cannot_be_written_is_an_engines_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vector_file_that_cannot_be_written_is_an_engines_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -103,7 +111,9 @@ def test_a_vector_file_that_cannot_be_written_is_an_engines_error(folder: Path, 
 
 def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> None:
     with EmbeddedStore(folder) as store:
-        for n in range(GRACE + 2):  # so that the next put forgets a row, for which tantivy writes a file
+        for n in range(
+            GRACE_GENERATIONS + 2
+        ):  # so that the next put forgets a row, for which tantivy writes a file
             store.put([Document("ada", f"version{n}")])
     # Closed: a merge in the background would write the list of files anew behind our back.
     index = text_folder(folder)

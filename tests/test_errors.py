@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from suffice import errors
-from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError, nearest
+from suffice.errors import (
+    EngineError,
+    InputError,
+    MissingExtraError,
+    NotReadyError,
+    SufficeError,
+    did_you_mean,
+)
 
 
 def test_every_error_has_a_code_an_exit_code_and_a_place_in_the_drawn_tree() -> None:
@@ -32,10 +39,10 @@ def test_an_engine_error_says_whether_to_try_again() -> None:
 
 
 def test_the_nearest_name_is_offered_whatever_its_case() -> None:
-    assert nearest("tf-idf", ["tfidf", "bm25"]) == "did you mean 'tfidf'?"
-    assert "The Verge" in nearest("THE VERGE", ["The Verge", "Wired"])
-    assert nearest("zzz", ["a", "b"]) == "known: a, b"
-    assert nearest("zzz", []) == "none is known"
+    assert did_you_mean("tf-idf", ["tfidf", "bm25"]) == "did you mean 'tfidf'?"
+    assert "The Verge" in did_you_mean("THE VERGE", ["The Verge", "Wired"])
+    assert did_you_mean("zzz", ["a", "b"]) == "known: a, b"
+    assert did_you_mean("zzz", []) == "none is known"
 
 
 def test_a_hint_is_kept() -> None:

@@ -11,18 +11,31 @@ from tests.small_gate import collection, few_trees
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Wants
 from typer.testing import CliRunner
 
+from suffice.answering.budget import Budget
 from suffice.cli.app import app
-from suffice.datasets import read
+from suffice.datasets import load
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluate.answer_gates import gates_for
-from suffice.evaluate.answer_systems import SYSTEMS, Bench, answered_by, drawn, shelved
-from suffice.evaluate.answer_tables import answer_tables, equal_coverage, kinds_table, risk_figure
-from suffice.evaluate.answering import named_systems
-from suffice.evaluate.answers import AnswerRun, Outcome, run_of
-from suffice.evaluate.gate import seen_by
-from suffice.reason.budget import Budget
+from suffice.evaluation.answer_systems import (
+    SYSTEMS,
+    AnswerSetup,
+    draw_questions,
+    gates_for_questions,
+    open_corpus,
+    parse_systems,
+    run_systems,
+)
+from suffice.evaluation.answers import (
+    AnswerOutcome,
+    AnswerRun,
+    answer_tables,
+    equal_coverage_table,
+    kinds_table,
+    make_answer_run,
+    risk_figure,
+)
+from suffice.evaluation.gate_evaluation import count_seen
 from suffice.types import Hit, Question
 
 
@@ -31,7 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The village in 2WikiMultiHopQA's own layout."""
     folder = tmp_path_factory.mktemp("2wiki")
     told = [(BRIDGE, "compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])]
-    told.append((COMPARISON, "comparison", "Dog Law", ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"]))
+    told.append(
+        (
+            COMPARISON,
+            "comparison",
+            "Dog Law",
+            ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"],
+        )
+    )
     questions = [
         {
             "_id": f"q{at}",
@@ -51,19 +71,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def village(folder: Path) -> Dataset:
-    return read("2wikimultihopqa", folder)
+    return load("2wikimultihopqa", folder)
 
 
 @pytest.fixture(scope="module")
-def bench(village: Dataset) -> Bench:
-    return Bench(shelved(village, remember=True), k=2)
+def bench(village: Dataset) -> AnswerSetup:
+    return AnswerSetup(open_corpus(village, remember=True), k=2)
 
 
 @pytest.fixture(scope="module")
-def run(village: Dataset, bench: Bench) -> AnswerRun:
-    examples = drawn(village)
-    found = answered_by(examples, bench, [Wants()] * len(examples), systems=list(SYSTEMS))
-    return run_of("village", examples, found)
+def run(village: Dataset, bench: AnswerSetup) -> AnswerRun:
+    examples = draw_questions(village)
+    found = run_systems(examples, bench, [Wants()] * len(examples), systems=list(SYSTEMS))
+    return make_answer_run("village", examples, found)
 
 
 def test_the_loop_walks_where_one_look_does_not_reach(run: AnswerRun) -> None:
@@ -81,11 +101,13 @@ def test_interleaving_looks_for_each_sentence_that_it_read(run: AnswerRun) -> No
     assert all(one.held is not None and len(set(one.held)) == len(one.held) <= 10 for one in held)
 
 
-def test_what_was_not_said_is_still_known(village: Dataset, bench: Bench) -> None:
+def test_what_was_not_said_is_still_known(village: Dataset, bench: AnswerSetup) -> None:
     """A gate that is never content lets nothing be answered; what would have been said can be judged all the same."""
-    examples = drawn(village)
-    found = answered_by(examples, bench, [Wants("no such document")] * len(examples), systems=["ask"])
-    run = run_of("village", examples, found)
+    examples = draw_questions(village)
+    found = run_systems(
+        examples, bench, [Wants("no such document")] * len(examples), systems=["ask"]
+    )
+    run = make_answer_run("village", examples, found)
     assert run.figure("ask", "answered").value == 0.0
     assert run.figure("ask", "f1_of_answered").value is None
     assert [one.candidate for one in run.outcomes("ask")] == list(run.gold)
@@ -105,7 +127,10 @@ def test_the_tables_tell_all_systems_apart(run: AnswerRun) -> None:
         "Complete at equal documents",
     ]  # two questions are too few for a table by kind
     assert kinds_table(run, fewest=1).cell("comparison", "n") == 1
-    assert [line.name for line in risk_figure(run, "complete").lines][:2] == ["ask, by gate", "always, by review"]
+    assert [line.name for line in risk_figure(run, "complete").lines][:2] == [
+        "ask, by gate",
+        "always, by review",
+    ]
 
 
 def made(sure: list[float], complete: list[bool]) -> AnswerRun:
@@ -113,71 +138,108 @@ def made(sure: list[float], complete: list[bool]) -> AnswerRun:
     names = [f"q{at}" for at, _ in enumerate(sure)]
     outcomes = {
         "always": [
-            Outcome("yes", ("d",) if whole else (), candidate="yes", sure={"gate": gate, "review": 1 - gate})
+            AnswerOutcome(
+                "yes",
+                ("d",) if whole else (),
+                candidate="yes",
+                sure={"gate": gate, "review": 1 - gate},
+            )
             for gate, whole in zip(sure, complete)
         ]
     }
-    examples = [Example(Question(name, name), Gold(name, frozenset({"d"}), answer="yes")) for name in names]
-    return run_of("made", examples, outcomes)
+    examples = [
+        GoldQuestion(Question(name, name), Gold(name, frozenset({"d"}), answer="yes"))
+        for name in names
+    ]
+    return make_answer_run("made", examples, outcomes)
 
 
 def test_at_equal_coverage_the_better_order_has_less_without_evidence() -> None:
     run = made([0.9, 0.8, 0.2, 0.1], [True, True, False, False])
-    row = next(row for row in equal_coverage(run).rows if row[1:3] == ("always, by review", 0.5))
+    row = next(
+        row for row in equal_coverage_table(run).rows if row[1:3] == ("always, by review", 0.5)
+    )
     assert (row[0], row[3], row[4]) == ("always, by gate", 0.0, 1.0)
     assert row[5].value == -1.0  # type: ignore[union-attr]
     assert run.ordered("always", "first hit", "complete") is None  # nobody told the hits' scores
 
 
 def test_halves_share_no_question_and_the_draw_is_the_same_again(village: Dataset) -> None:
-    even, odd = (drawn(village, part=part) for part in ("even", "odd"))
+    even, odd = (draw_questions(village, part=part) for part in ("even", "odd"))
     assert {one.question.text for one in even}.isdisjoint(one.question.text for one in odd)
-    assert len(even) + len(odd) == len(drawn(village))
-    assert drawn(village, limit=1) == drawn(village, limit=1)
+    assert len(even) + len(odd) == len(draw_questions(village))
+    assert draw_questions(village, limit=1) == draw_questions(village, limit=1)
     with pytest.raises(InputError, match="part"):
-        drawn(village, part="third")
+        draw_questions(village, part="third")
 
 
 def test_questions_of_the_same_words_stay_in_one_half() -> None:
-    twice = [Example(Question(f"q{at}", f"Who is {at % 5}?"), Gold(f"q{at}", frozenset(), answer="x")) for at in range(10)]
+    twice = [
+        GoldQuestion(
+            Question(f"q{at}", f"Who is {at % 5}?"), Gold(f"q{at}", frozenset(), answer="x")
+        )
+        for at in range(10)
+    ]
     dataset = Dataset("twice", documents=lambda _: iter(()), examples=lambda _: iter(twice))
-    halves = [{one.question.text for one in drawn(dataset, part=part)} for part in ("even", "odd")]
+    halves = [
+        {one.question.text for one in draw_questions(dataset, part=part)}
+        for part in ("even", "odd")
+    ]
     assert halves[0].isdisjoint(halves[1])
 
 
-def test_an_unknown_system_is_refused_with_the_nearest(bench: Bench) -> None:
+def test_an_unknown_system_is_refused_with_the_nearest(bench: AnswerSetup) -> None:
     with pytest.raises(InputError) as caught:
-        answered_by([], bench, [], systems=["asks"])
+        run_systems([], bench, [], systems=["asks"])
     assert "ask" in caught.value.hint
-    assert "ask, any exemplars" not in named_systems("all", with_model=False)
-    assert named_systems("ask, no gate; naive", with_model=False) == ("ask, no gate", "naive")
+    assert "ask, any exemplars" not in parse_systems("all", with_model=False)
+    assert parse_systems("ask, no gate; naive", with_model=False) == ("ask, no gate", "naive")
 
 
-def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.evaluate.answer_gates.LESSONS", 60)
+def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suffice.evaluation.answer_systems.MOST_TRAINING_QUESTIONS", 60)
     documents, examples = collection()
     dataset = Dataset(
         "small",
         documents=lambda _: iter(documents.values()),
         examples=lambda _: (replace(one, gold=replace(one.gold, answer="x")) for one in examples),
     )
-    bench = Bench(shelved(dataset, retriever="bm25"), budget=Budget(documents=4))
-    chosen = drawn(dataset, limit=6, part="odd")
+    bench = AnswerSetup(open_corpus(dataset, retriever="bm25"), budget=Budget(documents=4))
+    chosen = draw_questions(dataset, limit=6, part="odd")
     with few_trees():
-        gates, seen = gates_for(dataset, chosen, bench, cache=tmp_path)
+        gates, seen = gates_for_questions(dataset, chosen, bench, cache=tmp_path)
     assert (len(gates), seen) == (6, 0)
-    assert seen_by(gates[0], [one.question.text for one in drawn(dataset, part="even")]) > 0
+    assert (
+        count_seen(gates[0], [one.question.text for one in draw_questions(dataset, part="even")])
+        > 0
+    )
     (folder,) = tmp_path.iterdir()
     before = folder.stat().st_mtime_ns
-    again, _ = gates_for(dataset, chosen, bench, cache=tmp_path)
+    again, _ = gates_for_questions(dataset, chosen, bench, cache=tmp_path)
     assert folder.stat().st_mtime_ns == before
     question = (chosen[0].question.text, [Hit(one) for one in list(documents)[:3]])
-    assert again[0].check_batch([question], documents=documents) == gates[0].check_batch([question], documents=documents)
+    assert again[0].check_batch([question], documents=documents) == gates[0].check_batch(
+        [question], documents=documents
+    )
 
 
 def test_the_command_prints_what_each_system_came_to(folder: Path) -> None:
-    words = ["evaluate", "answers", "--dataset", "2wikimultihopqa", "--path", str(folder), "--retriever", "bm25", "--json"]
-    result = CliRunner().invoke(app, [*words, "--gate", "default", "--systems", "naive;fixed k;ask"])
+    words = [
+        "evaluate",
+        "answers",
+        "--dataset",
+        "2wikimultihopqa",
+        "--path",
+        str(folder),
+        "--retriever",
+        "bm25",
+        "--json",
+    ]
+    result = CliRunner().invoke(
+        app, [*words, "--gate", "default", "--systems", "naive;fixed k;ask"]
+    )
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert list(told["systems"]) == ["naive", "fixed k", "ask"]

@@ -20,11 +20,28 @@ def benchmark(tmp_path: Path) -> Path:
     documents, questions = [], []
     for at, name in enumerate(PUPILS):
         ids = [f"d{at}-{hop}" for hop in range(2 + at % 2)]
-        documents += [{"doc_id": one, "title": f"{name} {hop}", "text": "word " * (at + hop)} for hop, one in enumerate(ids)]
-        triple = {"subject": name, "relation": "teacher", "object": "x", "link": "exact" if at % 4 == 0 else ""}
-        questions.append({"question_id": name, "question": f"Who taught {name}?", "gold": ids, "path": [[triple]]})
+        documents += [
+            {"doc_id": one, "title": f"{name} {hop}", "text": "word " * (at + hop)}
+            for hop, one in enumerate(ids)
+        ]
+        triple = {
+            "subject": name,
+            "relation": "teacher",
+            "object": "x",
+            "link": "exact" if at % 4 == 0 else "",
+        }
+        questions.append(
+            {
+                "question_id": name,
+                "question": f"Who taught {name}?",
+                "gold": ids,
+                "path": [[triple]],
+            }
+        )
     for file, records in (("documents", documents), ("questions", questions)):
-        (folder / f"{file}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+        (folder / f"{file}.jsonl").write_text(
+            "".join(json.dumps(one) + "\n" for one in records), encoding="utf-8"
+        )
     return folder
 
 
@@ -42,7 +59,9 @@ def evaluate(*words: object) -> Any:
     return result
 
 
-def test_the_matrix_is_printed_drawn_and_reported(benchmark: Path, results: Path, tmp_path: Path) -> None:
+def test_the_matrix_is_printed_drawn_and_reported(
+    benchmark: Path, results: Path, tmp_path: Path
+) -> None:
     plot, report = tmp_path / "matrix.png", tmp_path / "matrix.html"
     result = evaluate(results, "--benchmark", benchmark, "--plot", plot, "--report", report)
     assert "Error of mine, by hops and D_r" in result.stdout

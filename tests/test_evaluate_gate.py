@@ -12,18 +12,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.assess.gate import Gate
-from suffice.datasets.controlled import controlled
 from suffice.datasets.gold import Gold
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.evaluate.cases import Case, Collected, collect
-from suffice.evaluate.gate import Choice, evaluate_gate, grouped_folds, judge_cases, promise_check, remembering
-from suffice.evaluate.gate_runs import GateRun, summary, tables
-from suffice.evaluate.gate_study import Material, study
-from suffice.evaluate.moving import leave_one_out, moved
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.train_default import draw, main, train
+from suffice.evaluation.gate_evaluation import (
+    PolicyChoice,
+    check_promise,
+    evaluate_gate,
+    grouped_folds,
+    run_gate,
+    with_seen_questions,
+)
+from suffice.evaluation.gate_runs import GateRun, gate_summary, gate_tables
+from suffice.evaluation.retrieved_questions import (
+    RetrievedDataset,
+    RetrievedQuestion,
+    retrieve_dataset,
+)
+from suffice.evaluation.study import Study
+from suffice.gate.gate import Gate
 from suffice.types import Evidence, Question
+from suffice_research.controlled import controlled_collection
+from suffice_research.training.gate import draw_lists, main, train_gate
+from suffice_research.training.gate_study import Material, gate_study
+from suffice_research.training.transfer import leave_one_out, measure_transfer
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -97,7 +108,9 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"labels": [["temporal"]]}, DataError),
     ],
 )
-def test_a_run_that_is_none_says_so(change: dict[str, object], error: type[Exception], tmp_path: Path) -> None:
+def test_a_run_that_is_none_says_so(
+    change: dict[str, object], error: type[Exception], tmp_path: Path
+) -> None:
     document = {**json.loads(small_run().to_json()), **change}
     (tmp_path / "run.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(error):
@@ -106,7 +119,7 @@ def test_a_run_that_is_none_says_so(change: dict[str, object], error: type[Excep
 
 def test_the_summary_has_every_figure_as_a_number() -> None:
     run = small_run()
-    found = summary(run)
+    found = gate_summary(run)
     for name in "n positive_rate auroc ap brier ece ece_by_chance aurc accuracy precision recall f1 risk coverage".split():
         assert isinstance(found[name], int | float), name
     assert found["intervals"]["auroc"]["low"] < found["auroc"] < found["intervals"]["auroc"]["high"]
@@ -117,19 +130,27 @@ def test_the_summary_has_every_figure_as_a_number() -> None:
     assert found["risk"] == pytest.approx(1 - np.array(run.complete)[answered].mean())
     assert set(found["by_hops"]) == {"2", "3"}
     assert found["by_kind"]["bridge"]["n"] == 100
-    assert {name: one["n"] for name, one in found["by_label"].items()} == {"tabular": 67, "temporal": 200}
+    assert {name: one["n"] for name, one in found["by_label"].items()} == {
+        "tabular": 67,
+        "temporal": 200,
+    }
     json.dumps(found, allow_nan=False)
 
 
 def test_a_gate_that_never_answers_has_no_risk() -> None:
     run = small_run()
-    quiet = GateRun(**{**{name: getattr(run, name) for name in run.__dataclass_fields__}, "actions": ("abstain",) * len(run)})
-    assert (summary(quiet)["risk"], summary(quiet)["coverage"]) == (None, 0.0)
-    assert any("--" in row for table in tables(quiet) for row in map(" ".join, table.texts))
+    quiet = GateRun(
+        **{
+            **{name: getattr(run, name) for name in run.__dataclass_fields__},
+            "actions": ("abstain",) * len(run),
+        }
+    )
+    assert (gate_summary(quiet)["risk"], gate_summary(quiet)["coverage"]) == (None, 0.0)
+    assert any("--" in row for table in gate_tables(quiet) for row in map(" ".join, table.texts))
 
 
 def test_the_tables_name_the_gate_and_the_baselines() -> None:
-    first, decisions, *_, hops = tables(small_run())
+    first, decisions, *_, hops = gate_tables(small_run())
     assert [row[0] for row in first.rows] == ["gate (default)", "coin"]
     assert decisions.note == "Answer from 0.8 on."
     assert [row[0] for row in hops.rows] == ["2", "3"]
@@ -142,14 +163,20 @@ def test_the_promise_holds_over_random_halves() -> None:
     n = 1500
     p = RNG.random(n)
     complete = RNG.random(n) < p
-    for one in promise_check(p, complete, [f"q{at}" for at in range(n)], splits=200):
+    for one in check_promise(p, complete, [f"q{at}" for at in range(n)], splits=200):
         # 200 splits: a share of 0.1 is measured to within about 0.06 (three standard errors)
         assert one.broken <= 0.1 + 0.06, one
         assert one.coverage > 0 or one.never > 0
 
 
 def test_a_promise_that_nobody_can_keep_answers_nothing() -> None:
-    (kept,) = promise_check(RNG.random(200), np.zeros(200, bool), [f"q{at}" for at in range(200)], alphas=[0.1], splits=20)
+    (kept,) = check_promise(
+        RNG.random(200),
+        np.zeros(200, bool),
+        [f"q{at}" for at in range(200)],
+        alphas=[0.1],
+        splits=20,
+    )
     assert (kept.never, kept.coverage, kept.exceeded) == (1.0, 0.0, 0.0)
 
 
@@ -157,15 +184,17 @@ def test_a_promise_that_nobody_can_keep_answers_nothing() -> None:
 
 
 @cache
-def collected() -> Collected:
-    return collect(controlled(documents=200), ["bm25", "tfidf"], [3, 6], sample=200)
+def collected() -> RetrievedDataset:
+    return retrieve_dataset(
+        controlled_collection(documents=200), ["bm25", "tfidf"], [3, 6], sample=200
+    )
 
 
 @cache
-def east() -> tuple[list[Case], Gate]:
+def east() -> tuple[list[RetrievedQuestion], Gate]:
     """Lessons of one data set, and the gate that the shipped recipe makes of them."""
-    drawn = draw(collected(), lists=1)[:100]
-    return drawn, train({"east": drawn})
+    drawn = draw_lists(collected(), lists=1)[:100]
+    return drawn, train_gate({"east": drawn})
 
 
 @pytest.fixture(scope="module")
@@ -176,62 +205,88 @@ def gate_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_saved_gate_is_judged_on_a_data_set(gate_folder: Path) -> None:
-    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=60, folds=2)
+    run = evaluate_gate(
+        controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=60, folds=2
+    )
     assert len(run) == 60
-    assert summary(run)["auroc"] > 0.7
+    assert gate_summary(run)["auroc"] > 0.7
     assert {"top score", "NQC", "WIG", "MAGAF", "FRAMES"} <= set(run.baselines)
-    again = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=60, baselines=False)
+    again = evaluate_gate(
+        controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=60, baselines=False
+    )
     assert (again.p, again.actions) == (run.p, run.actions)
 
 
 def test_a_gate_is_not_judged_unawares_by_questions_it_has_seen(tmp_path: Path) -> None:
-    texts = [one.question.text for one, _ in zip(controlled(documents=200).examples(), range(5))]
-    remembering(east()[1], texts).save(tmp_path / "gate")
-    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(tmp_path / "gate"), limit=8)
-    assert summary(run)["seen"] == 5
-    assert "fitted on 5 of these questions" in tables(run)[0].note
+    texts = [
+        one.question.text
+        for one, _ in zip(controlled_collection(documents=200).examples(), range(5))
+    ]
+    with_seen_questions(east()[1], texts).save(tmp_path / "gate")
+    run = evaluate_gate(
+        controlled_collection(documents=200), "bm25", 6, str(tmp_path / "gate"), limit=8
+    )
+    assert gate_summary(run)["seen"] == 5
+    assert "fitted on 5 of these questions" in gate_tables(run)[0].note
 
 
 def test_a_few_questions_are_judged_without_baselines(gate_folder: Path) -> None:
-    run = evaluate_gate(controlled(documents=200), "bm25", 6, str(gate_folder), limit=3)
+    run = evaluate_gate(controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=3)
     assert (len(run), run.baselines) == (3, {})
-    json.dumps(summary(run), allow_nan=False)
-    assert tables(run)
+    json.dumps(gate_summary(run), allow_nan=False)
+    assert gate_tables(run)
 
 
 def test_a_fitted_gate_is_judged_on_questions_it_has_not_seen() -> None:
     run = evaluate_gate(
-        controlled(documents=200), "bm25", 6, "fitted", limit=140, folds=2, baselines=False, choice=Choice("cost")
+        controlled_collection(documents=200),
+        "bm25",
+        6,
+        "fitted",
+        limit=140,
+        folds=2,
+        baselines=False,
+        choice=PolicyChoice("cost"),
     )
-    found = summary(run)
+    found = gate_summary(run)
     assert found["auroc"] > 0.7
     assert "each fold" in found["policy"]
 
 
 def test_a_misspelt_policy_or_gate_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no policy is named 'rsik'"):
-        Choice("rsik")
+        PolicyChoice("rsik")
     with pytest.raises(InputError, match="not a gate"):
-        evaluate_gate(controlled(documents=200), "bm25", 6, str(tmp_path / "nowhere"), limit=3)
+        evaluate_gate(
+            controlled_collection(documents=200), "bm25", 6, str(tmp_path / "nowhere"), limit=3
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ the shipped recipe
 
 
 def test_what_is_drawn_follows_from_seed_and_words() -> None:
-    some = draw(collected(), lists=2)
+    some = draw_lists(collected(), lists=2)
     assert len(some) == 400
     assert len({case.question.text for case in some}) == 200
-    assert draw(collected(), lists=2) == some
-    assert draw(collected(), lists=2, seed=1) != some
-    fewer = collect(controlled(documents=200), ["bm25"], [3], sample=50).cases("bm25", 3)
+    assert draw_lists(collected(), lists=2) == some
+    assert draw_lists(collected(), lists=2, seed=1) != some
+    fewer = retrieve_dataset(controlled_collection(documents=200), ["bm25"], [3], sample=50).cases(
+        "bm25", 3
+    )
     assert {case.question.text for case in fewer} < {case.question.text for case in some}
 
 
 @pytest.mark.parametrize(
-    ("words", "says"), [(["--only", "hotpot"], "no data set is named 'hotpot'"), (["--only", "musique"], "does not exist")]
+    ("words", "says"),
+    [
+        (["--only", "hotpot"], "no data set is named 'hotpot'"),
+        (["--only", "musique"], "does not exist"),
+    ],
 )
-def test_what_is_not_there_cannot_be_learned_from(words: list[str], says: str, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_not_there_cannot_be_learned_from(
+    words: list[str], says: str, tmp_path: Path, capsys: Any
+) -> None:
     assert main(["--data", str(tmp_path), *words]) == 2
     assert says in (told := capsys.readouterr().err)
     assert "hint: " in told
@@ -240,25 +295,33 @@ def test_what_is_not_there_cannot_be_learned_from(words: list[str], says: str, t
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
     drawn, gate = east()
     gate.save(tmp_path / "first")
-    train({"east": drawn}).save(tmp_path / "second")
-    files = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*") if path.is_file())
+    train_gate({"east": drawn}).save(tmp_path / "second")
+    files = sorted(
+        path.relative_to(tmp_path / "first")
+        for path in (tmp_path / "first").rglob("*")
+        if path.is_file()
+    )
     assert files
     for file in files:
-        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
+        assert (tmp_path / "first" / file).read_bytes() == (
+            tmp_path / "second" / file
+        ).read_bytes(), file
 
 
 def test_leaving_one_out_judges_with_the_others_only() -> None:
     lessons, gate = east()
-    west = draw(collected(), lists=1)[100:]
+    west = draw_lists(collected(), lists=1)[100:]
     names = []
 
-    def recipe(some: Mapping[str, Sequence[Case]]) -> Gate:
+    def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
         names.extend(some)
         return gate
 
-    (found,) = leave_one_out({"east": lessons, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1)
+    (found,) = leave_one_out(
+        {"east": lessons, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1
+    )
     assert names == ["east"]
-    np.testing.assert_allclose(found.p, judge_cases(gate, west).p)
+    np.testing.assert_allclose(found.p, run_gate(gate, west).p)
     assert found.p_shifted.shape == (100,)
     assert found.auroc_adapted[0].value == found.auroc_adapted[0].value
     assert found.auroc_adapted[999].value is None  # there are not so many questions
@@ -266,19 +329,22 @@ def test_leaving_one_out_judges_with_the_others_only() -> None:
 
 def test_a_few_labels_of_the_new_set_make_an_honest_gate_of_a_liar() -> None:
     _, gate = east()
-    west = draw(collected(), lists=1)[100:]
+    west = draw_lists(collected(), lists=1)[100:]
     turned = replace(gate, shift=3.0)  # the same order of questions, all of them believed complete
-    found = moved("west", turned, west, labels=(50,), draws=1)
+    found = measure_transfer("west", turned, west, labels=(50,), draws=1)
     assert found.ece_adapted[50].value < found.ece_adapted[0].value - 0.1
 
 
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
-    cases = draw(collected(), lists=1)
+    cases = draw_lists(collected(), lists=1)
     _, gate = east()
     sets = {"east": cases[:100], "west": cases[100:]}
     said: list[str] = []
     options = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
-    made = study(Material("fast", sets, {"west": cases[60:]}, lambda _: gate, lambda _: gate, **options), said.append)
+    made = gate_study(
+        Material("fast", sets, {"west": cases[60:]}, lambda _: gate, lambda _: gate, **options),
+        said.append,
+    )
     assert [one.title for one in made.sections] == [
         "Fitted on one data set", "The promise", "On a data set it has not seen", "With a few labels",
     ]  # fmt: skip
@@ -290,6 +356,8 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
 
 
 def test_questions_without_hits_are_judged(gate_folder: Path) -> None:
-    empty = Case(Question("q", "Who?"), Gold("q", frozenset({"d"})), Evidence(Question("q", "Who?"), ()))
-    judged = judge_cases(east()[1], [empty])
+    empty = RetrievedQuestion(
+        Question("q", "Who?"), Gold("q", frozenset({"d"})), Evidence(Question("q", "Who?"), ())
+    )
+    judged = run_gate(east()[1], [empty])
     assert 0 <= judged.p[0] <= 1

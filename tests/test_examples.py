@@ -11,7 +11,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from docs.notebook import NOTEBOOK, executed, said
+from docs.generators.notebook import NOTEBOOK, cell_outputs, execute
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -19,11 +19,17 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TOLD = {
     "langchain_gate.py": (
         "langchain_core",
-        ["born? -> Metropolis (1927 film) | Fritz Lang", "Lovelace? -> I do not know; not found: Ada Lovelace"],
+        [
+            "born? -> Metropolis (1927 film) | Fritz Lang",
+            "Lovelace? -> I do not know; not found: Ada Lovelace",
+        ],
     ),
     "llama_index_gate.py": (
         "llama_index",
-        ["1 nodes: Empty Response", "3 nodes: answered from Metropolis (1927 film) | Fritz Lang | Superman"],
+        [
+            "1 nodes: Empty Response",
+            "3 nodes: answered from Metropolis (1927 film) | Fritz Lang | Superman",
+        ],
     ),
     "haystack_gate.py": (
         "haystack",
@@ -35,14 +41,21 @@ TOLD = {
     ),
     "otel_gate.py": (
         "opentelemetry.sdk",
-        ["retrieval films {'gen_ai.operation.name': 'retrieval'", "gen_ai.evaluation.result: abstain 0.0", "('Fritz Lang',)"],
+        [
+            "retrieval films {'gen_ai.operation.name': 'retrieval'",
+            "gen_ai.evaluation.result: abstain 0.0",
+            "('Fritz Lang',)",
+        ],
     ),
     "dspy_gate.py": (
         "dspy",
         ["born? -> Vienna", "Lovelace? -> not found: Ada Lovelace"],
     ),
     "ragas_metric.py": ("ragas", ["row0 incomplete", "row1 complete"]),
-    "deepeval_metric.py": ("deepeval", ["fails - missing: Fritz Lang", "['response', 'retrieved_contexts', 'user_input']"]),
+    "deepeval_metric.py": (
+        "deepeval",
+        ["fails - missing: Fritz Lang", "['response', 'retrieved_contexts', 'user_input']"],
+    ),
     "ir_measures_complete.py": ("ir_measures", ["CompleteRecall@2 0.5", "CompleteRecall@3 1.0"]),
 }
 
@@ -51,14 +64,19 @@ APART = ("otel_gate.py", "dspy_gate.py")
 
 
 def test_every_example_is_tried_and_short() -> None:
-    found = {file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in EXAMPLES.glob("*.py")}
+    found = {
+        file.name: len(file.read_text(encoding="utf-8").splitlines())
+        for file in EXAMPLES.glob("*.py")
+    }
     assert sorted(found) == sorted(TOLD)
     assert {name: lines for name, lines in found.items() if lines >= 60} == {}
 
 
 def there(module: str) -> bool:
     """Is it installed? A package inside one that is not there raises instead of being None."""
-    return util.find_spec(module.partition(".")[0]) is not None and util.find_spec(module) is not None
+    return (
+        util.find_spec(module.partition(".")[0]) is not None and util.find_spec(module) is not None
+    )
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -67,11 +85,17 @@ def test_the_example_prints_what_it_shows(
 ) -> None:
     needed, lines = TOLD[name]
     if not there(needed):
-        (how,) = [line for line in (EXAMPLES / name).read_text(encoding="utf-8").splitlines() if line.startswith("pip install")]
+        (how,) = [
+            line
+            for line in (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+            if line.startswith("pip install")
+        ]
         pytest.skip(f"{needed} is not installed: {how}")
     monkeypatch.chdir(tmp_path)
     if name in APART:
-        printed = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, check=True).stdout
+        printed = subprocess.run(
+            [sys.executable, EXAMPLES / name], capture_output=True, text=True, check=True
+        ).stdout
     else:
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
         printed = capsys.readouterr().out
@@ -81,7 +105,9 @@ def test_the_example_prints_what_it_shows(
 
 def test_the_notebook_tells_its_story_again(tmp_path: Path) -> None:
     stored = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    told = said(executed(stored, tmp_path))
-    for now, then in zip(told, said(stored), strict=True):
-        assert re.sub(r"\d+", "0", now) == re.sub(r"\d+", "0", then)  # a fitted gate's figures may move with the machine
+    told = cell_outputs(execute(stored, tmp_path))
+    for now, then in zip(told, cell_outputs(stored), strict=True):
+        assert re.sub(r"\d+", "0", now) == re.sub(
+            r"\d+", "0", then
+        )  # a fitted gate's figures may move with the machine
     assert NOTEBOOK.stat().st_size < 30_000

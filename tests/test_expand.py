@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
+from suffice.answering.expand import (
+    MAX_LINKS,
+    PATIENCE,
+    Completion,
+    ExpansionBudget,
+    StopReason,
+    expand,
+)
 from suffice.errors import InputError
-from suffice.reason.expand import NAMED, PATIENCE, Completion, Reach, Stopped, expand
 from suffice.types import Action, DocId, Document, Estimate, Filter, Hit, Verdict
 
 QUESTION = "Where was the teacher of Ada's tutor born?"
@@ -23,7 +30,11 @@ DOCUMENTS = {
         Document("fair", "The fair is on Sunday.", "Fair"),
     )
 }
-LINKS: dict[DocId, tuple[DocId, ...]] = {"ada": ("mary",), "mary": ("ada", "william"), "william": ("mary",)}
+LINKS: dict[DocId, tuple[DocId, ...]] = {
+    "ada": ("mary",),
+    "mary": ("ada", "william"),
+    "william": ("mary",),
+}
 
 
 class Lists:
@@ -36,7 +47,10 @@ class Lists:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         self.asked.append(list(questions))
-        return [tuple(Hit(one, 1 / at) for at, one in enumerate(self.found.get(q, ())[:k], start=1)) for q in questions]
+        return [
+            tuple(Hit(one, 1 / at) for at, one in enumerate(self.found.get(q, ())[:k], start=1))
+            for q in questions
+        ]
 
 
 class Counts:
@@ -57,9 +71,21 @@ class Counts:
         said = []
         for _, hits in pairs:
             held = {hit.doc_id for hit in hits}
-            p = max(0.0, len(held & self.needed) / max(len(self.needed), 1) - self.noise * len(held - self.needed))
-            action = Action.ANSWER if held >= self.needed else Action.EXPAND if rounds_left else Action.ABSTAIN
-            said.append(Verdict(Estimate(p, p, p), action, next_queries=self.queries if explain else ()))
+            p = max(
+                0.0,
+                len(held & self.needed) / max(len(self.needed), 1)
+                - self.noise * len(held - self.needed),
+            )
+            action = (
+                Action.ANSWER
+                if held >= self.needed
+                else Action.EXPAND
+                if rounds_left
+                else Action.ABSTAIN
+            )
+            said.append(
+                Verdict(Estimate(p, p, p), action, next_queries=self.queries if explain else ())
+            )
         self.batches.append(len(said))
         return said
 
@@ -87,16 +113,18 @@ def ids(one: Completion) -> list[DocId]:
 def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
     found = completed(["ada"], Counts("ada", "mary", "william"))
     assert ids(found) == ["ada", "mary", "william"]
-    assert found.stopped is Stopped.ANSWER
+    assert found.stopped is StopReason.ANSWER
     assert found.complete
-    assert [step.verdict.p_complete for step in found.trace.steps if step.verdict] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert [step.verdict.p_complete for step in found.trace.steps if step.verdict] == pytest.approx(
+        [1 / 3, 2 / 3, 1]
+    )
     assert found.trace.steps[1].note == "holds mary, which ada names"
 
 
 def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
     lists = Lists({QUESTION: ["ada"], "William born": ["william"]})
     judge = Counts("ada", "william", "nobody", queries=["William born"])
-    (found,) = expand([QUESTION], lists, judge, lookup, reach=Reach(rounds=4))
+    (found,) = expand([QUESTION], lists, judge, lookup, reach=ExpansionBudget(rounds=4))
     assert ids(found) == ["ada", "william"]
     assert lists.asked == [[QUESTION], ["William born"]]
     assert found.trace.steps[1].question == "William born"
@@ -111,18 +139,22 @@ def test_what_only_repeats_is_dropped_when_the_rest_is_enough() -> None:
     found = completed(["soup", "ada", "mary"], Counts("ada", "mary"), follow=None)
     assert ids(found) == ["ada", "mary"]
     assert [step.note for step in found.trace.steps][-1] == "drops soup, which adds nothing"
-    assert found.stopped is Stopped.ANSWER
+    assert found.stopped is StopReason.ANSWER
 
 
 def test_a_set_that_is_not_enough_stays_whole() -> None:
-    found = completed(["soup", "ada"], Counts("ada", "nobody"), reach=Reach(documents=2), follow=None)
+    found = completed(
+        ["soup", "ada"], Counts("ada", "nobody"), reach=ExpansionBudget(documents=2), follow=None
+    )
     assert ids(found) == ["soup", "ada"]
     assert found.verdict.action is Action.ABSTAIN
 
 
 def test_where_nothing_helps_it_goes_back_to_what_looked_best_and_abstains() -> None:
-    found = completed(["ada", "soup", "fair", "soup-again", "mary"], Counts("ada", "x", "y"), follow=None)
-    assert found.stopped is Stopped.NOTHING
+    found = completed(
+        ["ada", "soup", "fair", "soup-again", "mary"], Counts("ada", "x", "y"), follow=None
+    )
+    assert found.stopped is StopReason.NOTHING
     assert ids(found) == ["ada"]
     assert found.verdict.action is Action.ABSTAIN
     assert len(found.trace.steps) <= PATIENCE + 2
@@ -135,14 +167,21 @@ def test_a_gap_of_two_is_crossed() -> None:
         def check_batch(self, pairs: Iterable[Any], **options: Any) -> list[Verdict]:
             low = Estimate(0.1, 0.1, 0.1)
             every = super().check_batch(pairs, **options)
-            return [one if one.action is Action.ANSWER else Verdict(low, one.action) for one in every]
+            return [
+                one if one.action is Action.ANSWER else Verdict(low, one.action) for one in every
+            ]
 
     found = completed(["soup", "ada", "mary"], Both("ada", "mary"), follow=None)
     assert set(ids(found)) == {"ada", "mary"}
 
 
 def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
-    found = completed(["ada", "soup", "fair"], Counts("ada", "nobody", noise=0.0), reach=Reach(documents=2), follow=None)
+    found = completed(
+        ["ada", "soup", "fair"],
+        Counts("ada", "nobody", noise=0.0),
+        reach=ExpansionBudget(documents=2),
+        follow=None,
+    )
     assert ids(found) == ["ada", "soup"]
 
 
@@ -152,15 +191,17 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
 @pytest.mark.parametrize(
     ("reach", "why"),
     [
-        (Reach(rounds=0), Stopped.ROUNDS),
-        (Reach(rounds=1), Stopped.ROUNDS),
-        (Reach(documents=1), Stopped.DOCUMENTS),
-        (Reach(checks=0), Stopped.CHECKS),
-        (Reach(seconds=0), Stopped.SECONDS),
+        (ExpansionBudget(rounds=0), StopReason.ROUNDS),
+        (ExpansionBudget(rounds=1), StopReason.ROUNDS),
+        (ExpansionBudget(documents=1), StopReason.DOCUMENTS),
+        (ExpansionBudget(checks=0), StopReason.CHECKS),
+        (ExpansionBudget(seconds=0), StopReason.SECONDS),
     ],
 )
-def test_each_limit_ends_it_as_a_value(reach: Reach, why: Stopped) -> None:
-    found = completed(["ada", "mary"], Counts("ada", "mary", "william"), reach=reach, clock=lambda: 7.0)
+def test_each_limit_ends_it_as_a_value(reach: ExpansionBudget, why: StopReason) -> None:
+    found = completed(
+        ["ada", "mary"], Counts("ada", "mary", "william"), reach=reach, clock=lambda: 7.0
+    )
     assert found.stopped is why
     assert ids(found) == (["ada", "mary"] if reach.rounds == 1 else ["ada"])
     assert found.verdict.action is Action.ABSTAIN
@@ -168,13 +209,20 @@ def test_each_limit_ends_it_as_a_value(reach: Reach, why: Stopped) -> None:
 
 def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
     times = iter([0.0, 1.0, 2.0, 9.0])
-    found = completed(["ada"], Counts("ada", "mary", "x"), reach=Reach(seconds=5), clock=lambda: next(times))
-    assert found.stopped is Stopped.SECONDS
+    found = completed(
+        ["ada"],
+        Counts("ada", "mary", "x"),
+        reach=ExpansionBudget(seconds=5),
+        clock=lambda: next(times),
+    )
+    assert found.stopped is StopReason.SECONDS
     assert ids(found)[:2] == ["ada", "mary"]
 
 
 def test_checks_stay_within_the_limits_but_for_the_last_word() -> None:
-    found = completed(["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), reach=Reach(checks=6))
+    found = completed(
+        ["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), reach=ExpansionBudget(checks=6)
+    )
     assert found.checks <= 6 + 2
 
 
@@ -182,15 +230,20 @@ def test_all_candidates_of_all_questions_are_judged_in_one_batch_a_round() -> No
     judge = Counts("ada", "mary", "william")
     lists = Lists({QUESTION: ["ada", "soup"], "other": ["mary", "fair"]})
     done = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
-    assert [one.stopped for one in done] == [Stopped.ANSWER, Stopped.ANSWER]
-    assert judge.batches[:2] == [2, 5]  # the first hits; then soup and mary beside ada; fair, ada and william beside mary
+    assert [one.stopped for one in done] == [StopReason.ANSWER, StopReason.ANSWER]
+    assert judge.batches[:2] == [
+        2,
+        5,
+    ]  # the first hits; then soup and mary beside ada; fair, ada and william beside mary
 
 
 def test_a_question_among_others_ends_as_it_does_alone() -> None:
     lists = Lists({QUESTION: ["ada", "soup"], "other": ["soup", "fair"]})
     judge = Counts("ada", "mary", "william")
     both = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
-    assert both == [expand([one], lists, judge, lookup, follow=follow)[0] for one in (QUESTION, "other")]
+    assert both == [
+        expand([one], lists, judge, lookup, follow=follow)[0] for one in (QUESTION, "other")
+    ]
 
 
 def test_a_page_that_names_a_hundred_thousand_others_costs_a_few_checks() -> None:
@@ -206,18 +259,24 @@ def test_a_page_that_names_a_hundred_thousand_others_costs_a_few_checks() -> Non
 
     found = completed(["ada", "mary"], Counts("ada", "mary"), follow=hub)
     assert ids(found) == ["ada", "mary"]
-    assert len(read) <= 2 * NAMED
+    assert len(read) <= 2 * MAX_LINKS
     assert found.checks < 20
 
 
 def test_links_in_a_circle_and_to_itself_end() -> None:
-    found = completed(["ada"], Counts("ada", "x"), follow=lambda some: [("ada", "mary", one) for one in some])
-    assert found.stopped is Stopped.NOTHING
+    found = completed(
+        ["ada"], Counts("ada", "x"), follow=lambda some: [("ada", "mary", one) for one in some]
+    )
+    assert found.stopped is StopReason.NOTHING
 
 
 def test_an_empty_search_is_an_answer_too() -> None:
     found = completed([], Counts("ada"))
-    assert (found.hits, found.stopped, found.verdict.action) == ((), Stopped.NOTHING, Action.ABSTAIN)
+    assert (found.hits, found.stopped, found.verdict.action) == (
+        (),
+        StopReason.NOTHING,
+        Action.ABSTAIN,
+    )
     assert found.trace.steps[0].note == "no document matches"
     assert expand([], Lists({}), Counts("ada"), lookup) == []
 
@@ -243,12 +302,14 @@ def test_texts_reach_the_search_box_only_through_the_gate() -> None:
     assert lists.asked == [[QUESTION]]
 
 
-@pytest.mark.parametrize("wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}]
+)
 def test_limits_must_make_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"reach: {next(iter(wrong))}"):
-        Reach(**wrong)
+        ExpansionBudget(**wrong)
 
 
 def test_seconds_need_a_clock() -> None:
     with pytest.raises(InputError, match="clock"):
-        completed(["ada"], Counts("ada"), reach=Reach(seconds=1))
+        completed(["ada"], Counts("ada"), reach=ExpansionBudget(seconds=1))

@@ -7,44 +7,47 @@ from datetime import date
 import numpy as np
 from tests.small_gate import fresh, shown, small_gate
 
-from suffice.assess.asking import Asked, ask
-from suffice.assess.explain import Occlusion, missing, next_queries, reasons
-from suffice.assess.features import Feature
-from suffice.assess.incoming import take
-from suffice.assess.reading import Reading, read
-from suffice.assess.words import Words
+from suffice.gate.explanation import Occlusion, find_missing, rank_reasons, suggest_queries
+from suffice.gate.extraction import Extraction, extract
+from suffice.gate.features import Feature
+from suffice.gate.hits import normalize_hits
+from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.types import Action, Document, Estimate, Evidence, Reason, Verdict
 
 QUESTION = "Which university did the director of Village Dreams attend in 1950?"
 FILM = Document("film", "Village Dreams is a film directed by Maria Lopez.", "Village Dreams")
 
 
-def looked(question: str, hits: list[Document]) -> tuple[Evidence, Asked, Reading]:
-    words, evidence = Words.load(), take(question, hits).evidence
-    asked = ask(question, words)
-    return evidence, asked, read(asked, [one.title for one in hits], [one.text for one in hits], None, words)
+def looked(question: str, hits: list[Document]) -> tuple[Evidence, ParsedQuestion, Extraction]:
+    words, evidence = WordTable.load(), normalize_hits(question, hits).evidence
+    asked = parse_question(question, words)
+    return (
+        evidence,
+        asked,
+        extract(asked, [one.title for one in hits], [one.text for one in hits], None, words),
+    )
 
 
-def chances(reading: Reading, name: str) -> np.ndarray:
+def chances(reading: Extraction, name: str) -> np.ndarray:
     return np.array([0.9 if one == name else 0.01 for one in reading.absent_names])
 
 
 def test_what_no_hit_covers_is_missing() -> None:
     evidence, _, reading = looked(QUESTION, [FILM])
-    found = missing(evidence, reading, chances(reading, "Maria Lopez"))
+    found = find_missing(evidence, reading, chances(reading, "Maria Lopez"))
     assert found == ("1950", "Maria Lopez")
 
 
 def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
     evidence, _, reading = looked("Did Village Dreams win more prizes than Harbor Nights?", [FILM])
-    assert "Harbor Nights" in missing(evidence, reading, np.zeros(len(reading.absent_names)))
+    assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
 
 
 def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
     question = "What did The Daily Meridian write about Maria Lopez on October 7, 2023?"
     bare = Document("a", "Maria Lopez spoke.", "A talk")
     dated = Document("a", "Maria Lopez spoke.", "A talk", "Daily Meridian", None, date(2023, 10, 7))
-    told = [missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
+    told = [find_missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
         looked(question, [bare]), looked(question, [dated])
     )]  # fmt: skip
     assert any("Daily Meridian" in one for one in told[0])
@@ -54,27 +57,32 @@ def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
 
 def test_without_hits_everything_named_is_missing() -> None:
     evidence, asked, reading = looked(QUESTION, [])
-    found = missing(evidence, reading, np.zeros(len(reading.absent_names)))
+    found = find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
     assert "1950" in found
-    assert next_queries(asked, found)
+    assert suggest_queries(asked, found)
 
 
 def test_queries_are_the_missing_thing_and_what_is_asked_about_it() -> None:
-    asked = ask(QUESTION, Words.load())
-    (query,) = next_queries(asked, ["Maria Lopez"])
+    asked = parse_question(QUESTION, WordTable.load())
+    (query,) = suggest_queries(asked, ["Maria Lopez"])
     assert query.startswith("Maria Lopez ")
     assert "university" in query
     assert len(query) < 80
 
 
 def test_queries_fall_back_on_names_and_then_on_words() -> None:
-    named = next_queries(ask(QUESTION, Words.load()), [])
+    named = suggest_queries(parse_question(QUESTION, WordTable.load()), [])
     assert any(query.startswith("Village Dreams") for query in named)
-    assert next_queries(ask("which side played to emptier stands", Words.load()), [])
-    assert next_queries(ask("", Words.load()), []) == ()
+    assert suggest_queries(
+        parse_question("which side played to emptier stands", WordTable.load()), []
+    )
+    assert suggest_queries(parse_question("", WordTable.load()), []) == ()
 
 
-TWO = (Feature("coverage", "cov_any", "Share of words."), Feature("scores", "s_mean", "Mean score."))
+TWO = (
+    Feature("coverage", "cov_any", "Share of words."),
+    Feature("scores", "s_mean", "Mean score."),
+)
 
 
 def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
@@ -89,16 +97,16 @@ def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
 
 def test_only_what_moved_something_is_a_reason_strongest_first() -> None:
     seen = {"s_mean": 0.5, "distinct_titles": 1.0}
-    told = reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, {"s_mean": 0.7})
+    told = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, {"s_mean": 0.7})
     assert [one.feature for one in told] == ["scores", "overlap"]
     assert told[0].words == "the mean score is 50% of the first (usually 70%)"
-    assert reasons(["overlap"], np.array([0.001]), seen, {}) == ()
+    assert rank_reasons(["overlap"], np.array([0.001]), seen, {}) == ()
 
 
 def test_every_family_of_a_gate_can_speak() -> None:
     occlusion = small_gate()._occlusion
     for family in occlusion.families:
-        (told,) = reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
+        (told,) = rank_reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
         assert len(told.words) < 160
     assert {one.family for one in small_gate().model.features} <= set(occlusion.families)
 
@@ -148,4 +156,4 @@ def test_a_bare_verdict_prints_in_one_line() -> None:
 def test_dates_far_apart_in_a_question_are_told_where_no_hit_has_them() -> None:
     question = "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had ended, on September 3rd, 2022?"
     evidence, _, found = looked(question, [Document("a", "The pilots spoke on 2021-10-07.")])
-    assert missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)
+    assert find_missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)

@@ -3,12 +3,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.assess.features import AMONG, FEATURES, STEADY, Feature, describe, logit, table
-from suffice.assess.hops import QUESTION_COLUMNS
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS
+from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
+from suffice.gate.features import (
+    FEATURES,
+    RELATIVE_HIT_COLUMNS,
+    STEADY_DIRECTIONS,
+    Feature,
+    clipped_logit,
+    feature_table,
+    gate_features,
+)
+from suffice.gate.question import QUESTION_COLUMNS
 
-FAMILIES = set("query scores attention metadata graph overlap coverage links agreement hops path absent".split())
-COLUMNS = {"hit": HIT_COLUMNS, "absent": ABSENT_COLUMNS, "whole": WHOLE_COLUMNS, "question": QUESTION_COLUMNS}
+FAMILIES = set(
+    "query scores attention metadata graph overlap coverage links agreement hops path absent".split()
+)
+COLUMNS = {
+    "hit": HIT_COLUMNS,
+    "absent": ABSENT_COLUMNS,
+    "whole": SET_COLUMNS,
+    "question": QUESTION_COLUMNS,
+}
 
 
 @pytest.mark.parametrize("level", COLUMNS)
@@ -29,22 +44,28 @@ def test_no_feature_stands_twice() -> None:
 
 
 def test_what_is_used_by_name_stands_in_the_table() -> None:
-    assert set(AMONG) <= set(HIT_COLUMNS)
-    assert set(STEADY) <= {feature.name for feature in FEATURES if feature.level == "gate"}
+    assert set(RELATIVE_HIT_COLUMNS) <= set(HIT_COLUMNS)
+    assert set(STEADY_DIRECTIONS) <= {
+        feature.name for feature in FEATURES if feature.level == "gate"
+    }
 
 
-def described(p_held: list[float], *, need: float = 2.0, form: tuple[float, float] = (2.0, 2.0)) -> dict[str, float]:
+def described(
+    p_held: list[float], *, need: float = 2.0, form: tuple[float, float] = (2.0, 2.0)
+) -> dict[str, float]:
     targets = ("hops", "held", "complete")
     question = np.zeros((1, len(QUESTION_COLUMNS)))
     question[0, -2:] = np.log1p(form)
-    row = describe(
-        np.zeros((1, len(WHOLE_COLUMNS))),
+    row = gate_features(
+        np.zeros((1, len(SET_COLUMNS))),
         np.array([p_held]).reshape(1, -1),
         np.array([[0.5, 0.25, 0.0, 0.0]]),
         np.array([[need, 1.0, 0.5]]),
         question,
     )[0]
-    return dict(zip([feature.name for feature in table(targets)], row.tolist(), strict=True))
+    return dict(
+        zip([feature.name for feature in feature_table(targets)], row.tolist(), strict=True)
+    )
 
 
 def test_the_parts_become_one_row_with_the_columns_of_the_table() -> None:
@@ -59,9 +80,11 @@ def test_the_parts_become_one_row_with_the_columns_of_the_table() -> None:
 
 
 def test_the_weakest_needed_hit_depends_on_how_many_are_needed_and_goes_over_smoothly() -> None:
-    two, between, three = (described([0.9, 0.6, 0.2], need=need)["weakest"] for need in (2.0, 2.5, 3.0))
-    assert two == pytest.approx(float(logit(np.array(0.6))), abs=1e-5)
-    assert three == pytest.approx(float(logit(np.array(0.2))), abs=1e-5)
+    two, between, three = (
+        described([0.9, 0.6, 0.2], need=need)["weakest"] for need in (2.0, 2.5, 3.0)
+    )
+    assert two == pytest.approx(float(clipped_logit(np.array(0.6))), abs=1e-5)
+    assert three == pytest.approx(float(clipped_logit(np.array(0.2))), abs=1e-5)
     assert between == pytest.approx((two + three) / 2, abs=1e-5)
 
 
@@ -81,5 +104,5 @@ def test_without_hits_the_row_is_still_finite() -> None:
 
 
 def test_certain_probabilities_have_finite_odds() -> None:
-    assert np.isfinite(logit(np.array([0.0, 1.0]))).all()
-    assert logit(np.array(0.5)) == 0
+    assert np.isfinite(clipped_logit(np.array([0.0, 1.0]))).all()
+    assert clipped_logit(np.array(0.5)) == 0

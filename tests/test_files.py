@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.files import (
+from suffice.storage import (
     BadRecords,
     new_artefact,
     open_artefact,
@@ -76,9 +76,13 @@ def test_an_altered_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("written", "word"), [(2, "newer"), (0, "older")])
-def test_another_format_version_is_refused_with_the_command_that_rebuilds(tmp_path: Path, written: int, word: str) -> None:
+def test_another_format_version_is_refused_with_the_command_that_rebuilds(
+    tmp_path: Path, written: int, word: str
+) -> None:
     with pytest.raises(NotReadyError, match=word) as caught:
-        open_artefact(make(tmp_path / "a", version=written), kind="thing", version=1, rebuild=REBUILD)
+        open_artefact(
+            make(tmp_path / "a", version=written), kind="thing", version=1, rebuild=REBUILD
+        )
     assert caught.value.hint == REBUILD
 
 
@@ -102,7 +106,9 @@ def test_a_manifest_cannot_point_outside_its_folder(tmp_path: Path) -> None:
         open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "deep" / "file.txt"
     write_atomically(target, "old")
 
@@ -151,7 +157,9 @@ def test_a_folder_opened_between_the_two_renames_is_replaced_all_the_same(
 
     def opened_in_between(old: Path, new: Path) -> None:
         if new == tmp_path / "a" and old.suffix == ".draft" and next(meddled, False):
-            open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)  # brings the old one back
+            open_artefact(
+                tmp_path / "a", kind="thing", version=1, rebuild=REBUILD
+            )  # brings the old one back
         rename(old, new)
 
     monkeypatch.setattr("os.rename", opened_in_between)
@@ -171,7 +179,10 @@ def lines(tmp_path: Path, content: str | bytes) -> Path:
 
 def test_json_lines_are_read_with_their_place(tmp_path: Path) -> None:
     path = lines(tmp_path, '\ufeff{"a": 1}\n\n{"a": 2}')
-    assert [(one.value["a"], one.where) for one in read_jsonl(path, BadRecords())] == [(1, f"{path}:1"), (2, f"{path}:3")]
+    assert [(one.value["a"], one.where) for one in read_jsonl(path, BadRecords())] == [
+        (1, f"{path}:1"),
+        (2, f"{path}:3"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -208,19 +219,29 @@ def test_the_list_of_bad_records_stays_short() -> None:
 
 
 def test_missing_empty_and_folder_paths_are_told_apart(tmp_path: Path) -> None:
-    for path, message in [(tmp_path, "is a folder"), (tmp_path / "no", "does not exist"), (lines(tmp_path, b""), "is empty")]:
+    for path, message in [
+        (tmp_path, "is a folder"),
+        (tmp_path / "no", "does not exist"),
+        (lines(tmp_path, b""), "is empty"),
+    ]:
         with pytest.raises(InputError, match=message):
             list(read_jsonl(path, BadRecords()))
 
 
 VALUES = st.lists(
-    st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.floats(allow_nan=False)), max_size=3), max_size=6
+    st.dictionaries(
+        st.text(), st.integers() | st.text() | st.lists(st.floats(allow_nan=False)), max_size=3
+    ),
+    max_size=6,
 )
 
 
 @given(values=VALUES, indent=st.sampled_from([None, 1]), block=st.integers(1, 40))
 def test_a_json_array_is_read_the_same_whatever_the_block_size(
-    tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, object]], indent: int | None, block: int
+    tmp_path_factory: pytest.TempPathFactory,
+    values: list[dict[str, object]],
+    indent: int | None,
+    block: int,
 ) -> None:
     path = tmp_path_factory.mktemp("array") / "array.json"
     path.write_text(json.dumps(values, indent=indent), encoding="utf-8")

@@ -8,19 +8,54 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieve.filters import MAX_VALUES, filter_for, parse_filter
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.soft import SoftFilter
+from suffice.retrieval.filters import MAX_VALUES, filter_for, parse_filter
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.soft_filter import SoftFilter
 from suffice.types import Condition, Document, Filter, Hit
 
 NEWSROOM = (
-    Document("ftx-verge", "The trial of FTX", source="The Verge", published_at=date(2023, 10, 4), entities=("FTX",)),
-    Document("ftx-fortune", "The collapse of FTX", source="Fortune", published_at=date(2023, 10, 20), entities=("FTX",)),
-    Document("ftx-late", "FTX trial verdict", source="Fortune", published_at=date(2023, 11, 3), entities=("FTX", "Bankman")),
-    Document("google", "Google antitrust trial", source="TechCrunch", category="technology", published_at=date(2023, 12, 15)),
-    Document("fox", "Google in the morning", source="FOX News - Health", category="health", published_at=date(2023, 12, 6)),
-    Document("fox-life", "A trial of patience", source="FOX News - Lifestyle", published_at=date(2023, 12, 7)),
+    Document(
+        "ftx-verge",
+        "The trial of FTX",
+        source="The Verge",
+        published_at=date(2023, 10, 4),
+        entities=("FTX",),
+    ),
+    Document(
+        "ftx-fortune",
+        "The collapse of FTX",
+        source="Fortune",
+        published_at=date(2023, 10, 20),
+        entities=("FTX",),
+    ),
+    Document(
+        "ftx-late",
+        "FTX trial verdict",
+        source="Fortune",
+        published_at=date(2023, 11, 3),
+        entities=("FTX", "Bankman"),
+    ),
+    Document(
+        "google",
+        "Google antitrust trial",
+        source="TechCrunch",
+        category="technology",
+        published_at=date(2023, 12, 15),
+    ),
+    Document(
+        "fox",
+        "Google in the morning",
+        source="FOX News - Health",
+        category="health",
+        published_at=date(2023, 12, 6),
+    ),
+    Document(
+        "fox-life",
+        "A trial of patience",
+        source="FOX News - Lifestyle",
+        published_at=date(2023, 12, 7),
+    ),
 )
 
 
@@ -38,9 +73,15 @@ def vocabulary(store: MemoryStore) -> Vocabulary:
 
 
 def test_the_filters_of_the_paper_are_read(vocabulary: Vocabulary) -> None:
-    filter = {"published_at": {"$in": ["October 31, 2023", "November 6, 2023"]}, "source": {"$nin": ["TechCrunch"]}}
+    filter = {
+        "published_at": {"$in": ["October 31, 2023", "November 6, 2023"]},
+        "source": {"$nin": ["TechCrunch"]},
+    }
     assert parse_filter(filter, vocabulary) == Filter(
-        (Condition("published_at", "$in", ("2023-10-31", "2023-11-06")), Condition("source", "$nin", ("TechCrunch",)))
+        (
+            Condition("published_at", "$in", ("2023-10-31", "2023-11-06")),
+            Condition("source", "$nin", ("TechCrunch",)),
+        )
     )
 
 
@@ -54,15 +95,23 @@ def test_the_filters_of_the_paper_are_read(vocabulary: Vocabulary) -> None:
         ({"$lte": "2023"}, [("$lte", "2023-12-31")]),
         ({"$eq": "7 October 2023"}, [("$in", "2023-10-07")]),
         ({"$in": ["October 2023"]}, [("$gte", "2023-10-01"), ("$lte", "2023-10-31")]),
-        ({"$in": ["October 2023", "December 6, 2023"]}, [("$in", "2023-10-04", "2023-10-20", "2023-12-06")]),
+        (
+            {"$in": ["October 2023", "December 6, 2023"]},
+            [("$in", "2023-10-04", "2023-10-20", "2023-12-06")],
+        ),
         ({"$nin": ["October 2023"]}, [("$nin", "2023-10-04", "2023-10-20")]),
-        ({"$gte": "2023-10-01", "$lte": "2023-10-31"}, [("$gte", "2023-10-01"), ("$lte", "2023-10-31")]),
+        (
+            {"$gte": "2023-10-01", "$lte": "2023-10-31"},
+            [("$gte", "2023-10-01"), ("$lte", "2023-10-31")],
+        ),
         (date(2023, 10, 7), [("$in", "2023-10-07")]),
         ({"$gte": datetime(2023, 10, 7, 12)}, [("$gte", "2023-10-07")]),
         ("2023-10-07T20:15:26+00:00", [("$in", "2023-10-07")]),
     ],
 )
-def test_dates_become_days_and_bounds(wanted: Any, conditions: list[tuple[str, ...]], vocabulary: Vocabulary) -> None:
+def test_dates_become_days_and_bounds(
+    wanted: Any, conditions: list[tuple[str, ...]], vocabulary: Vocabulary
+) -> None:
     found = parse_filter({"published_at": wanted}, vocabulary)
     assert [(one.operator, *one.values) for one in found.conditions] == conditions
 
@@ -70,8 +119,12 @@ def test_dates_become_days_and_bounds(wanted: Any, conditions: list[tuple[str, .
 def test_names_are_brought_into_the_spelling_of_the_corpus(vocabulary: Vocabulary) -> None:
     found = parse_filter({"source": {"$in": ["the verge", "Fox News"]}}, vocabulary)
     assert found.conditions[0].values == ("The Verge", "FOX News - Health", "FOX News - Lifestyle")
-    assert parse_filter({"category": "Technology"}, vocabulary).conditions[0].values == ("technology",)
-    assert parse_filter({"entities": {"$ne": "ftx"}}, vocabulary).conditions[0] == Condition("entities", "$nin", ("FTX",))
+    assert parse_filter({"category": "Technology"}, vocabulary).conditions[0].values == (
+        "technology",
+    )
+    assert parse_filter({"entities": {"$ne": "ftx"}}, vocabulary).conditions[0] == Condition(
+        "entities", "$nin", ("FTX",)
+    )
 
 
 def test_and_joins_filters(vocabulary: Vocabulary) -> None:
@@ -118,7 +171,9 @@ def test_and_joins_filters(vocabulary: Vocabulary) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_filter_is_refused_with_a_hint(filter: Any, words: str, vocabulary: Vocabulary) -> None:
+def test_what_is_no_filter_is_refused_with_a_hint(
+    filter: Any, words: str, vocabulary: Vocabulary
+) -> None:
     with pytest.raises(InputError) as caught:
         parse_filter(filter, vocabulary)
     message = f"{caught.value} {caught.value.hint}"
@@ -158,15 +213,23 @@ def test_a_question_becomes_the_filter_of_what_it_names(vocabulary: Vocabulary) 
         ]
     )
     source = Condition("source", "$in", ("Fortune",))
-    assert filter_for(days).conditions == (source, Condition("published_at", "$in", ("2023-11-03",)))
-    hull = (Condition("published_at", "$gte", ("2023-10-01",)), Condition("published_at", "$lte", ("2023-11-03",)))
+    assert filter_for(days).conditions == (
+        source,
+        Condition("published_at", "$in", ("2023-11-03",)),
+    )
+    hull = (
+        Condition("published_at", "$gte", ("2023-10-01",)),
+        Condition("published_at", "$lte", ("2023-11-03",)),
+    )
     assert filter_for(ranges).conditions == (source, *hull)
     assert not filter_for(nothing)
     assert filter_for(excluded).conditions == (
         Condition("source", "$nin", ("TechCrunch",)),
         Condition("published_at", "$gte", ("2023-12-01",)),
     )
-    assert filter_for(days, fields=("entities",)).conditions == (Condition("entities", "$in", ("FTX",)),)
+    assert filter_for(days, fields=("entities",)).conditions == (
+        Condition("entities", "$in", ("FTX",)),
+    )
 
 
 # -------------------------------------------------------------------------------------------------- soft search
@@ -189,7 +252,9 @@ def ids(hits: Sequence[Hit]) -> list[str]:
 
 
 def test_what_passes_comes_first_and_the_rest_is_marked(store: MemoryStore) -> None:
-    (hits,) = SoftFilter(Text(store), store).search(["What did Fortune write about the trial of FTX?"], k=4)
+    (hits,) = SoftFilter(Text(store), store).search(
+        ["What did Fortune write about the trial of FTX?"], k=4
+    )
     assert set(ids(hits[:2])) == {"ftx-late", "ftx-fortune"}
     assert [hit.relaxed for hit in hits] == [False, False, True, True]
     assert "source: Fortune" in hits[0].matched
@@ -198,9 +263,13 @@ def test_what_passes_comes_first_and_the_rest_is_marked(store: MemoryStore) -> N
 
 
 def test_strict_means_strict(store: MemoryStore) -> None:
-    (hits,) = SoftFilter(Text(store), store, strict=True).search(["What did Fortune write about the trial of FTX?"], k=4)
+    (hits,) = SoftFilter(Text(store), store, strict=True).search(
+        ["What did Fortune write about the trial of FTX?"], k=4
+    )
     assert set(ids(hits)) == {"ftx-late", "ftx-fortune"}
-    assert SoftFilter(Text(store), store, strict=True).search(["FTX at Fortune on December 6, 2023"], k=4) == [()]
+    assert SoftFilter(Text(store), store, strict=True).search(
+        ["FTX at Fortune on December 6, 2023"], k=4
+    ) == [()]
 
 
 def test_a_filter_never_empties_the_result(store: MemoryStore) -> None:
@@ -235,10 +304,14 @@ def test_a_question_that_names_nothing_is_searched_plainly(store: MemoryStore) -
     assert not any(hit.relaxed for hit in hits)
 
 
-def test_given_filters_are_taken_instead_of_made_ones(store: MemoryStore, vocabulary: Vocabulary) -> None:
+def test_given_filters_are_taken_instead_of_made_ones(
+    store: MemoryStore, vocabulary: Vocabulary
+) -> None:
     filters = [parse_filter({"source": "TechCrunch"}, vocabulary), None]
     soft = SoftFilter(Text(store), store, vocabulary)
-    first, second = soft.search(["trial of FTX at Fortune", "trial of FTX at Fortune"], k=2, filters=filters)
+    first, second = soft.search(
+        ["trial of FTX at Fortune", "trial of FTX at Fortune"], k=2, filters=filters
+    )
     assert first[0].doc_id == "google"
     assert not any(hit.relaxed for hit in second)
 

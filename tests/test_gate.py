@@ -10,14 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.small_gate import FITTED, auroc, collection, complete, fresh, labelled, log_loss, p_of, pairs, shown, small_gate
+from tests.small_gate import (
+    FITTED,
+    auroc,
+    collection,
+    complete,
+    fresh,
+    labelled,
+    log_loss,
+    p_of,
+    pairs,
+    shown,
+    small_gate,
+)
 
 import suffice
-from suffice.assess import keeping
-from suffice.assess.gate import Gate
-from suffice.assess.lessons import Labelled, folds_by_group
-from suffice.assess.policy import Costs, by_cost
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.gate import storage
+from suffice.gate.gate import Gate
+from suffice.gate.policy import Costs, choose_by_cost
+from suffice.gate.training import LabelledQuestion, group_folds
 from suffice.types import Action, Verdict
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -48,7 +60,9 @@ def test_one_by_one_is_as_good_as_all_at_once() -> None:
     alone = [small_gate().check(one.question, one.hits, documents=one.documents) for one in some]
     assert [one.action for one in together] == [one.action for one in alone]
     assert [one.missing for one in together] == [one.missing for one in alone]
-    np.testing.assert_allclose([one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6)
+    np.testing.assert_allclose(
+        [one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6
+    )
 
 
 def test_a_gate_foresees_hops_from_the_words_of_a_question_alone() -> None:
@@ -97,9 +111,12 @@ def test_the_first_needed_document_more_raises_the_mean() -> None:
     documents = collection()[0]
     lacking = [one for one in fresh() if not complete(one)][:80]
     before = p_of(small_gate(), lacking).mean()
-    found = [documents[sorted(set(one.needed) - {hit.doc_id for hit in one.hits})[0]] for one in lacking]
+    found = [
+        documents[sorted(set(one.needed) - {hit.doc_id for hit in one.hits})[0]] for one in lacking
+    ]
     added = [
-        (one.question, [more, *(documents[hit.doc_id] for hit in one.hits)]) for one, more in zip(lacking, found, strict=True)
+        (one.question, [more, *(documents[hit.doc_id] for hit in one.hits)])
+        for one, more in zip(lacking, found, strict=True)
     ]
     bare = [(one.question, [documents[hit.doc_id] for hit in one.hits]) for one in lacking]
     assert small_gate().probabilities(added).mean() >= small_gate().probabilities(bare).mean()
@@ -133,7 +150,9 @@ def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_
     gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
     unseen, seen = gate.calibration.apply(gate.model.odds_at_fit), p_of(gate, labelled()[:FITTED])
     assert unseen.mean() == pytest.approx(truth.mean(), abs=0.01)
-    assert log_loss(seen, truth) < log_loss(unseen, truth) - 0.02  # what it was fitted on looks easier than it is
+    assert (
+        log_loss(seen, truth) < log_loss(unseen, truth) - 0.02
+    )  # what it was fitted on looks easier than it is
 
 
 # ---------------------------------------------------------------------------------------------------------- expanding
@@ -142,7 +161,7 @@ def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_
 def acted(costs: Costs, rounds_left: int = 1) -> list[Action]:
     """What the small gate does with the fresh questions at such costs."""
     gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
-    policy = by_cost(gate.calibration.apply(gate.model.odds_at_fit), truth, costs=costs)
+    policy = choose_by_cost(gate.calibration.apply(gate.model.odds_at_fit), truth, costs=costs)
     checked = replace(gate, policy=policy).check_batch(
         pairs(fresh()), documents=collection()[0], explain=False, rounds_left=rounds_left
     )
@@ -151,14 +170,19 @@ def acted(costs: Costs, rounds_left: int = 1) -> list[Action]:
 
 def test_expansions_are_chosen_where_one_more_round_tends_to_help() -> None:
     actions = np.array(acted(Costs(wrong=1, expand=0.02, abstain=0.4)))
-    helped = np.array([not complete(one) and complete(replace(one, hits=one.hits_after or ())) for one in fresh()])
+    helped = np.array(
+        [not complete(one) and complete(replace(one, hits=one.hits_after or ())) for one in fresh()]
+    )
     expanded, abstained = actions == Action.EXPAND, actions == Action.ABSTAIN
     assert (helped & expanded).any()
     assert helped[expanded].mean() > helped[abstained].mean()
 
 
 def test_dearer_expansions_are_chosen_less_and_those_without_a_round_left_never() -> None:
-    counts = [acted(Costs(wrong=1, expand=cost, abstain=0.4)).count(Action.EXPAND) for cost in (0.02, 0.1, 0.4)]
+    counts = [
+        acted(Costs(wrong=1, expand=cost, abstain=0.4)).count(Action.EXPAND)
+        for cost in (0.02, 0.1, 0.4)
+    ]
     assert counts[0] > counts[1] >= counts[2] == 0
     assert acted(Costs(wrong=1, expand=0.02, abstain=0.4), rounds_left=0).count(Action.EXPAND) == 0
 
@@ -168,16 +192,21 @@ def test_dearer_expansions_are_chosen_less_and_those_without_a_round_left_never(
     [
         ([], "0 labelled examples"),
         ([("question", [], [])] * 80, "example 1 is of type tuple"),
-        ([Labelled("question", [], "doc-1")] * 80, "needed is 'doc-1'"),
-        ([Labelled(f"question {at}", [], {"a"}) for at in range(80)], "is incomplete"),
+        ([LabelledQuestion("question", [], "doc-1")] * 80, "needed is 'doc-1'"),
+        ([LabelledQuestion(f"question {at}", [], {"a"}) for at in range(80)], "is incomplete"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused(examples: list[Labelled], told: str) -> None:
+def test_what_cannot_be_learned_from_is_refused(
+    examples: list[LabelledQuestion], told: str
+) -> None:
     with pytest.raises(InputError, match=told):
         Gate.fit(examples)
 
 
-@pytest.mark.parametrize(("options", "told"), [({"policy": "luck"}, "policy is 'luck'"), ({"policy": "risk"}, "needs alpha")])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"policy": "luck"}, "policy is 'luck'"), ({"policy": "risk"}, "needs alpha")],
+)
 def test_an_unknown_policy_is_refused_before_the_work(options: dict[str, str], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Gate.fit([], **options)  # type: ignore[arg-type]
@@ -185,9 +214,12 @@ def test_an_unknown_policy_is_refused_before_the_work(options: dict[str, str], t
 
 def test_questions_with_the_same_words_stay_together() -> None:
     groups = [f"question {at % 7}" for at in range(100)]
-    folds = folds_by_group(groups, 5, 1)
-    assert all(len({fold for fold, group in zip(folds, groups, strict=True) if group == one}) == 1 for one in set(groups))
-    assert np.array_equal(folds, folds_by_group(groups, 5, 1))
+    folds = group_folds(groups, 5, 1)
+    assert all(
+        len({fold for fold, group in zip(folds, groups, strict=True) if group == one}) == 1
+        for one in set(groups)
+    )
+    assert np.array_equal(folds, group_folds(groups, 5, 1))
 
 
 # ---------------------------------------------------------------------------------------------------------- keeping
@@ -201,14 +233,22 @@ def saved(tmp_path: Path) -> Path:
 
 def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
     again = Gate.load(saved)
-    np.testing.assert_allclose(p_of(again, fresh()[:60]), p_of(small_gate(), fresh()[:60]), atol=1e-5)
+    np.testing.assert_allclose(
+        p_of(again, fresh()[:60]), p_of(small_gate(), fresh()[:60]), atol=1e-5
+    )
     assert (again.policy, again.profile, again.correction) == (
         small_gate().policy,
         small_gate().profile,
         small_gate().correction,
     )
-    before, after = (gate.check(fresh()[0].question, shown(fresh()[0])) for gate in (small_gate(), again))
-    assert (before.missing, before.next_queries, before.action) == (after.missing, after.next_queries, after.action)
+    before, after = (
+        gate.check(fresh()[0].question, shown(fresh()[0])) for gate in (small_gate(), again)
+    )
+    assert (before.missing, before.next_queries, before.action) == (
+        after.missing,
+        after.next_queries,
+        after.action,
+    )
     again.save(saved)
     assert Gate.load(saved).policy == again.policy
 
@@ -216,7 +256,7 @@ def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
 def test_the_manifest_tells_what_made_the_gate(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["seed"] == 7
-    assert manifest["settings"]["schema"] == keeping.schema()
+    assert manifest["settings"]["schema"] == storage.feature_schema()
     assert manifest["settings"]["metrics"]["auroc"] > 0.7
     assert len(manifest["inputs"]["examples"]) == 64
     assert not [name for name in manifest["files"] if name.endswith((".pkl", ".pickle", ".joblib"))]
@@ -229,8 +269,10 @@ def test_a_damaged_gate_is_refused(saved: Path) -> None:
     assert "suffice fit" in caught.value.hint
 
 
-def test_a_gate_with_other_features_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "HIT_COLUMNS", ("something", "else"))
+def test_a_gate_with_other_features_is_refused(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "HIT_COLUMNS", ("something", "else"))
     with pytest.raises(NotReadyError, match="other features") as caught:
         Gate.load(saved)
     assert "suffice fit" in caught.value.hint
@@ -259,7 +301,10 @@ class Letters:
     name, dimension = "letters", 26
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], dtype=np.float32)
+        counts = np.array(
+            [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts],
+            dtype=np.float32,
+        )
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
 
@@ -269,7 +314,7 @@ def lettered() -> Gate:
     return Gate.fit([with_another_run(one) for one in labelled()[:120]], encoder=Letters())
 
 
-def with_another_run(example: Labelled) -> Labelled:
+def with_another_run(example: LabelledQuestion) -> LabelledQuestion:
     first = sorted(example.hits, key=lambda hit: hit.doc_id not in example.needed)
     return replace(example, others=[first])
 
@@ -279,17 +324,27 @@ def test_a_gate_that_learned_from_other_runs_looks_at_them() -> None:
     gate, truth = lettered(), np.array([complete(one) for one in some])
     told = [with_another_run(one) for one in some]
     alone = gate.probabilities(pairs(some), documents=collection()[0])
-    beside = gate.probabilities([(one.question, one.hits, one.others) for one in told], documents=collection()[0])
+    beside = gate.probabilities(
+        [(one.question, one.hits, one.others) for one in told], documents=collection()[0]
+    )
     assert not np.array_equal(alone, beside)
     assert auroc(beside, truth) > auroc(alone, truth)
-    one = gate.check(told[0].question, told[0].hits, others=told[0].others, documents=told[0].documents, explain=False)
+    one = gate.check(
+        told[0].question,
+        told[0].hits,
+        others=told[0].others,
+        documents=told[0].documents,
+        explain=False,
+    )
     assert one.p_complete == pytest.approx(beside[0], abs=1e-6)
     assert {"shared", "only_there"} <= set(gate.profile.names)
 
 
 def test_a_gate_that_has_not_ignores_them() -> None:
     one = with_another_run(fresh()[0])
-    alone, beside = (small_gate().check(one.question, shown(one), others=others) for others in ((), one.others))
+    alone, beside = (
+        small_gate().check(one.question, shown(one), others=others) for others in ((), one.others)
+    )
     assert alone == beside
 
 

@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, SufficeError
-from suffice.integrations.gated import Checked, address, checked, checked_async, mark, opened
-from suffice.reason.expand import Reach
+from suffice.gate.gate import Gate
+from suffice.integrations.common import (
+    GatedDocuments,
+    gate_path,
+    load_gate,
+    search_and_check,
+    search_and_check_async,
+    verdict_metadata,
+)
 from suffice.types import Action
 
 Shown = dict[str, str]
@@ -33,28 +40,30 @@ def search(queries: Sequence[str]) -> list[list[Shown]]:
     return [shown(found(query)) for query in queries]
 
 
-def titles(checked: Checked[Shown]) -> list[str]:
+def titles(checked: GatedDocuments[Shown]) -> list[str]:
     return [one["title"] for one in checked.documents]
 
 
 def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
-    held = checked(QUESTION, search, gate)
+    held = search_and_check(QUESTION, search, gate)
     assert held.verdict.action is not Action.ANSWER
     assert held.verdict.missing == ("Fritz Lang",)
     assert titles(held) == [FILM[0], WRONG[0]]
     assert held.passed == []
-    whole = checked(QUESTION, lambda queries: [shown([FILM, DIRECTOR])], gate)
+    whole = search_and_check(QUESTION, lambda queries: [shown([FILM, DIRECTOR])], gate)
     assert whole.passed == shown([FILM, DIRECTOR])
 
 
-def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_go(gate: Gate) -> None:
+def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_go(
+    gate: Gate,
+) -> None:
     asked: list[str] = []
 
     def listening(queries: Sequence[str]) -> list[list[Shown]]:
         asked.extend(queries)
         return search(queries)
 
-    whole = checked(QUESTION, listening, gate, reach=Reach())
+    whole = search_and_check(QUESTION, listening, gate, reach=ExpansionBudget())
     assert whole.verdict.action is Action.ANSWER
     assert titles(whole) == [FILM[0], DIRECTOR[0]]
     assert asked[0] == QUESTION
@@ -62,29 +71,53 @@ def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_g
 
 
 def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
-    ended = checked(QUESTION, lambda queries: [shown([FILM, WRONG])] * len(queries), gate, reach=Reach())
+    ended = search_and_check(
+        QUESTION,
+        lambda queries: [shown([FILM, WRONG])] * len(queries),
+        gate,
+        reach=ExpansionBudget(),
+    )
     assert ended.verdict.action is Action.ABSTAIN
     assert ended.passed == []
 
 
-def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back(gate: Gate) -> None:
+def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back(
+    gate: Gate,
+) -> None:
     many = shown([WRONG, FILM, ("Lang", "Lang is a surname.")])
     for some in (many, many[::-1]):
-        ended = checked(QUESTION, lambda queries, some=some: [some] * len(queries), gate, reach=Reach(rounds=1))
-        alone = checked(QUESTION, lambda queries, some=some: [some], gate)
+        ended = search_and_check(
+            QUESTION,
+            lambda queries, some=some: [some] * len(queries),
+            gate,
+            reach=ExpansionBudget(rounds=1),
+        )
+        alone = search_and_check(QUESTION, lambda queries, some=some: [some], gate)
         assert ended.verdict.action is Action.ABSTAIN
         assert ended.verdict.p_complete >= alone.verdict.p_complete
 
 
 def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
-    odd = [{"title": "\ud800", "text": "half a pair \udfff"}, {"text": "\x00"}, {"text": ""}, {"text": "🎬" * 10_000}]
-    assert checked(QUESTION, lambda queries: [odd] * len(queries), gate, reach=Reach()).verdict.action is Action.ABSTAIN
+    odd = [
+        {"title": "\ud800", "text": "half a pair \udfff"},
+        {"text": "\x00"},
+        {"text": ""},
+        {"text": "🎬" * 10_000},
+    ]
+    assert (
+        search_and_check(
+            QUESTION, lambda queries: [odd] * len(queries), gate, reach=ExpansionBudget()
+        ).verdict.action
+        is Action.ABSTAIN
+    )
 
 
 @pytest.mark.parametrize("nothing", [[], None, ()])
 def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: object) -> None:
-    for reach in (None, Reach()):
-        empty = checked(QUESTION, lambda queries: [nothing] * len(queries), gate, reach=reach)
+    for reach in (None, ExpansionBudget()):
+        empty = search_and_check(
+            QUESTION, lambda queries: [nothing] * len(queries), gate, reach=reach
+        )
         assert empty.documents == []
         assert empty.verdict.action is not Action.ANSWER
         assert empty.verdict.p_complete < 0.01
@@ -92,14 +125,16 @@ def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: object) 
 
 def test_chunks_that_share_an_id_stay_apart_and_copies_are_one(gate: Gate) -> None:
     def chunks(queries: Sequence[str]) -> list[list[Shown]]:
-        return [[{"id": "file.pdf", **one} for one in shown([*found(query)] * 2)] for query in queries]
+        return [
+            [{"id": "file.pdf", **one} for one in shown([*found(query)] * 2)] for query in queries
+        ]
 
-    whole = checked(QUESTION, chunks, gate, reach=Reach())
+    whole = search_and_check(QUESTION, chunks, gate, reach=ExpansionBudget())
     assert titles(whole) == [FILM[0], DIRECTOR[0]]
 
 
 def test_an_event_loop_gets_the_same_and_stays_free(gate: Gate) -> None:
-    async def story() -> tuple[Checked[Shown], int]:
+    async def story() -> tuple[GatedDocuments[Shown], int]:
         turns = 0
 
         async def tick() -> None:
@@ -113,12 +148,12 @@ def test_an_event_loop_gets_the_same_and_stays_free(gate: Gate) -> None:
             return search(queries)
 
         clock = asyncio.create_task(tick())
-        whole = await checked_async(QUESTION, slow, gate, reach=Reach())
+        whole = await search_and_check_async(QUESTION, slow, gate, reach=ExpansionBudget())
         clock.cancel()
         return whole, turns
 
     whole, turns = asyncio.run(story())
-    assert whole == checked(QUESTION, search, gate, reach=Reach())
+    assert whole == search_and_check(QUESTION, search, gate, reach=ExpansionBudget())
     assert turns > 3
 
 
@@ -127,7 +162,7 @@ def test_an_error_of_the_search_reaches_the_caller(gate: Gate) -> None:
         raise ConnectionError("the index is away")
 
     with pytest.raises(ConnectionError, match="away"):
-        asyncio.run(checked_async(QUESTION, broken, gate))
+        asyncio.run(search_and_check_async(QUESTION, broken, gate))
 
 
 def test_who_stops_waiting_is_free_at_once(gate: Gate) -> None:
@@ -136,34 +171,40 @@ def test_who_stops_waiting_is_free_at_once(gate: Gate) -> None:
         return search(queries)
 
     async def impatient() -> None:
-        await asyncio.wait_for(checked_async(QUESTION, endless, gate, reach=Reach()), timeout=0.05)
+        await asyncio.wait_for(
+            search_and_check_async(QUESTION, endless, gate, reach=ExpansionBudget()), timeout=0.05
+        )
 
     with pytest.raises(TimeoutError):
         asyncio.run(impatient())
 
 
-def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(gate: Gate, tmp_path: Path) -> None:
-    assert opened(gate) is gate
+def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(
+    gate: Gate, tmp_path: Path
+) -> None:
+    assert load_gate(gate) is gate
     gate.save(tmp_path / "saved")
     for given in (tmp_path / "saved", str(tmp_path / "saved"), None):
-        again = checked(QUESTION, search, opened(given))
-        assert again.verdict.p_complete == checked(QUESTION, search, gate).verdict.p_complete
+        again = search_and_check(QUESTION, search, load_gate(given))
+        assert (
+            again.verdict.p_complete == search_and_check(QUESTION, search, gate).verdict.p_complete
+        )
     with pytest.raises(InputError, match="the gate is a int"):
-        opened(3)
+        load_gate(3)
     with pytest.raises(SufficeError, match="nowhere"):
-        opened(tmp_path / "nowhere")
+        load_gate(tmp_path / "nowhere")
 
 
 def test_only_a_gate_with_an_address_can_be_written_down(gate: Gate, tmp_path: Path) -> None:
-    assert address(None) is None
-    assert address(tmp_path) == str(tmp_path)
+    assert gate_path(None) is None
+    assert gate_path(tmp_path) == str(tmp_path)
     with pytest.raises(InputError, match="in memory") as refused:
-        address(gate)
+        gate_path(gate)
     assert "gate.save" in refused.value.hint
 
 
 def test_the_mark_is_small_and_plain(gate: Gate) -> None:
-    told = mark(checked(QUESTION, search, gate).verdict)
+    told = verdict_metadata(search_and_check(QUESTION, search, gate).verdict)
     assert set(told) == {"action", "p_complete", "low", "high", "missing", "next_queries"}
     assert told["missing"] == ["Fritz Lang"]
 
@@ -181,7 +222,12 @@ def test_suffice_and_its_gate_import_no_framework() -> None:
         "ir_measures",
     )
     code = (
-        "import sys, suffice; suffice.Gate; suffice.Library; import suffice.integrations.gated\n"
+        "import sys, suffice; suffice.Gate; suffice.Library; import suffice.integrations.common\n"
         f"print([one for one in {frameworks} if one in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

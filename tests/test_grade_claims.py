@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from tests.grade_village import village
 
-from suffice.grade.claims import RuleClaims, consistent, factual, mended, page_of, pages_of
-from suffice.grade.triples import RuleTriples, Titles
-from suffice.grade.vocabulary import names_at, place_at, without_rank
+from suffice.benchmark.claims import (
+    RuleClaims,
+    fix_spacing,
+    is_consistent,
+    is_factual,
+    parse_page,
+    parse_pages,
+)
+from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.vocabulary import names_at, place_at, without_rank
 from suffice.types import Document
 
 
 def triples_of(*documents: Document) -> set[tuple[str, str, str]]:
-    titles = Titles(pages_of(documents).values(), documents)
+    titles = PageIndex(parse_pages(documents).values(), documents)
     claims = [claim for claims in RuleClaims(titles.page).claims(documents) for claim in claims]
-    return {(one.subject, one.relation, one.object) for found in RuleTriples(titles).triples(claims) for one in found}
+    return {
+        (one.subject, one.relation, one.object)
+        for found in RuleTriples(titles).triples(claims)
+        for one in found
+    }
 
 
 def page(title: str, text: str) -> Document:
@@ -21,35 +32,47 @@ def page(title: str, text: str) -> Document:
 
 
 def test_blanks_go_where_they_belong() -> None:
-    assert mended("Juan Oro( 2 June 1904) of Saxe- Meiningen directed" + '" Joe"( 2013).') == (
+    assert fix_spacing("Juan Oro( 2 June 1904) of Saxe- Meiningen directed" + '" Joe"( 2013).') == (
         'Juan Oro (2 June 1904) of Saxe-Meiningen directed "Joe" (2013).'
     )
 
 
 def test_rumours_questions_and_lists_are_no_facts() -> None:
-    assert factual("She died in Paris in 1920.")
-    assert not factual("She probably died in Paris.")
-    assert not factual("Mercury may refer to:")
-    assert not factual("Did she die in Paris?")
-    assert not factual("Paris, 1920.")
+    assert is_factual("She died in Paris in 1920.")
+    assert not is_factual("She probably died in Paris.")
+    assert not is_factual("Mercury may refer to:")
+    assert not is_factual("Did she die in Paris?")
+    assert not is_factual("Paris, 1920.")
 
 
 def test_the_first_sentence_says_what_a_page_is_about() -> None:
-    film = page_of(page("The Mill", "The Mill is a 1951 Danish drama film directed by Anna Holm."))
+    film = parse_page(
+        page("The Mill", "The Mill is a 1951 Danish drama film directed by Anna Holm.")
+    )
     assert (film.kind, film.noun) == ("film", "film")
-    person = page_of(page("Princess Helena", "Princess Helena (born 1861), later a duchess, was the fifth daughter of George."))
+    person = parse_page(
+        page(
+            "Princess Helena",
+            "Princess Helena (born 1861), later a duchess, was the fifth daughter of George.",
+        )
+    )
     assert (person.kind, person.sex) == ("person", "woman")
-    assert page_of(page("Mercury", "Mercury may refer to:")).kind == "list"
-    assert page_of(page("", "Nothing is known.")).kind == ""
+    assert parse_page(page("Mercury", "Mercury may refer to:")).kind == "list"
+    assert parse_page(page("", "Nothing is known.")).kind == ""
 
 
 def test_a_pronoun_becomes_the_title_and_nothing_else_is_added() -> None:
     (claims,) = RuleClaims().claims(
-        [page("Anna Holm", "Anna Holm (born 1910) was a Danish director. She died in Aarhus in 1984.")]
+        [
+            page(
+                "Anna Holm",
+                "Anna Holm (born 1910) was a Danish director. She died in Aarhus in 1984.",
+            )
+        ]
     )
     assert [claim.text for claim in claims][1] == "Anna Holm died in Aarhus in 1984."
-    assert consistent("Anna Holm died in Aarhus.", "She died in Aarhus.", "Anna Holm")
-    assert not consistent("Anna Holm died in Rome.", "She died in Aarhus.", "Anna Holm")
+    assert is_consistent("Anna Holm died in Aarhus.", "She died in Aarhus.", "Anna Holm")
+    assert not is_consistent("Anna Holm died in Rome.", "She died in Aarhus.", "Anna Holm")
 
 
 def test_a_pronoun_behind_another_subject_stays_one() -> None:
@@ -77,7 +100,8 @@ def test_the_village_is_read() -> None:
 def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
     text = "Robert More (born 1581) was an English politician. He married Frances Lennard, daughter of Sampson Lennard."
     found = triples_of(
-        page("Robert More", text), page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat.")
+        page("Robert More", text),
+        page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat."),
     )
     assert not {one for one in found if one[1] in ("father", "mother")}
     assert ("Robert More", "spouse", "Frances Lennard") in found
@@ -85,32 +109,55 @@ def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
 
 def test_two_directors_are_told_apart_from_one() -> None:
     documents = village()
-    titles = Titles(pages_of(documents).values())
+    titles = PageIndex(parse_pages(documents).values())
     claims = [claim for claims in RuleClaims().claims(documents) for claim in claims]
-    directors = [one for found in RuleTriples(titles).triples(claims) for one in found if one.relation == "director"]
+    directors = [
+        one
+        for found in RuleTriples(titles).triples(claims)
+        for one in found
+        if one.relation == "director"
+    ]
     assert {one.object for one in directors if one.several} == {"Louis Marchand", "Paul Petit"}
 
 
 def test_a_rough_date_or_a_family_is_no_date_and_no_place() -> None:
     found = triples_of(
-        page("Ada Lee", "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the House of Lee.")
+        page(
+            "Ada Lee",
+            "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the House of Lee.",
+        )
     )
     assert not {one for one in found if "date" in one[1] or "place" in one[1]}
 
 
 def test_names_end_where_they_end() -> None:
-    assert names_at("A. V. Bramble and Eliot Stannard and starring", 0).names == ("A. V. Bramble", "Eliot Stannard")
-    assert names_at("William Willoughby, 3rd Baron Willoughby of Parham and Anne", 0).names[0].endswith("of Parham")
-    assert names_at("Constantine of Greece and Denmark.", 0, joined={"Greece and Denmark"}).names == (
-        "Constantine of Greece and Denmark",
+    assert names_at("A. V. Bramble and Eliot Stannard and starring", 0).names == (
+        "A. V. Bramble",
+        "Eliot Stannard",
     )
+    assert (
+        names_at("William Willoughby, 3rd Baron Willoughby of Parham and Anne", 0)
+        .names[0]
+        .endswith("of Parham")
+    )
+    assert names_at(
+        "Constantine of Greece and Denmark.", 0, joined={"Greece and Denmark"}
+    ).names == ("Constantine of Greece and Denmark",)
     assert names_at("no name here", 0).names == ()
-    assert place_at("Cahir, County Tipperary, Ireland in 1893", 0) == "Cahir, County Tipperary, Ireland"
+    assert (
+        place_at("Cahir, County Tipperary, Ireland in 1893", 0)
+        == "Cahir, County Tipperary, Ireland"
+    )
     assert without_rank("King Eric XIV of Sweden") == "Eric XIV of Sweden"
 
 
 def test_a_name_with_two_bearers_means_neither() -> None:
-    titles = Titles([page_of(page(f"Steno ({what})", f"Steno is an Italian {what}.")) for what in ("director", "painter")])
+    titles = PageIndex(
+        [
+            parse_page(page(f"Steno ({what})", f"Steno is an Italian {what}."))
+            for what in ("director", "painter")
+        ]
+    )
     assert titles.named("Steno", "person") is None
-    one = Titles([page_of(page("Steno (painter)", "Steno is an Italian painter."))])
+    one = PageIndex([parse_page(page("Steno (painter)", "Steno is an Italian painter."))])
     assert one.named("Steno", "person", relation="director") is None

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from tests.grade_village import village
 
-from suffice.grade.claims import RuleClaims, pages_of
-from suffice.grade.clusters import soft_clusters
-from suffice.grade.knowledge import Graph, RuleEquivalences, graph_of, linked
-from suffice.grade.paths import sampled, shortest_paths
-from suffice.grade.ports import Equivalence, Triple
-from suffice.grade.triples import RuleTriples, Titles
-from suffice.retrieve.dense import WordLlamaEncoder
+from suffice.benchmark.claims import RuleClaims, parse_pages
+from suffice.benchmark.knowledge_graph import (
+    KnowledgeGraph,
+    RuleEquivalences,
+    build_graph,
+    merge_equivalent_names,
+    sample_paths,
+    shortest_paths,
+    soft_clusters,
+)
+from suffice.benchmark.stage_protocols import Equivalence, Triple
+from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.retrieval.dense import WordLlamaEncoder
 
 
-def triple(subject: str, relation: str, object_: str, doc_id: str, *, several: bool = False) -> Triple:
+def triple(
+    subject: str, relation: str, object_: str, doc_id: str, *, several: bool = False
+) -> Triple:
     return Triple(subject, relation, object_, doc_id, f"{doc_id}#0", several)
 
 
-def village_graph() -> Graph:
+def village_graph() -> KnowledgeGraph:
     documents = village()
-    titles = Titles(pages_of(documents).values(), documents)
+    titles = PageIndex(parse_pages(documents).values(), documents)
     claims = [claim for claims in RuleClaims(titles.page).claims(documents) for claim in claims]
     triples = [one for found in RuleTriples(titles).triples(claims) for one in found]
     equal = RuleEquivalences(titles).equivalences(0, triples, claims)
-    return graph_of(linked(triples, equal, {claim.claim_id: (0,) for claim in claims}), titles)
+    return build_graph(
+        merge_equivalent_names(triples, equal, {claim.claim_id: (0,) for claim in claims}), titles
+    )
 
 
 def test_a_king_with_and_without_his_rank_is_one() -> None:
@@ -34,14 +44,17 @@ def test_a_king_with_and_without_his_rank_is_one() -> None:
 def test_names_equal_in_a_cluster_get_mirrored_edges_only_there() -> None:
     told = triple("Sophia", "husband", "King Gustav III", "s")
     same = Equivalence(("Gustav III of Sweden", "King Gustav III"), always=False, cluster=3)
-    inside = linked([told], [same], {"s#0": (3,)})
-    outside = linked([told], [same], {"s#0": (1,)})
-    assert {(one.object, one.link) for one in inside} == {("King Gustav III", ""), ("Gustav III of Sweden", "context")}
+    inside = merge_equivalent_names([told], [same], {"s#0": (3,)})
+    outside = merge_equivalent_names([told], [same], {"s#0": (1,)})
+    assert {(one.object, one.link) for one in inside} == {
+        ("King Gustav III", ""),
+        ("Gustav III of Sweden", "context"),
+    }
     assert outside == [told]
 
 
 def test_only_says_what_has_no_rival() -> None:
-    graph = Graph(
+    graph = KnowledgeGraph(
         [
             triple("A", "birth date", "1904", "a"),
             triple("A", "birth date", "2 June 1904", "b"),
@@ -50,23 +63,25 @@ def test_only_says_what_has_no_rival() -> None:
             triple("A", "school", "Lund", "a", several=True),
         ]
     )
-    assert {relation: edge.object for relation, edge in graph.only("A").items()} == {"birth date": "2 June 1904"}
+    assert {relation: edge.object for relation, edge in graph.only("A").items()} == {
+        "birth date": "2 June 1904"
+    }
 
 
 def test_a_namesake_of_another_time_is_somebody_else() -> None:
     documents = village()
-    titles = Titles(pages_of(documents).values())
+    titles = PageIndex(parse_pages(documents).values())
     told = [
         triple("Otto Holm", "father", "Karl Lund", "x"),
         triple("Otto Holm", "birth date", "12 January 1880", "x"),
         triple("Karl Lund", "birth date", "9 August 1919", "y"),
     ]
-    assert "father" not in graph_of(told, titles).only("Otto Holm")
+    assert "father" not in build_graph(told, titles).only("Otto Holm")
 
 
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:
     chain = [triple(a, "father", b, f"doc {a}") for a, b in ("AB", "BC", "CD", "DA")]
-    paths = shortest_paths(Graph([*chain, triple("A", "sibling", "C", "doc other")]))
+    paths = shortest_paths(KnowledgeGraph([*chain, triple("A", "sibling", "C", "doc other")]))
     ends = [path.ends for path in paths]
     assert len(ends) == len(set(ends))
     assert ("A", "C") not in ends  # one step by the other way
@@ -80,18 +95,21 @@ def test_the_village_has_a_chain_of_five_facts() -> None:
 
 
 def test_a_sample_is_even_over_chains_of_relations() -> None:
-    graph = Graph(
+    graph = KnowledgeGraph(
         [triple(f"A{at}", "father", f"B{at}", f"a{at}") for at in range(9)]
         + [triple(f"B{at}", "birth date", f"19{at:02}", f"b{at}") for at in range(9)]
         + [triple("B0", "birth place", "Lund", "b0")]
     )
-    chosen = sampled(shortest_paths(graph), 3)
+    chosen = sample_paths(shortest_paths(graph), 3)
     assert {path.triples[-1].relation for path in chosen} == {"birth date", "birth place"}
-    assert chosen == sampled(list(reversed(shortest_paths(graph))), 3)
+    assert chosen == sample_paths(list(reversed(shortest_paths(graph))), 3)
 
 
 def test_clusters_part_films_from_kings() -> None:
-    films = [f"The film number {at} was directed by a director and released in cinemas." for at in range(40)]
+    films = [
+        f"The film number {at} was directed by a director and released in cinemas."
+        for at in range(40)
+    ]
     kings = [f"King number {at} ruled the kingdom and was the son of a queen." for at in range(40)]
     found = soft_clusters(films + kings, WordLlamaEncoder(), sizes=(2, 4))
     assert len(found) == 80

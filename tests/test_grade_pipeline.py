@@ -11,18 +11,32 @@ from typing import Any
 import pytest
 from tests.grade_village import village
 
-from suffice.datasets import read
+from suffice.benchmark.claims import RuleClaims
+from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark
+from suffice.benchmark.stage_protocols import Claim, Triple
+from suffice.datasets import load
 from suffice.errors import InputError
-from suffice.grade.claims import RuleClaims
-from suffice.grade.pipeline import Settings, Stages, grade
-from suffice.grade.ports import Claim, Triple
 from suffice.types import Document
 
-ALL = ("corpus", "claims", "triples", "clusters", "knowledge", "paths", "questions", "valid", "benchmark")
+ALL = (
+    "corpus",
+    "claims",
+    "triples",
+    "clusters",
+    "knowledge",
+    "paths",
+    "questions",
+    "valid",
+    "benchmark",
+)
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
+    return {
+        str(one.relative_to(folder)): one.read_bytes()
+        for one in sorted(folder.rglob("*"))
+        if one.is_file()
+    }
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -30,10 +44,10 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> None:
-    made = grade(village(), tmp_path / "b")
+    made = build_benchmark(village(), tmp_path / "b")
     assert made.done == ALL
     assert set(made.by_hops) >= {2, 3, 4, 5}
-    dataset = read("jsonl", tmp_path / "b")
+    dataset = load("jsonl", tmp_path / "b")
     examples = list(dataset.examples())
     held = {document.doc_id for document in dataset.documents()}
     assert len(examples) == made.counts["valid"]
@@ -43,7 +57,7 @@ def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> No
 
 
 def test_twins_ask_the_same_and_lack_a_needed_document(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "b", settings=Settings(twins=1.0))
+    build_benchmark(village(), tmp_path / "b", settings=BenchmarkSettings(twins=1.0))
     questions = {one["question_id"]: one for one in records(tmp_path / "b" / "questions.jsonl")}
     twins = records(tmp_path / "b" / "twins.jsonl")
     assert len(twins) == len(questions)
@@ -53,17 +67,26 @@ def test_twins_ask_the_same_and_lack_a_needed_document(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "one")
-    grade(village(), tmp_path / "two")
+    build_benchmark(village(), tmp_path / "one")
+    build_benchmark(village(), tmp_path / "two")
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def test_a_second_run_does_nothing_and_a_setting_only_what_depends_on_it(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "b")
-    assert grade(village(), tmp_path / "b").done == ()
-    assert grade(village(), tmp_path / "b", settings=Settings(twins=0.5)).done == ("benchmark",)
-    assert grade(village(), tmp_path / "b", settings=Settings(twins=0.5, per_hop=7)).done == ("questions", "valid", "benchmark")
-    assert grade(village()[:-1], tmp_path / "b", settings=Settings(twins=0.5, per_hop=7)).done == ALL
+    build_benchmark(village(), tmp_path / "b")
+    assert build_benchmark(village(), tmp_path / "b").done == ()
+    assert build_benchmark(
+        village(), tmp_path / "b", settings=BenchmarkSettings(twins=0.5)
+    ).done == ("benchmark",)
+    assert build_benchmark(
+        village(), tmp_path / "b", settings=BenchmarkSettings(twins=0.5, per_hop=7)
+    ).done == ("questions", "valid", "benchmark")
+    assert (
+        build_benchmark(
+            village()[:-1], tmp_path / "b", settings=BenchmarkSettings(twins=0.5, per_hop=7)
+        ).done
+        == ALL
+    )
 
 
 class Dying(RuleClaims):
@@ -75,35 +98,41 @@ class Dying(RuleClaims):
 
 def test_killed_in_a_stage_it_goes_on_with_that_stage(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        grade(village(), tmp_path / "b", stages=Stages(claims=lambda titles: Dying()))
+        build_benchmark(village(), tmp_path / "b", stages=Stages(claims=lambda titles: Dying()))
     assert [one.name for one in (tmp_path / "b" / "stages").iterdir()] == ["corpus"]
-    assert grade(village(), tmp_path / "b").done == ALL[1:]
-    grade(village(), tmp_path / "whole")
+    assert build_benchmark(village(), tmp_path / "b").done == ALL[1:]
+    build_benchmark(village(), tmp_path / "whole")
     assert content(tmp_path / "b") == content(tmp_path / "whole")
 
 
 def test_a_damaged_stage_or_a_lost_file_is_made_anew(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "b")
+    build_benchmark(village(), tmp_path / "b")
     whole = content(tmp_path / "b")
     (tmp_path / "b" / "stages" / "paths" / "records.jsonl").write_text("{", encoding="utf-8")
     (tmp_path / "b" / "questions.jsonl").unlink()
-    assert grade(village(), tmp_path / "b").done == ("paths", "benchmark")
+    assert build_benchmark(village(), tmp_path / "b").done == ("paths", "benchmark")
     assert content(tmp_path / "b") == whole
 
 
-def test_files_that_another_run_left_before_it_died_are_not_taken_for_this_ones(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "b")
+def test_files_that_another_run_left_before_it_died_are_not_taken_for_this_ones(
+    tmp_path: Path,
+) -> None:
+    build_benchmark(village(), tmp_path / "b")
     whole = content(tmp_path / "b")
-    grade(village(), tmp_path / "other", settings=Settings(seed=7, per_hop=2))
-    shutil.copy(tmp_path / "other" / "questions.jsonl", tmp_path / "b" / "questions.jsonl")  # and then it died
-    assert grade(village(), tmp_path / "b").done == ("benchmark",)
+    build_benchmark(village(), tmp_path / "other", settings=BenchmarkSettings(seed=7, per_hop=2))
+    shutil.copy(
+        tmp_path / "other" / "questions.jsonl", tmp_path / "b" / "questions.jsonl"
+    )  # and then it died
+    assert build_benchmark(village(), tmp_path / "b").done == ("benchmark",)
     assert content(tmp_path / "b") == whole
 
 
-def test_what_a_dead_run_of_other_settings_left_is_cleared_away_though_nothing_is_to_do(tmp_path: Path) -> None:
-    grade(village(), tmp_path / "b")
+def test_what_a_dead_run_of_other_settings_left_is_cleared_away_though_nothing_is_to_do(
+    tmp_path: Path,
+) -> None:
+    build_benchmark(village(), tmp_path / "b")
     (tmp_path / "b" / ".questions.jsonl.o7lltb1v.draft").write_text('{"ha', encoding="utf-8")
-    assert grade(village(), tmp_path / "b").done == ()
+    assert build_benchmark(village(), tmp_path / "b").done == ()
     assert not [*(tmp_path / "b").glob("*.draft")]
 
 
@@ -112,17 +141,35 @@ def test_what_a_dead_run_of_other_settings_left_is_cleared_away_though_nothing_i
     [
         ([], "the corpus is empty"),
         (village()[:1], "the corpus has one document"),
-        ([Document(str(at), "beta " * 3, title=f"T{at}") for at in range(9)], "no sentence of these 9 documents"),
         (
-            [Document(str(at), "Der Fluss fließt durch das weite grüne Tal.", title=f"Fluss {at}") for at in range(9)],
+            [Document(str(at), "beta " * 3, title=f"T{at}") for at in range(9)],
+            "no sentence of these 9 documents",
+        ),
+        (
+            [
+                Document(
+                    str(at), "Der Fluss fließt durch das weite grüne Tal.", title=f"Fluss {at}"
+                )
+                for at in range(9)
+            ],
             "no relation",
         ),
-        ([Document(str(at), f"Rock {at} is a large grey stone in the garden.", title=f"Rock {at}") for at in range(9)], "no "),
+        (
+            [
+                Document(
+                    str(at), f"Rock {at} is a large grey stone in the garden.", title=f"Rock {at}"
+                )
+                for at in range(9)
+            ],
+            "no ",
+        ),
     ],
 )
-def test_a_corpus_that_gives_nothing_is_told_so(documents: list[Document], says: str, tmp_path: Path) -> None:
+def test_a_corpus_that_gives_nothing_is_told_so(
+    documents: list[Document], says: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=says) as error:
-        grade(documents, tmp_path / "b")
+        build_benchmark(documents, tmp_path / "b")
     assert error.value.hint
 
 
@@ -134,7 +181,7 @@ def test_who_let_a_model_read_in_vain_is_not_told_to_let_a_model_read(tmp_path: 
             return [()] * len(claims)
 
     with pytest.raises(InputError, match="no relation") as error:
-        grade(village(), tmp_path / "b", stages=Stages(triples=lambda titles: Blind()))
+        build_benchmark(village(), tmp_path / "b", stages=Stages(triples=lambda titles: Blind()))
     assert "a larger one" in error.value.hint
 
 
@@ -142,19 +189,23 @@ def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text("mine", encoding="utf-8")
     for taken in (tmp_path, tmp_path / "questions.jsonl"):
         with pytest.raises(InputError, match="was not made here"):
-            grade(village(), taken)
+            build_benchmark(village(), taken)
     assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
 
 
 def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
     told: dict[str, tuple[int, int | None]] = {}
-    grade(village(), tmp_path / "b", progress=lambda what, done, total: told.update({what: (done, total)}))
+    build_benchmark(
+        village(),
+        tmp_path / "b",
+        progress=lambda what, done, total: told.update({what: (done, total)}),
+    )
     assert told["making claims"] == (11, 11)
     assert told["checking questions"][0] == told["checking questions"][1]
 
 
 def test_settings_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="no form is named 'riddle'"):
-        Settings(forms=("riddle",))
+        BenchmarkSettings(forms=("riddle",))
     with pytest.raises(InputError, match="out of range"):
-        Settings(longest=9)
+        BenchmarkSettings(longest=9)

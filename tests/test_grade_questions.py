@@ -5,40 +5,57 @@ from __future__ import annotations
 import pytest
 from tests.grade_village import village
 
-from suffice.grade.bridges import bridges, intersections
-from suffice.grade.claims import RuleClaims, pages_of
-from suffice.grade.forms import comparisons
-from suffice.grade.knowledge import Graph, RuleEquivalences, graph_of, linked
-from suffice.grade.paths import shortest_paths
-from suffice.grade.ports import Claim, Made, Path, Triple, made_from, made_record
-from suffice.grade.questions import RuleQuestions, Wording
-from suffice.grade.triples import RuleTriples, Titles
-from suffice.grade.validation import RuleJudge
+from suffice.benchmark.bridge_questions import write_bridge_questions, write_intersection_questions
+from suffice.benchmark.chain_questions import RuleQuestions, Wording
+from suffice.benchmark.claims import RuleClaims, parse_pages
+from suffice.benchmark.comparison_questions import write_comparison_questions
+from suffice.benchmark.knowledge_graph import (
+    KnowledgeGraph,
+    RuleEquivalences,
+    build_graph,
+    merge_equivalent_names,
+    shortest_paths,
+)
+from suffice.benchmark.stage_protocols import (
+    Claim,
+    GeneratedQuestion,
+    ReasoningPath,
+    Triple,
+    question_from_record,
+    question_to_record,
+)
+from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.validation import RuleJudge
 from suffice.types import Document
 
 
 class Village:
     def __init__(self) -> None:
         self.documents = village()
-        self.titles = Titles(pages_of(self.documents).values(), self.documents)
-        self.claims: list[Claim] = [one for found in RuleClaims(self.titles.page).claims(self.documents) for one in found]
+        self.titles = PageIndex(parse_pages(self.documents).values(), self.documents)
+        self.claims: list[Claim] = [
+            one for found in RuleClaims(self.titles.page).claims(self.documents) for one in found
+        ]
         triples = [one for found in RuleTriples(self.titles).triples(self.claims) for one in found]
         equal = RuleEquivalences(self.titles).equivalences(0, triples, self.claims)
-        self.graph: Graph = graph_of(linked(triples, equal, {claim.claim_id: (0,) for claim in self.claims}), self.titles)
+        self.graph: KnowledgeGraph = build_graph(
+            merge_equivalent_names(triples, equal, {claim.claim_id: (0,) for claim in self.claims}),
+            self.titles,
+        )
         self.paths = shortest_paths(self.graph)
         self.wording = Wording(self.titles)
 
-    def chain(self, start: str, end: str) -> Made:
+    def chain(self, start: str, end: str) -> GeneratedQuestion:
         path = next(path for path in self.paths if path.ends == (start, end))
         (made,) = RuleQuestions(self.wording).write([path], [])
         assert made is not None
         return made
 
-    def valid(self, made: list[Made]) -> list[Made]:
+    def valid(self, made: list[GeneratedQuestion]) -> list[GeneratedQuestion]:
         judged = RuleJudge(self.documents, self.titles).judge(made)
         return [one for one, said in zip(made, judged, strict=True) if said.valid]
 
-    def why(self, made: Made, documents: list[Document] | None = None) -> str:
+    def why(self, made: GeneratedQuestion, documents: list[Document] | None = None) -> str:
         return RuleJudge(documents or self.documents, self.titles).judge([made])[0].why
 
 
@@ -70,25 +87,39 @@ def test_a_possessive_never_stands_inside_a_longer_phrase(place: Village) -> Non
 
 
 def test_a_relation_in_a_model_s_words_is_left_to_the_model(place: Village) -> None:
-    path = Path((Triple("A", "was once seen with", "B", "a", "a#0"), Triple("B", "birth date", "1900", "b", "b#0")))
+    path = ReasoningPath(
+        (
+            Triple("A", "was once seen with", "B", "a", "a#0"),
+            Triple("B", "birth date", "1900", "b", "b#0"),
+        )
+    )
     assert RuleQuestions(place.wording).write([path], []) == [None]
 
 
 def test_made_questions_survive_the_disk(place: Village) -> None:
     made = place.chain("The Mill", "Clara Berg")
-    assert made_from(made_record(made)) == made
+    assert question_from_record(question_to_record(made)) == made
 
 
 def test_the_same_seed_words_alike_and_another_may_not(place: Village) -> None:
     path = next(path for path in place.paths if path.ends == ("The Mill", "Clara Berg"))
-    texts = {RuleQuestions(Wording(place.titles, seed=seed)).write([path], [])[0].text for seed in range(8)}  # type: ignore[union-attr]
+    texts = {
+        RuleQuestions(Wording(place.titles, seed=seed)).write([path], [])[0].text
+        for seed in range(8)
+    }  # type: ignore[union-attr]
     assert len(texts) > 1
-    assert RuleQuestions(Wording(place.titles)).write([path], []) == RuleQuestions(place.wording).write([path], [])
+    assert RuleQuestions(Wording(place.titles)).write([path], []) == RuleQuestions(
+        place.wording
+    ).write([path], [])
 
 
 def test_comparisons_say_who_is_first_and_need_both(place: Village) -> None:
-    made = comparisons(place.graph, place.paths, place.titles, place.wording, per_form=50)
-    films = next(one for one in made if one.kind == "comparison" and one.text.startswith("Which film"))
+    made = write_comparison_questions(
+        place.graph, place.paths, place.titles, place.wording, per_form=50
+    )
+    films = next(
+        one for one in made if one.kind == "comparison" and one.text.startswith("Which film")
+    )
     years = {"The Mill": 1951, "The Ferry": 1938, "Night Train": 1960}
     compared = sorted((year, name) for name, year in years.items() if name in films.text)
     early = any(word in films.text for word in ("first", "earlier"))
@@ -103,33 +134,45 @@ def test_spans_that_meet_are_not_compared(place: Village) -> None:
         Triple(name, "birth date", when, name, f"{name}#0")
         for name, when in (("Anna Holm", "1910"), ("Karl Lund", "3 May 1910"))
     ]
-    made = comparisons(Graph(told), [], place.titles, place.wording, per_form=9)
+    made = write_comparison_questions(
+        KnowledgeGraph(told), [], place.titles, place.wording, per_form=9
+    )
     assert not [one for one in made if one.kind == "comparison"]
 
 
 def test_a_bridge_leaves_a_page_out_and_asks_a_fact_of_it(place: Village) -> None:
-    made = bridges(place.claims, place.graph, place.paths, place.titles, place.wording, most=50)
-    left_out = [one for one in made if one.text.startswith("The Ferry is a 1938 Swedish comedy film directed by a ")]
+    made = write_bridge_questions(
+        place.claims, place.graph, place.paths, place.titles, place.wording, most=50
+    )
+    left_out = [
+        one
+        for one in made
+        if one.text.startswith("The Ferry is a 1938 Swedish comedy film directed by a ")
+    ]
     assert left_out
     assert "Erik Strand" not in left_out[0].text
     assert left_out[0].doc_ids == ("d1", "d4")
 
 
 def test_a_city_is_asked_about_without_its_name(place: Village) -> None:
-    made = bridges(place.claims, place.graph, place.paths, place.titles, place.wording, most=50)
+    made = write_bridge_questions(
+        place.claims, place.graph, place.paths, place.titles, place.wording, most=50
+    )
     asked = {one.text for one in made if one.answer == "1928"}
     assert "The place where Anna Holm died opened its university in what year?" in asked
 
 
 def test_an_intersection_needs_the_cast_and_the_birth() -> None:
-    graph = Graph(
+    graph = KnowledgeGraph(
         [
             Triple("The Mill", "cast", "Karl Lund", "d0", "d0#0", several=True),
             Triple("The Mill", "cast", "Eva Dahl", "d0", "d0#0", several=True),
             Triple("Karl Lund", "birth date", "9 August 1919", "d8", "d8#0"),
         ]
     )
-    (made,) = intersections(graph, Village().titles, Wording(Village().titles), most=5)
+    (made,) = write_intersection_questions(
+        graph, Village().titles, Wording(Village().titles), most=5
+    )
     assert (made.answer, made.doc_ids) == ("Karl Lund", ("d0", "d8"))
     assert "born in 1919" in made.text
 
@@ -144,17 +187,32 @@ def test_a_document_that_tells_it_all_makes_a_question_invalid(place: Village) -
 def test_a_document_that_names_a_later_step_makes_a_detour(place: Village) -> None:
     made = place.chain("The Mill", "Prince Magnus of Vik")
     documents = list(place.documents)
-    documents[3] = Document("d3", documents[3].text + " Her grandfather was Prince Magnus of Vik.", title="Anna Holm")
+    documents[3] = Document(
+        "d3", documents[3].text + " Her grandfather was Prince Magnus of Vik.", title="Anna Holm"
+    )
     assert place.why(made, documents) == "a detour past a document"
 
 
 def test_an_answer_in_the_question_and_a_missing_fact_are_seen(place: Village) -> None:
-    path = Path(
-        (Triple("Anna Holm", "father", "Otto Holm", "d3", "d3#1"), Triple("Otto Holm", "birth place", "Narvik", "d5", "d5#0"))
+    path = ReasoningPath(
+        (
+            Triple("Anna Holm", "father", "Otto Holm", "d3", "d3#1"),
+            Triple("Otto Holm", "birth place", "Narvik", "d5", "d5#0"),
+        )
     )
-    told = Made("q", "Where was the father of Anna Holm born?", "Narvik", "chain", 2, (path,), path.doc_ids)
+    told = GeneratedQuestion(
+        "q", "Where was the father of Anna Holm born?", "Narvik", "chain", 2, (path,), path.doc_ids
+    )
     assert place.why(told) == "fact not in its document"
-    said = Made("q", "Where was the father of Anna Holm of Narvik born?", "Narvik", "chain", 2, (path,), path.doc_ids)
+    said = GeneratedQuestion(
+        "q",
+        "Where was the father of Anna Holm of Narvik born?",
+        "Narvik",
+        "chain",
+        2,
+        (path,),
+        path.doc_ids,
+    )
     assert place.why(said) == "answer in the question"
 
 

@@ -7,19 +7,43 @@ import pytest
 from scipy import sparse
 
 from suffice.errors import InputError
-from suffice.retrieve.corpus import UNDATED, Corpus
-from suffice.retrieve.graph import Codes, DocumentGraph, GraphSignal
+from suffice.retrieval.corpus import UNDATED, Corpus
 from suffice.types import Document
+from suffice_research.retrievers.graph import Codes, DocumentGraph, GraphSignal
 
 DOCUMENTS = (
     Document(
-        "ftx-verge", "", source="The Verge", category="business", published_at=date(2023, 10, 1), entities=("FTX", "Bankman")
+        "ftx-verge",
+        "",
+        source="The Verge",
+        category="business",
+        published_at=date(2023, 10, 1),
+        entities=("FTX", "Bankman"),
     ),
     Document(
-        "ftx-fortune", "", source="Fortune", category="business", published_at=date(2023, 10, 8), entities=("FTX", "Bankman")
+        "ftx-fortune",
+        "",
+        source="Fortune",
+        category="business",
+        published_at=date(2023, 10, 8),
+        entities=("FTX", "Bankman"),
     ),
-    Document("ftx-late", "", source="Fortune", category="law", published_at=date(2023, 11, 1), entities=("FTX",)),
-    Document("messi", "", source="Sporting News", category="sports", published_at=date(2024, 6, 1), entities=("Messi",)),
+    Document(
+        "ftx-late",
+        "",
+        source="Fortune",
+        category="law",
+        published_at=date(2023, 11, 1),
+        entities=("FTX",),
+    ),
+    Document(
+        "messi",
+        "",
+        source="Sporting News",
+        category="sports",
+        published_at=date(2024, 6, 1),
+        entities=("Messi",),
+    ),
     Document("bare", ""),
 )
 
@@ -39,7 +63,9 @@ def test_edge_weights_are_those_of_the_paper(graph: DocumentGraph) -> None:
     support = graph.propagate(seeded(0))[0]
     two_entities_category_week = 2 * 1.00 + 0.20 + 0.10
     entity_and_no_more = 1.00  # 31 days apart, other source, other category
-    np.testing.assert_allclose(support, [0, two_entities_category_week, entity_and_no_more, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        support, [0, two_entities_category_week, entity_and_no_more, 0, 0], atol=1e-6
+    )
 
 
 def test_within_thirty_days_weighs_less_than_within_a_week(graph: DocumentGraph) -> None:
@@ -47,19 +73,25 @@ def test_within_thirty_days_weighs_less_than_within_a_week(graph: DocumentGraph)
     np.testing.assert_allclose(support[2], 1.00 + 0.15 + 0.04, atol=1e-6)  # entity, source, 24 days
 
 
-def test_a_seed_does_not_support_itself_and_an_isolated_one_supports_nobody(graph: DocumentGraph) -> None:
+def test_a_seed_does_not_support_itself_and_an_isolated_one_supports_nobody(
+    graph: DocumentGraph,
+) -> None:
     assert not graph.propagate(seeded(3)).any()
     assert not graph.propagate(seeded(4)).any()
 
 
 def test_only_the_strongest_seeds_travel(graph: DocumentGraph) -> None:
     scores = np.array([[0.9, 0.0, 0.5, 0.0, 0.0]], dtype=np.float32)
-    np.testing.assert_array_equal(graph.propagate(scores, seeds=1), graph.propagate(seeded(0)) * np.float32(0.9))
+    np.testing.assert_array_equal(
+        graph.propagate(scores, seeds=1), graph.propagate(seeded(0)) * np.float32(0.9)
+    )
 
 
 def test_sparse_and_dense_seeds_give_the_same(graph: DocumentGraph) -> None:
     scores = np.random.default_rng(0).random((6, 5)).astype(np.float32)
-    np.testing.assert_array_equal(graph.propagate(sparse.csr_matrix(scores), seeds=2), graph.propagate(scores, seeds=2))
+    np.testing.assert_array_equal(
+        graph.propagate(sparse.csr_matrix(scores), seeds=2), graph.propagate(scores, seeds=2)
+    )
 
 
 def test_a_row_without_a_positive_score_gives_zeros(graph: DocumentGraph) -> None:
@@ -68,7 +100,9 @@ def test_a_row_without_a_positive_score_gives_zeros(graph: DocumentGraph) -> Non
     assert not graph.pagerank(scores).any()
 
 
-def test_density_of_a_pair_is_its_edge_and_of_less_than_a_pair_nothing(graph: DocumentGraph) -> None:
+def test_density_of_a_pair_is_its_edge_and_of_less_than_a_pair_nothing(
+    graph: DocumentGraph,
+) -> None:
     density = graph.density([[0, 1, -1], [0, 1, 2], [3, -1, -1], [-1, -1, -1]])
     np.testing.assert_allclose(density, [2.30, (2.30 + 1.00 + 1.19) / 3, 0, 0], atol=1e-9)
 
@@ -118,7 +152,9 @@ def test_scores_that_do_not_fit_are_refused(graph: DocumentGraph, scores: np.nda
     [[[0, 5]], [[-2, 0]], [[1, 1]], [0, 1], [[0, 1], [2]], [[0.5, 1.0]]],
     ids=["past the end", "below -1", "twice", "flat", "ragged", "fractions"],
 )
-def test_positions_that_do_not_fit_are_refused(graph: DocumentGraph, positions: list[list[int]]) -> None:
+def test_positions_that_do_not_fit_are_refused(
+    graph: DocumentGraph, positions: list[list[int]]
+) -> None:
     with pytest.raises(InputError):
         graph.density(positions)
 
@@ -151,15 +187,19 @@ class Fixed:
 def test_the_signal_spreads_what_its_seeds_found(graph: DocumentGraph) -> None:
     signal = GraphSignal(graph, Fixed())
     assert signal.name == "graph"
-    np.testing.assert_array_equal(signal.scores(["a", "b"]), graph.propagate(np.repeat(seeded(0), 2, axis=0)))
+    np.testing.assert_array_equal(
+        signal.scores(["a", "b"]), graph.propagate(np.repeat(seeded(0), 2, axis=0))
+    )
     walked = GraphSignal(graph, Fixed(), method="pagerank").scores(["a"])
     np.testing.assert_array_equal(walked, graph.pagerank(seeded(0)))
 
 
-def test_many_rows_in_blocks_equal_one_row_at_a_time(graph: DocumentGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_in_blocks_equal_one_row_at_a_time(
+    graph: DocumentGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scores = np.random.default_rng(1).random((9, 5)).astype(np.float32)
     sets = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
     whole, dense = graph.propagate(scores), graph.density(sets)
-    monkeypatch.setattr("suffice.retrieve.graph._BLOCK_CELLS", 10)
+    monkeypatch.setattr("suffice_research.retrievers.graph._BLOCK_CELLS", 10)
     np.testing.assert_array_equal(graph.propagate(scores), whole)
     np.testing.assert_array_equal(graph.density(sets), dense)

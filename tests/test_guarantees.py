@@ -9,24 +9,28 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks.measured import Measured
-from docs.guarantees import guarantees, licences
-from trust import stored
-from trust.guarantees import PROMISES, Promise
-from trust.stored import PARTS, Begun, Figures, parts_here, store
+from benchmarks.reporting import ResultTable
+from docs.generators.guarantees import guarantees, licences
+from robustness import results
+from robustness.guarantees import GUARANTEES, Guarantee
+from robustness.results import PARTS, RunStart, StoredFigures, available_parts, save_figures
 
 TESTS = Path(__file__).parent
-EVERY = [one for promises in PROMISES.values() for one in promises]
+EVERY = [one for promises in GUARANTEES.values() for one in promises]
 
 
 @cache
 def named_in(file: str) -> frozenset[str]:
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+    return frozenset(
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
 
 
 @pytest.mark.parametrize("promise", EVERY, ids=lambda one: one.says[:40])
-def test_a_promise_is_proved_by_tests_that_are_there(promise: Promise) -> None:
+def test_a_promise_is_proved_by_tests_that_are_there(promise: Guarantee) -> None:
     assert promise.proved_by
     for named in promise.proved_by:
         file, _, test = named.partition("::")
@@ -34,20 +38,22 @@ def test_a_promise_is_proved_by_tests_that_are_there(promise: Promise) -> None:
 
 
 @pytest.mark.parametrize("promise", EVERY, ids=lambda one: one.says[:40])
-def test_a_promise_is_measured_by_parts_that_are_there(promise: Promise) -> None:
+def test_a_promise_is_measured_by_parts_that_are_there(promise: Guarantee) -> None:
     for named in promise.measured_by:
         part, _, title = named.partition(": ")
         assert part in PARTS
-        found = stored.stored(part)
+        found = results.load_figures(part)
         if title and found:
-            assert any(one.title.startswith(title) for one in found.tables), f"{part} measured no {title!r}"
+            assert any(one.title.startswith(title) for one in found.tables), (
+                f"{part} measured no {title!r}"
+            )
 
 
 def test_no_promise_is_made_twice() -> None:
     assert len({one.says for one in EVERY}) == len(EVERY)
 
 
-@pytest.mark.parametrize("part", parts_here())
+@pytest.mark.parametrize("part", available_parts())
 def test_a_part_has_tables_to_measure(part: str) -> None:
     assert callable(import_module(f"trust.{part}").tables)
 
@@ -55,35 +61,62 @@ def test_a_part_has_tables_to_measure(part: str) -> None:
 def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.guarantees.stored", lambda part: stored.stored(part, tmp_path))
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr("docs.guarantees.stored", lambda part: results.load_figures(part, tmp_path))
     assert guarantees().count("not run yet") == sum(len(one.measured_by) for one in EVERY)
     assert "Not listed yet" in licences()
-    grown = Measured(
-        "What grows over 60 minutes", "Required: nothing.", ("what", "MB"), (("memory", "12"),), ("a note",), kept=False
+    grown = ResultTable(
+        "What grows over 60 minutes",
+        "Required: nothing.",
+        ("what", "MB"),
+        (("memory", "12"),),
+        ("a note",),
+        kept=False,
     )
-    fine = Measured("What was answered", "Required: all.", ("kind", "200"), (("check", "9"),), kept=True)
-    figures = Figures.now("soak", [grown, fine], [grown.title], quick=False, begun=Begun(0.0, "abc"))
-    store("soak", figures)
-    assert stored.stored("soak", tmp_path) == figures
+    fine = ResultTable(
+        "What was answered", "Required: all.", ("kind", "200"), (("check", "9"),), kept=True
+    )
+    figures = StoredFigures.now(
+        "soak", [grown, fine], [grown.title], quick=False, begun=RunStart(0.0, "abc")
+    )
+    save_figures("soak", figures)
+    assert results.load_figures("soak", tmp_path) == figures
     page = guarantees()
-    assert "an hour of mixed load](#an-hour-of-mixed-load), *what grows*, a full run of 1970-01-01: NOT kept" in page
-    assert "an hour of mixed load](#an-hour-of-mixed-load), *what was answered*, a full run of 1970-01-01: kept" in page
+    assert (
+        "an hour of mixed load](#an-hour-of-mixed-load), *what grows*, a full run of 1970-01-01: NOT kept"
+        in page
+    )
+    assert (
+        "an hour of mixed load](#an-hour-of-mixed-load), *what was answered*, a full run of 1970-01-01: kept"
+        in page
+    )
     assert "Did not finish, or fell short: What grows over 60 minutes." in page
     assert "commit abc" in page
 
 
-def test_who_tried_fewer_than_required_claims_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.guarantees.stored", lambda part: stored.stored(part, tmp_path))
-    few = Measured("Words and grammars", "Required: of 200,000 none.", ("target", "inputs"), (("filter", "9"),), kept=None)
-    store("fuzz", Figures.now("fuzz", [few], [], quick=False, begun=Begun(0.0, "abc")))
+def test_who_tried_fewer_than_required_claims_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr("docs.guarantees.stored", lambda part: results.load_figures(part, tmp_path))
+    few = ResultTable(
+        "Words and grammars",
+        "Required: of 200,000 none.",
+        ("target", "inputs"),
+        (("filter", "9"),),
+        kept=None,
+    )
+    save_figures(
+        "fuzz", StoredFigures.now("fuzz", [few], [], quick=False, begun=RunStart(0.0, "abc"))
+    )
     told = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
     assert told
     assert all(line.endswith("not shown, since fewer were tried than required") for line in told)
 
 
-def test_a_run_is_of_its_commit_though_another_has_stored_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_of_its_commit_though_another_has_stored_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def git(*words: str) -> str:
         named = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
         return subprocess.run(named, check=True, capture_output=True, text=True).stdout.strip()
@@ -95,9 +128,9 @@ def test_a_run_is_of_its_commit_though_another_has_stored_figures(tmp_path: Path
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "all")
-    monkeypatch.setattr(stored, "FOLDER", folder)
+    monkeypatch.setattr(results, "FOLDER", folder)
     head = git("rev-parse", "--short=12", "HEAD")
     (folder / "soak.json").write_text("[]")
-    assert Begun.now().commit == head
+    assert RunStart.now().commit == head
     code.write_text("[]")
-    assert Begun.now().commit == head + "+"
+    assert RunStart.now().commit == head + "+"

@@ -18,10 +18,10 @@ from haystack.components.retrievers import MultiQueryTextRetriever
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError
+from suffice.gate.gate import Gate
 from suffice.integrations.haystack import CompletenessGate
-from suffice.reason.expand import Reach
 from suffice.types import Action, Estimate, Verdict
 
 TEMPLATE = "{% for document in documents %}{{ document.content }} {% endfor %}"
@@ -71,7 +71,12 @@ def test_each_action_has_its_own_output(gate: Gate) -> None:
 def test_no_documents_pictures_and_missing_scores_are_no_surprise(gate: Gate) -> None:
     one = CompletenessGate(gate)
     assert "abstain" in one.run(query=QUESTION, documents=[])
-    odd = [Document(content=None), document(FILM, score=None), document(FILM, score=float("nan")), Document(content="", id="x")]
+    odd = [
+        Document(content=None),
+        document(FILM, score=None),
+        document(FILM, score=float("nan")),
+        Document(content="", id="x"),
+    ]
     assert "abstain" in one.run(query="", documents=odd)
 
 
@@ -93,7 +98,7 @@ def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> 
     short = asked(pipeline(CompletenessGate(gate)))
     assert "prompt" not in short
     assert short["gate"]["abstain"] == ["Fritz Lang"]
-    whole = asked(pipeline(CompletenessGate(gate, retriever=Found(), reach=Reach())))
+    whole = asked(pipeline(CompletenessGate(gate, retriever=Found(), reach=ExpansionBudget())))
     assert whole["prompt"]["prompt"] == f"{FILM[1]} {DIRECTOR[1]} "
 
 
@@ -114,8 +119,10 @@ def test_an_event_loop_gets_the_same(gate: Gate) -> None:
     store = InMemoryDocumentStore()
     store.write_documents([document(pair) for pair in (FILM, DIRECTOR, WRONG)])
     for retriever in (Found(), InMemoryBM25Retriever(store, top_k=2)):
-        one = CompletenessGate(gate, retriever=retriever, reach=Reach())
-        came = asyncio.run(one.run_async(query=QUESTION, documents=[document(FILM), document(WRONG)]))
+        one = CompletenessGate(gate, retriever=retriever, reach=ExpansionBudget())
+        came = asyncio.run(
+            one.run_async(query=QUESTION, documents=[document(FILM), document(WRONG)])
+        )
         assert [each.meta["title"] for each in came["answer"]] == [FILM[0], DIRECTOR[0]]
 
 
@@ -123,15 +130,24 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
     gate.save(tmp_path / "saved")
     store = InMemoryDocumentStore()
     one = CompletenessGate(
-        tmp_path / "saved", rounds_left=0, retriever=InMemoryBM25Retriever(store), reach=Reach(rounds=3, seconds=2.0)
+        tmp_path / "saved",
+        rounds_left=0,
+        retriever=InMemoryBM25Retriever(store),
+        reach=ExpansionBudget(rounds=3, seconds=2.0),
     )
     made = Pipeline()
     made.add_component("gate", one)
-    again = Pipeline.loads(made.dumps(), allowed_modules=["suffice.integrations.haystack"]).get_component("gate")
-    assert (again.gate, again.rounds_left, again.reach) == (str(tmp_path / "saved"), 0, Reach(rounds=3, seconds=2.0))
+    again = Pipeline.loads(
+        made.dumps(), allowed_modules=["suffice.integrations.haystack"]
+    ).get_component("gate")
+    assert (again.gate, again.rounds_left, again.reach) == (
+        str(tmp_path / "saved"),
+        0,
+        ExpansionBudget(rounds=3, seconds=2.0),
+    )
     assert isinstance(again.retriever, InMemoryBM25Retriever)
     assert CompletenessGate.from_dict(CompletenessGate().to_dict()).gate is None
     with pytest.raises(InputError, match="in memory"):
         CompletenessGate(gate).to_dict()
     with pytest.raises(InputError, match="a retriever and a reach"):
-        CompletenessGate(gate, reach=Reach())
+        CompletenessGate(gate, reach=ExpansionBudget())

@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.assess.asking import Asked, ask
-from suffice.assess.hops import QUESTION_COLUMNS, QuestionModel, question_rows
-from suffice.assess.words import Words
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.gate.question import (
+    QUESTION_COLUMNS,
+    ParsedQuestion,
+    QuestionModel,
+    WordTable,
+    parse_question,
+    question_features,
+)
 
 PEOPLE = ("Ada", "Boris", "Clara", "Dmitri", "Elena", "Farid", "Greta", "Hiro", "Ines", "Jonas")
 ONE = "When was {0} born?"
@@ -19,29 +24,37 @@ FOUR = "Which film has the director who died first, {0} or {1}?"
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
-    return Words.load()
+def words() -> WordTable:
+    return WordTable.load()
 
 
-def village(words: Words) -> tuple[list[Asked], list[float]]:
+def village(words: WordTable) -> tuple[list[ParsedQuestion], list[float]]:
     asked, hops = [], []
     for at, person in enumerate(PEOPLE):
         for form, needed in ((ONE, 1.0), (TWO, 2.0), (FOUR, 4.0)):
-            asked.append(ask(form.format(person, PEOPLE[at - 1]), words))
+            asked.append(parse_question(form.format(person, PEOPLE[at - 1]), words))
             hops.append(needed)
     return asked, hops
 
 
-def test_the_structure_of_a_question_is_counted(words: Words) -> None:
+def test_the_structure_of_a_question_is_counted(words: WordTable) -> None:
     row = dict(
-        zip(QUESTION_COLUMNS, np.expm1(question_rows([ask(TWO.format("Ada"), words)]))[0].round(3).tolist(), strict=True)
+        zip(
+            QUESTION_COLUMNS,
+            np.expm1(question_features([parse_question(TWO.format("Ada"), words)]))[0]
+            .round(3)
+            .tolist(),
+            strict=True,
+        )
     )
     assert row["agents"] == 2  # mother, director
     assert row["of"] == 2
     assert row["names"] == 1
     assert row["kin"] == 1
-    comparing = question_rows([ask(FOUR.format("Ada", "Boris"), words)])[0]
-    assert np.expm1(comparing[QUESTION_COLUMNS.index("branches")]).round() == 4  # two films, a director each
+    comparing = question_features([parse_question(FOUR.format("Ada", "Boris"), words)])[0]
+    assert (
+        np.expm1(comparing[QUESTION_COLUMNS.index("branches")]).round() == 4
+    )  # two films, a director each
 
 
 @pytest.mark.parametrize(
@@ -51,52 +64,74 @@ def test_the_structure_of_a_question_is_counted(words: Words) -> None:
         ("Who was born first, Karen Joy Fowler or Bruce Chatwin?", 2, 2),
         ("Which film has the director who died first, The Red Eagle or Vishukkani?", 4, 4),
         ("Are both directors of films Target Zero and Midnight Court from the same country?", 4, 4),
-        ("Which American filmmaker has directed more films, Jon Puno or Ken Kwapis?", 2, 2),  # asked for, not a step
+        (
+            "Which American filmmaker has directed more films, Jon Puno or Ken Kwapis?",
+            2,
+            2,
+        ),  # asked for, not a step
         ("Which band has more members, Muzzle or Primus?", 2, 2),
-        ("When did the state that contains the county where Raven Creek is located reinstate the death penalty?", 2, 10 / 3),
-        ("Who is the mother of the director of the film that the writer of Lanterns's brother is in?", 2, 4),
+        (
+            "When did the state that contains the county where Raven Creek is located reinstate the death penalty?",
+            2,
+            10 / 3,
+        ),
+        (
+            "Who is the mother of the director of the film that the writer of Lanterns's brother is in?",
+            2,
+            4,
+        ),
         ("", 2, 2),
     ],
 )
 def test_the_form_of_a_question_says_how_many_documents_it_needs(
-    question: str, least: float, likely: float, words: Words
+    question: str, least: float, likely: float, words: WordTable
 ) -> None:
-    row = np.expm1(question_rows([ask(question, words)]))[0]
+    row = np.expm1(question_features([parse_question(question, words)]))[0]
     assert row[QUESTION_COLUMNS.index("least")] == pytest.approx(least, abs=1e-5)
     assert row[QUESTION_COLUMNS.index("likely")] == pytest.approx(likely, abs=0.01)
 
 
-def test_an_empty_question_and_no_question_are_ordinary(words: Words) -> None:
-    assert question_rows([]).shape == (0, len(QUESTION_COLUMNS))
-    assert np.isfinite(question_rows([ask("", words), ask("?!", words)])).all()
+def test_an_empty_question_and_no_question_are_ordinary(words: WordTable) -> None:
+    assert question_features([]).shape == (0, len(QUESTION_COLUMNS))
+    assert np.isfinite(
+        question_features([parse_question("", words), parse_question("?!", words)])
+    ).all()
 
 
-def test_hops_are_guessed_for_names_never_seen(words: Words) -> None:
+def test_hops_are_guessed_for_names_never_seen(words: WordTable) -> None:
     asked, hops = village(words)
-    model = QuestionModel(words).fit(asked, {"hops": hops, "comparison": [float(one == 4) for one in hops]})
-    new = [ask(form.format("Zelda", "Yusuf"), words) for form in (ONE, TWO, FOUR)]
+    model = QuestionModel(words).fit(
+        asked, {"hops": hops, "comparison": [float(one == 4) for one in hops]}
+    )
+    new = [parse_question(form.format("Zelda", "Yusuf"), words) for form in (ONE, TWO, FOUR)]
     guesses = model.predict(new)
     assert guesses.shape == (3, 2)
     assert guesses[0, 0] < guesses[1, 0] < guesses[2, 0]
     assert guesses[2, 1] > 0.5 > guesses[:2, 1].max()
     assert np.allclose(model.predict(new[:1])[0], guesses[0], atol=1e-5)
     assert model.predict([]).shape == (0, 2)
-    assert np.isfinite(model.predict([ask("", words), ask("日本 ?" * 300, words)])).all()
+    assert np.isfinite(
+        model.predict([parse_question("", words), parse_question("日本 ?" * 300, words)])
+    ).all()
 
 
-def test_a_saved_question_model_says_the_same_and_has_the_same_bytes(words: Words, tmp_path: Path) -> None:
+def test_a_saved_question_model_says_the_same_and_has_the_same_bytes(
+    words: WordTable, tmp_path: Path
+) -> None:
     asked, hops = village(words)
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
         model = QuestionModel(words).fit(asked, {"hops": hops})
         model.save(folder)
-    assert np.array_equal(QuestionModel.load(folders[0], words).predict(asked), model.predict(asked))
+    assert np.array_equal(
+        QuestionModel.load(folders[0], words).predict(asked), model.predict(asked)
+    )
     for file in folders[0].iterdir():
         assert file.read_bytes() == (folders[1] / file.name).read_bytes()
 
 
-def test_damage_and_bad_input_are_told(words: Words, tmp_path: Path) -> None:
+def test_damage_and_bad_input_are_told(words: WordTable, tmp_path: Path) -> None:
     asked, hops = village(words)
     with pytest.raises(NotReadyError):
         QuestionModel(words).predict(asked)

@@ -15,18 +15,25 @@ import pytest
 
 pytest.importorskip("onnx", reason="pip install 'suffice[fit]'")
 
+from robustness import hostile_files as hostile
+from robustness.artefact_targets import rehash_manifest, small_gate
 from tests.small_world import FILMS
-from trust import hostile_files as hostile
-from trust.artefacts import small_gate, told_anew
 
 import suffice
-from suffice.assess.gate import Gate
-from suffice.assess.trees import Trees
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.files import MANIFEST, BadRecords, new_artefact, open_artefact, read_json_array, read_jsonl
-from suffice.files.weights import array_in, open_network, read_array
+from suffice.gate.gate import Gate
+from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import OnnxEncoder
-from suffice.retrieve.links import Links, TitleIndex, mention_links
+from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
+from suffice.storage import (
+    MANIFEST,
+    BadRecords,
+    new_artefact,
+    open_artefact,
+    read_json_array,
+    read_jsonl,
+)
+from suffice.storage.weights import array_from_bytes, open_onnx, read_array
 
 ROWS = np.zeros((2, 3), dtype=np.float32)
 FEW = 8 * 1024 * 1024  # bytes that a refusal may cost
@@ -41,7 +48,7 @@ def gate_folder(tmp_path: Path) -> Path:
 def altered(folder: Path, part: str, content: bytes) -> Path:
     """The artefact with this file in it, and a manifest that knows its hash: whoever alters one can alter the other."""
     (folder / part).write_bytes(content)
-    told_anew(folder, part)
+    rehash_manifest(folder, part)
     return folder
 
 
@@ -67,15 +74,29 @@ NETWORKS = {
     "nothing": b"",
     "no ONNX at all": b"\x80\x04K\x01.",  # a pickle
     "cut off": hostile.tree_model(3)[:-40],
-    "an operator that nobody knows": hostile.added(hostile.claiming([1, 3]), 3, "LaunchRockets"),
-    "weights that claim terabytes": hostile.added(hostile.claiming([2**20, 2**20]), 3),
-    "weights beyond any machine": hostile.added(hostile.claiming([2**31, 2**31, 4]), 3),
-    "weights of a negative size": hostile.added(hostile.claiming([-4]), 3),
-    "weights at an absolute path": hostile.added(hostile.elsewhere("/etc/hostname", 3), 3),
-    "weights that never end": hostile.added(hostile.elsewhere("/dev/zero", 3), 3),
-    "weights outside the folder": hostile.added(hostile.elsewhere("../../secret", 3), 3),
-    "weights in a file beside it": hostile.added(hostile.elsewhere("w.bin", 3), 3),
-    "four terabytes when it runs": hostile.unfolding(3),
+    "an operator that nobody knows": hostile.network_with_weights(
+        hostile.oversized_weights([1, 3]), 3, "LaunchRockets"
+    ),
+    "weights that claim terabytes": hostile.network_with_weights(
+        hostile.oversized_weights([2**20, 2**20]), 3
+    ),
+    "weights beyond any machine": hostile.network_with_weights(
+        hostile.oversized_weights([2**31, 2**31, 4]), 3
+    ),
+    "weights of a negative size": hostile.network_with_weights(hostile.oversized_weights([-4]), 3),
+    "weights at an absolute path": hostile.network_with_weights(
+        hostile.external_weights("/etc/hostname", 3), 3
+    ),
+    "weights that never end": hostile.network_with_weights(
+        hostile.external_weights("/dev/zero", 3), 3
+    ),
+    "weights outside the folder": hostile.network_with_weights(
+        hostile.external_weights("../../secret", 3), 3
+    ),
+    "weights in a file beside it": hostile.network_with_weights(
+        hostile.external_weights("w.bin", 3), 3
+    ),
+    "four terabytes when it runs": hostile.expanding_network(3),
     "another number of columns": hostile.tree_model(4),
     "a column that is not there": hostile.tree_model(3, nodes_featureids=[10**8, 0, 0]),
     "a tree that bites its tail": hostile.tree_model(3, nodes_truenodeids=[0, 0, 0]),
@@ -93,7 +114,7 @@ def test_a_network_that_means_harm_is_refused(
     (tmp_path / "w.bin").write_bytes(b"\0" * 12)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError):
-        Trees(NETWORKS[what], columns=3).p(ROWS)
+        OnnxTrees(NETWORKS[what], columns=3).p(ROWS)
     assert capfd.readouterr() == ("", "")  # onnxruntime prints nothing either
 
 
@@ -111,10 +132,12 @@ def test_a_network_on_disk_may_have_weights_beside_it_but_not_behind_a_link(tmp_
     (inside / "w.bin").write_bytes(b"\0" * 12)
     (inside / "link.bin").symlink_to(tmp_path / "secret")
     for name, network in (("beside", "w.bin"), ("link", "link.bin")):
-        (inside / f"{name}.onnx").write_bytes(hostile.added(hostile.elsewhere(network, 3), 3))
-    open_network(inside / "beside.onnx", threads=1)
+        (inside / f"{name}.onnx").write_bytes(
+            hostile.network_with_weights(hostile.external_weights(network, 3), 3)
+        )
+    open_onnx(inside / "beside.onnx", threads=1)
     with pytest.raises(DataError, match="escapes"):
-        open_network(inside / "link.onnx", threads=1)
+        open_onnx(inside / "link.onnx", threads=1)
 
 
 def test_an_encoder_from_a_stranger_is_refused_as_the_callers_input(tmp_path: Path) -> None:
@@ -128,12 +151,12 @@ def test_an_encoder_from_a_stranger_is_refused_as_the_callers_input(tmp_path: Pa
 
 
 ARRAYS = {
-    "four terabytes in the header": hostile.boasting((2**39,)),
-    "more than numbers can say": hostile.boasting((2**62, 2**62)),
-    "a negative size": hostile.boasting((-1,)),
-    "less than there is": hostile.boasting((0,)),
-    "texts of a gigabyte each": hostile.boasting((3,), "<U268435456"),
-    "an archive that unfolds to 64 MB": hostile.bomb(64 * 1024 * 1024),
+    "four terabytes in the header": hostile.oversized_array_header((2**39,)),
+    "more than numbers can say": hostile.oversized_array_header((2**62, 2**62)),
+    "a negative size": hostile.oversized_array_header((-1,)),
+    "less than there is": hostile.oversized_array_header((0,)),
+    "texts of a gigabyte each": hostile.oversized_array_header((3,), "<U268435456"),
+    "an archive that unfolds to 64 MB": hostile.zip_bomb(64 * 1024 * 1024),
     "a header that is a program": b"\x93NUMPY\x01\x00\x10\x00__import__('os')",
     "a header without end": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{",
     "nothing": b"",
@@ -141,24 +164,26 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("what", ARRAYS)
-def test_an_array_that_lies_is_refused_before_memory_is_asked_for(what: str, tmp_path: Path, gate_folder: Path) -> None:
+def test_an_array_that_lies_is_refused_before_memory_is_asked_for(
+    what: str, tmp_path: Path, gate_folder: Path
+) -> None:
     (tmp_path / "a.npy").write_bytes(ARRAYS[what])
     assert cost(lambda: read_array(tmp_path / "a.npy")) < FEW
     with pytest.raises(DataError):
-        array_in(ARRAYS[what], "a block")
+        array_from_bytes(ARRAYS[what], "a block")
     with pytest.raises(DataError):
         Gate.load(altered(gate_folder, "question.npy", ARRAYS[what]))
 
 
 def test_an_array_of_objects_is_never_unpickled(tmp_path: Path, gate_folder: Path) -> None:
     trap = tmp_path / "sprung"
-    content = hostile.exploding(str(trap))
+    content = hostile.pickled_array(str(trap))
     np.load((altered(gate_folder, "question.npy", content)) / "question.npy", allow_pickle=True)
     trap.rmdir()  # it works: whoever unpickles it makes the folder
     for refused in (
         lambda: Gate.load(gate_folder),
         lambda: read_array(gate_folder / "question.npy"),
-        lambda: array_in(content, "a block"),
+        lambda: array_from_bytes(content, "a block"),
     ):
         with pytest.raises(DataError, match=r"objects"):
             refused()
@@ -184,9 +209,9 @@ def test_links_that_point_beyond_the_documents_are_refused(tmp_path: Path) -> No
     beyond = np.load(tmp_path / "links" / "targets.npy").copy()
     beyond[0] = 10**6
     np.save(tmp_path / "links" / "targets.npy", beyond)
-    told_anew(tmp_path / "links", "targets.npy")
+    rehash_manifest(tmp_path / "links", "targets.npy")
     with pytest.raises(DataError, match="point beyond the 8 there are"):
-        Links.load(tmp_path / "links")
+        MentionLinks.load(tmp_path / "links")
 
 
 # ----------------------------------------------------------------------------------------------------------- manifests
@@ -272,7 +297,9 @@ def test_a_manifest_without_end_is_not_even_read(artefact: Path) -> None:
 # -------------------------------------------------------------------------------------------------------------- records
 
 
-@pytest.mark.parametrize("deep", ["[" * 200_000, '{"a":' * 100_000, "[[]," * 100_000], ids=["lists", "objects", "both"])
+@pytest.mark.parametrize(
+    "deep", ["[" * 200_000, '{"a":' * 100_000, "[[]," * 100_000], ids=["lists", "objects", "both"]
+)
 def test_nests_without_a_floor_are_bad_records(deep: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text(deep, encoding="utf-8")
@@ -292,7 +319,19 @@ def test_a_line_without_end_costs_no_more_than_a_line_may(tmp_path: Path) -> Non
 # ------------------------------------------------------------------------------------------------- nothing is unpickled
 
 
-LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "torch", "yaml", "np", "numpy"}
+LOADERS = {
+    "pickle",
+    "cPickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "marshal",
+    "shelve",
+    "torch",
+    "yaml",
+    "np",
+    "numpy",
+}
 LOADING = {"load", "loads", "open", "Unpickler", "read_pickle"}
 
 
@@ -303,14 +342,23 @@ def loads_anything(tree: ast.AST) -> list[str]:
         match node:
             case ast.Call(func=ast.Name(id="eval" | "exec" | "compile" as name)):
                 found.append(f"{name}: line {node.lineno}")
-            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in LOADERS and name in LOADING:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if (
+                module in LOADERS and name in LOADING
+            ):
                 found.append(f"{module}.{name}: line {node.lineno}")
     return found
 
 
 @pytest.mark.parametrize(
     "planted",
-    ["np.load('f')", "np.load('f', allow_pickle=False)", "torch.load('f')", "yaml.load(x)", "eval('1')", "joblib.load(f)"],
+    [
+        "np.load('f')",
+        "np.load('f', allow_pickle=False)",
+        "torch.load('f')",
+        "yaml.load(x)",
+        "eval('1')",
+        "joblib.load(f)",
+    ],
 )
 def test_the_rule_sees_what_is_planted(planted: str) -> None:
     assert loads_anything(ast.parse(planted))

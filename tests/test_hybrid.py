@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from suffice.errors import InputError
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.hybrid import FUSIONS, Blend, ListFusion, SignalRetriever
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.fusion import FUSIONS, Blend, ListFusion, SignalRetriever
 from suffice.types import Condition, Document, Filter, Hit, Part
 
 NAN = np.nan
-CORPUS = Corpus([Document("a", "", source="The Verge"), Document("b", ""), Document("c", ""), Document("d", "")])
+CORPUS = Corpus(
+    [Document("a", "", source="The Verge"), Document("b", ""), Document("c", ""), Document("d", "")]
+)
 
 
 class Fixed:
@@ -26,7 +28,11 @@ class Fixed:
         self.name, self._row = name, np.array(scores, np.float32)
 
     def scores(self, questions: Sequence[str]) -> np.ndarray:
-        return np.stack([self._row * bool(question) for question in questions]) if questions else np.zeros((0, 4), np.float32)
+        return (
+            np.stack([self._row * bool(question) for question in questions])
+            if questions
+            else np.zeros((0, 4), np.float32)
+        )
 
 
 class Listed:
@@ -55,12 +61,16 @@ def test_negative_scores_add_nothing_to_a_sum() -> None:
 
 
 def test_the_convex_combination_stretches_what_was_found_to_zero_and_one() -> None:
-    assert fused("convex", [[-0.2, 0.2, 0.0], [NAN, 7, NAN]], [3, 1]) == pytest.approx([0, 1, 0.375])
+    assert fused("convex", [[-0.2, 0.2, 0.0], [NAN, 7, NAN]], [3, 1]) == pytest.approx(
+        [0, 1, 0.375]
+    )
 
 
 def test_reciprocal_rank_looks_at_order_only() -> None:
     expected = [1 / 61, 1 / 62 + 1 / 61, 0]
-    assert fused("rrf", [[900, 3, NAN], [NAN, 0.1, NAN]], [1, 1]) == pytest.approx(expected, abs=1e-5)
+    assert fused("rrf", [[900, 3, NAN], [NAN, 0.1, NAN]], [1, 1]) == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def test_the_highest_opinion_is_enough() -> None:
@@ -75,7 +85,9 @@ def test_the_highest_opinion_is_enough() -> None:
     )
 )
 @pytest.mark.parametrize("name", FUSIONS)
-def test_every_fusion_is_finite_not_negative_and_leaves_its_input_alone(name: str, parts: np.ndarray) -> None:
+def test_every_fusion_is_finite_not_negative_and_leaves_its_input_alone(
+    name: str, parts: np.ndarray
+) -> None:
     before = parts.copy()
     result = FUSIONS[name](parts, np.ones(len(parts), np.float32))
     assert result.shape == parts.shape[1:]
@@ -85,9 +97,15 @@ def test_every_fusion_is_finite_not_negative_and_leaves_its_input_alone(name: st
 
 
 def test_signals_are_fused_and_each_hit_says_which_found_it() -> None:
-    retriever = SignalRetriever(CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4))
+    retriever = SignalRetriever(
+        CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4)
+    )
     (hits, nothing) = retriever.search(["when?", ""], k=10)
-    assert [(hit.doc_id, round(hit.score or 0, 5)) for hit in hits] == [("a", 0.6), ("b", 0.5), ("c", 0.4)]
+    assert [(hit.doc_id, round(hit.score or 0, 5)) for hit in hits] == [
+        ("a", 0.6),
+        ("b", 0.5),
+        ("c", 0.4),
+    ]
     assert hits[1].parts == (Part("text", 4), Part("date", 1))
     assert hits[2].parts == (Part("date", 2),)
     assert nothing == ()
@@ -95,7 +113,9 @@ def test_signals_are_fused_and_each_hit_says_which_found_it() -> None:
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_whatever_some_signal_found_is_a_hit_under_every_fusion(fusion: str) -> None:
-    retriever = SignalRetriever(CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], fusion=fusion)
+    retriever = SignalRetriever(
+        CORPUS, [Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], fusion=fusion
+    )
     assert {hit.doc_id for hit in retriever.search(["q"], k=10)[0]} == {"a", "b", "c"}
 
 
@@ -113,7 +133,7 @@ def test_a_filter_is_a_mask_over_the_corpus() -> None:
 
 
 def test_many_questions_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.retrieve.ranking.BLOCK_BYTES", 64)
+    monkeypatch.setattr("suffice.retrieval.ranking.BLOCK_BYTES", 64)
     retriever = SignalRetriever(CORPUS, [Fixed("x", 1, 2, 3, 4), Fixed("y", 4, 3, 2, 1)])
     found = retriever.search(["q", ""] * 25, k=2)
     assert [len(hits) for hits in found] == [2, 0] * 25
@@ -133,7 +153,11 @@ def test_lists_are_fused_by_reciprocal_rank() -> None:
 
 
 def test_a_list_without_scores_counts_by_its_order() -> None:
-    fusion = ListFusion({"x": Listed(Hit("a"), Hit("b")), "y": Listed(Hit("c", 1.0))}, fusion="convex", weights=(1, 1))
+    fusion = ListFusion(
+        {"x": Listed(Hit("a"), Hit("b")), "y": Listed(Hit("c", 1.0))},
+        fusion="convex",
+        weights=(1, 1),
+    )
     assert [hit.doc_id for hit in fusion.search(["q"], k=3)[0]] == ["a", "c", "b"]
 
 
@@ -145,7 +169,9 @@ def test_no_questions_and_no_hits_are_fine() -> None:
 
 def test_a_blend_is_a_signal() -> None:
     blend = Blend([Fixed("text", 8, 4, 0, 0), Fixed("date", 0, 1, 2, 0)], weights=(0.6, 0.4))
-    np.testing.assert_allclose(blend.scores(["q", ""]), [[0.6, 0.5, 0.4, 0], [0, 0, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(
+        blend.scores(["q", ""]), [[0.6, 0.5, 0.4, 0], [0, 0, 0, 0]], atol=1e-6
+    )
 
 
 def test_an_unknown_fusion_is_refused_with_the_nearest_name() -> None:
@@ -169,7 +195,10 @@ def test_nothing_to_fuse_and_two_parts_of_one_name_are_refused() -> None:
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_k_is_checked_by_both(k: int) -> None:
-    for retriever in (SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1)]), ListFusion({"x": Listed()})):
+    for retriever in (
+        SignalRetriever(CORPUS, [Fixed("x", 1, 1, 1, 1)]),
+        ListFusion({"x": Listed()}),
+    ):
         with pytest.raises(InputError, match="k is"):
             retriever.search(["q"], k=k)
     with pytest.raises(InputError, match="k is"):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.assess.incoming import take
 from suffice.errors import InputError
+from suffice.gate.hits import normalize_hits
 from suffice.types import Document, Evidence, Hit, Question
 
 ASKED = "Who taught the teacher of Ada?"
@@ -49,28 +49,52 @@ class HaystackDocument:
 
 
 def one(hit: Any, **options: Any) -> tuple[Document, Hit]:
-    evidence = take(ASKED, [hit], **options).evidence
+    evidence = normalize_hits(ASKED, [hit], **options).evidence
     return evidence.documents[evidence.hits[0].doc_id], evidence.hits[0]
 
 
-ABOUT = {"title": "Ada", "source": "The Verge", "category": "people", "published_at": "2023-10-07", "entities": ["Ada"]}
+ABOUT = {
+    "title": "Ada",
+    "source": "The Verge",
+    "category": "people",
+    "published_at": "2023-10-07",
+    "entities": ["Ada"],
+}
 
 SHAPES = {
     "dict": {"doc_id": "a", "text": "Ada was taught.", "score": 2, **ABOUT},
-    "dict with other names": {"_id": "a", "page_content": "Ada was taught.", "score": np.float32(2), **ABOUT},
-    "dict with metadata inside": {"id": "a", "content": "Ada was taught.", "score": 2.0, "metadata": ABOUT},
+    "dict with other names": {
+        "_id": "a",
+        "page_content": "Ada was taught.",
+        "score": np.float32(2),
+        **ABOUT,
+    },
+    "dict with metadata inside": {
+        "id": "a",
+        "content": "Ada was taught.",
+        "score": 2.0,
+        "metadata": ABOUT,
+    },
     "langchain": LangChainDocument("Ada was taught.", {**ABOUT, "score": 2.0}, id="a"),
-    "langchain with its score beside it": (LangChainDocument("Ada was taught.", {**ABOUT, "doc_id": "a"}), 2.0),
+    "langchain with its score beside it": (
+        LangChainDocument("Ada was taught.", {**ABOUT, "doc_id": "a"}),
+        2.0,
+    ),
     "llama-index": NodeWithScore(TextNode("Ada was taught.", "a", ABOUT), 2.0),
     "haystack": HaystackDocument("Ada was taught.", ABOUT, "a", 2.0),
-    "document and score": (Document("a", "Ada was taught.", "Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",)), 2.0),
+    "document and score": (
+        Document("a", "Ada was taught.", "Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",)),
+        2.0,
+    ),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_says_the_same(shape: str) -> None:
     document, hit = one(SHAPES[shape])
-    assert document == Document("a", "Ada was taught.", "Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",))
+    assert document == Document(
+        "a", "Ada was taught.", "Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",)
+    )
     assert hit == Hit("a", 2.0)
 
 
@@ -92,9 +116,12 @@ def test_tuples_and_bare_objects(hit: Any, doc_id: str, text: str, score: float 
 
 
 def test_texts_without_ids_are_told_apart_by_their_place() -> None:
-    evidence = take(ASKED, ["Ada was taught.", ("Byron wrote.", 0.5)]).evidence
+    evidence = normalize_hits(ASKED, ["Ada was taught.", ("Byron wrote.", 0.5)]).evidence
     assert len({hit.doc_id for hit in evidence.hits}) == 2
-    assert [evidence.documents[hit.doc_id].text for hit in evidence.hits] == ["Ada was taught.", "Byron wrote."]
+    assert [evidence.documents[hit.doc_id].text for hit in evidence.hits] == [
+        "Ada was taught.",
+        "Byron wrote.",
+    ]
 
 
 def test_hits_of_ours_find_their_documents() -> None:
@@ -103,12 +130,17 @@ def test_hits_of_ours_find_their_documents() -> None:
     assert one({"id": "a"}, documents=documents)[0] == documents["a"]
     assert one(Hit("b", 1.0), documents=documents)[0].text == ""
     whole = Evidence(Question("q", ASKED), (Hit("a", 1.0),), documents)
-    assert take(ASKED, whole).evidence.documents == documents
+    assert normalize_hits(ASKED, whole).evidence.documents == documents
 
 
 def test_duplicates_are_folded_into_the_first() -> None:
-    hits = [("a", "Ada was taught.", 3), ("b", "Byron wrote.", 2), ("a", "another text", 1), ("c", "Ada was taught.", 1)]
-    taken = take(ASKED, hits)
+    hits = [
+        ("a", "Ada was taught.", 3),
+        ("b", "Byron wrote.", 2),
+        ("a", "another text", 1),
+        ("c", "Ada was taught.", 1),
+    ]
+    taken = normalize_hits(ASKED, hits)
     assert [hit.doc_id for hit in taken.evidence.hits] == ["a", "b"]
     assert taken.folded == {"a": ("a", "c")}
     assert taken.holds("a", frozenset({"c"}))
@@ -116,17 +148,20 @@ def test_duplicates_are_folded_into_the_first() -> None:
 
 
 def test_hits_without_texts_are_not_duplicates_of_each_other() -> None:
-    assert len(take(ASKED, [Hit("a"), Hit("b"), {"id": "c", "title": "Ada"}]).evidence.hits) == 3
+    assert (
+        len(normalize_hits(ASKED, [Hit("a"), Hit("b"), {"id": "c", "title": "Ada"}]).evidence.hits)
+        == 3
+    )
 
 
 def test_no_hits_are_ordinary() -> None:
-    assert take(ASKED, []).evidence.hits == ()
+    assert normalize_hits(ASKED, []).evidence.hits == ()
 
 
 def test_only_the_first_k_are_looked_at() -> None:
     endless = (f"text {number}" for number in count())
-    assert len(take(ASKED, endless, k=4).evidence.hits) == 4
-    assert len(take(ASKED, ["one", "two", object()], k=2).evidence.hits) == 2
+    assert len(normalize_hits(ASKED, endless, k=4).evidence.hits) == 4
+    assert len(normalize_hits(ASKED, ["one", "two", object()], k=2).evidence.hits) == 2
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf"), None, 10**400])
@@ -135,14 +170,31 @@ def test_a_score_that_is_no_number_is_unknown(score: float | None) -> None:
 
 
 def test_odd_metadata_is_left_out() -> None:
-    document, _ = one({"text": "Ada.", "title": 3, "source": ["x"], "published_at": "last Tuesday", "entities": [1, "Ada"]})
-    assert (document.title, document.source, document.published_at, document.entities) == ("", None, None, ("Ada",))
-    assert one({"text": "Ada.", "published_at": datetime(2023, 10, 7, 12)})[0].published_at == date(2023, 10, 7)
+    document, _ = one(
+        {
+            "text": "Ada.",
+            "title": 3,
+            "source": ["x"],
+            "published_at": "last Tuesday",
+            "entities": [1, "Ada"],
+        }
+    )
+    assert (document.title, document.source, document.published_at, document.entities) == (
+        "",
+        None,
+        None,
+        ("Ada",),
+    )
+    assert one({"text": "Ada.", "published_at": datetime(2023, 10, 7, 12)})[0].published_at == date(
+        2023, 10, 7
+    )
 
 
 def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
     assert one(LangChainDocument("Ada.", {"score": "high", "id": 1.5}))[1].score is None
-    assert one({"text": "Ada.", "metadata": {"score": "high", "text": "not this"}})[0].text == "Ada."
+    assert (
+        one({"text": "Ada.", "metadata": {"score": "high", "text": "not this"}})[0].text == "Ada."
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,15 +218,15 @@ def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
 )
 def test_a_wrong_hit_is_named(hit: Any, told: str) -> None:
     with pytest.raises(InputError, match=told.replace("(", r"\(")):
-        take(ASKED, ["a first one", hit])
+        normalize_hits(ASKED, ["a first one", hit])
 
 
 @pytest.mark.parametrize("hits", ["one text", b"bytes", {"documents": []}, 3, None])
 def test_hits_must_be_a_list(hits: Any) -> None:
     with pytest.raises(InputError, match="expected a list of hits"):
-        take(ASKED, hits)
+        normalize_hits(ASKED, hits)
 
 
 def test_the_question_must_be_a_text() -> None:
     with pytest.raises(InputError, match="the question is 3"):
-        take(3, [])  # type: ignore[arg-type]
+        normalize_hits(3, [])  # type: ignore[arg-type]

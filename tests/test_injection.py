@@ -64,7 +64,10 @@ def moved_by(added: str, *, in_front: bool = False) -> np.ndarray:
     """How far p_complete goes, for each question, when its first hit says this as well."""
     joined = "{added} {text}" if in_front else "{text} {added}"
     with_it = [
-        (question, [{**hits[0], "text": joined.format(added=added, text=hits[0]["text"])}, *hits[1:]])
+        (
+            question,
+            [{**hits[0], "text": joined.format(added=added, text=hits[0]["text"])}, *hits[1:]],
+        )
         for question, hits in cases()
     ]
     return small_gate().probabilities(with_it) - before()
@@ -83,7 +86,9 @@ def test_an_attack_moves_no_more_than_neutral_text(attack: str) -> None:
     assert np.quantile(moved_by(text), 0.95) <= max(np.quantile(one, 0.95) for one in plain) + 0.005
 
 
-@pytest.mark.parametrize("attack", ["claim, repeated", "verdict as JSON", "instruction to a system", "end of context"])
+@pytest.mark.parametrize(
+    "attack", ["claim, repeated", "verdict as JSON", "instruction to a system", "end of context"]
+)
 def test_it_does_not_help_an_attack_to_come_first(attack: str) -> None:
     text = ATTACKS[attack]
     plain = [moved_by(NEUTRAL[start : start + len(text)], in_front=True) for start in (0, 61)]
@@ -100,6 +105,9 @@ def test_all_attacks_together_turn_no_more_verdicts_than_neutral_text() -> None:
 def test_a_hit_that_is_nothing_but_an_attack_is_no_evidence(attack: str) -> None:
     gate = small_gate()
     question = cases()[0][0]
-    alone, nothing = gate.check(question, [ATTACKS[attack]]), gate.check(question, [NEUTRAL[: len(ATTACKS[attack])]])
+    alone, nothing = (
+        gate.check(question, [ATTACKS[attack]]),
+        gate.check(question, [NEUTRAL[: len(ATTACKS[attack])]]),
+    )
     assert alone.p_complete <= nothing.p_complete + 0.02
     assert alone.action == nothing.action

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("ir_measures", reason="ir-measures is not installed: pip install --no-deps ir-measures")
+pytest.importorskip(
+    "ir_measures", reason="ir-measures is not installed: pip install --no-deps ir-measures"
+)
 
 import ir_measures as ir
 
@@ -31,9 +33,27 @@ def values(measure: object) -> dict[str, float]:
 
 
 def test_all_relevant_documents_or_nothing() -> None:
-    assert values(CompleteRecall @ 2) == {"both": 1, "half": 0, "graded": 0, "nothing": 0, "unasked": 0}
-    assert values(CompleteRecall @ 3) == {"both": 1, "half": 1, "graded": 0, "nothing": 0, "unasked": 0}
-    assert values(CompleteRecall(rel=2) @ 1) == {"both": 0, "half": 0, "graded": 1, "nothing": 0, "unasked": 0}
+    assert values(CompleteRecall @ 2) == {
+        "both": 1,
+        "half": 0,
+        "graded": 0,
+        "nothing": 0,
+        "unasked": 0,
+    }
+    assert values(CompleteRecall @ 3) == {
+        "both": 1,
+        "half": 1,
+        "graded": 0,
+        "nothing": 0,
+        "unasked": 0,
+    }
+    assert values(CompleteRecall(rel=2) @ 1) == {
+        "both": 0,
+        "half": 0,
+        "graded": 1,
+        "nothing": 0,
+        "unasked": 0,
+    }
 
 
 def test_it_is_known_by_name_and_stands_beside_other_measures() -> None:

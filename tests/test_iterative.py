@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieve.iterative import Widened, best_sentence
-from suffice.retrieve.lexical import TextSearch
-from suffice.retrieve.memory import MemoryStore
+from suffice.retrieval.lexical import TextSearch
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
+from suffice_research.retrievers.iterative import IterativeSearch, best_sentence
 
 VILLAGE = [
-    Document("ada", "Ada liked horses. The tutor of Ada was Mary Somerville. Ada wrote notes.", "Ada"),
+    Document(
+        "ada", "Ada liked horses. The tutor of Ada was Mary Somerville. Ada wrote notes.", "Ada"
+    ),
     Document("mary", "Mary Somerville grew up beside the sea.", "Somerville", source="almanac"),
     Document("tutor", "A tutor gives lessons.", "Lessons"),
     Document("empty", "", "Ada"),
@@ -24,7 +26,10 @@ def store() -> MemoryStore:
 
 
 def test_the_best_sentence_shares_most_words_with_the_question() -> None:
-    assert best_sentence("Who was the tutor of Ada?", VILLAGE[0].text) == "The tutor of Ada was Mary Somerville."
+    assert (
+        best_sentence("Who was the tutor of Ada?", VILLAGE[0].text)
+        == "The tutor of Ada was Mary Somerville."
+    )
     assert best_sentence("Who?", "First. Second.") == "First."
     assert best_sentence("Who?", "") == ""
 
@@ -33,25 +38,29 @@ def test_what_the_first_hit_says_finds_the_second_document(store: MemoryStore) -
     question = "Where did the tutor of Ada spend her childhood?"
     plain = TextSearch(store)
     assert "mary" not in [hit.doc_id for hit in plain.search([question], k=4)[0]]
-    assert "mary" in [hit.doc_id for hit in Widened(plain, store).search([question], k=4)[0]]
+    assert "mary" in [
+        hit.doc_id for hit in IterativeSearch(plain, store).search([question], k=4)[0]
+    ]
 
 
 def test_more_rounds_read_more_documents_and_end(store: MemoryStore) -> None:
-    (hits,) = Widened(TextSearch(store), store, rounds=6).search(["tutor of Ada"], k=4)
+    (hits,) = IterativeSearch(TextSearch(store), store, rounds=6).search(["tutor of Ada"], k=4)
     assert {"ada", "mary"} <= {hit.doc_id for hit in hits}
 
 
 def test_questions_that_find_nothing_stay_empty(store: MemoryStore) -> None:
-    assert Widened(TextSearch(store), store).search(["", "zebra"], k=2) == [(), ()]
+    assert IterativeSearch(TextSearch(store), store).search(["", "zebra"], k=2) == [(), ()]
 
 
 def test_a_filter_holds_in_every_round(store: MemoryStore) -> None:
     only = Filter((Condition("source", "$in", ("almanac",)),))
-    (hits,) = Widened(TextSearch(store), store).search(["Somerville, tutor of Ada"], k=4, filters=[only])
+    (hits,) = IterativeSearch(TextSearch(store), store).search(
+        ["Somerville, tutor of Ada"], k=4, filters=[only]
+    )
     assert [hit.doc_id for hit in hits] == ["mary"]
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2.5, True])
 def test_one_round_would_be_no_expansion(store: MemoryStore, rounds: int) -> None:
     with pytest.raises(InputError, match="rounds"):
-        Widened(TextSearch(store), store, rounds=rounds)
+        IterativeSearch(TextSearch(store), store, rounds=rounds)

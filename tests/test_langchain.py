@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
 
-pytest.importorskip("langchain_core", reason="LangChain is not installed: pip install 'suffice[langchain]'")
+pytest.importorskip(
+    "langchain_core", reason="LangChain is not installed: pip install 'suffice[langchain]'"
+)
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
@@ -18,10 +20,10 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableBranch, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import SufficeError
+from suffice.gate.gate import Gate
 from suffice.integrations.langchain import GatedRetriever
-from suffice.reason.expand import Reach
 from suffice.types import Action
 
 
@@ -69,7 +71,7 @@ def test_who_only_wants_to_be_told_gets_all_documents_with_a_mark(gate: Gate) ->
 
 
 def test_a_reach_asks_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
-    gated = GatedRetriever(retriever=Found(), gate=gate, reach=Reach())
+    gated = GatedRetriever(retriever=Found(), gate=gate, reach=ExpansionBudget())
     assert titles(gated.invoke(QUESTION)) == [FILM[0], DIRECTOR[0]]
 
 
@@ -81,13 +83,17 @@ def test_a_chain_branches_on_the_verdict_also_without_documents(gate: Gate) -> N
     assert chain.invoke(QUESTION) == "not found: Fritz Lang"
     whole = GatedRetriever(retriever=Found(also=True), gate=gate).with_verdict() | branch
     assert whole.batch([QUESTION, QUESTION]) == ["from 2 documents"] * 2
-    empty = GatedRetriever(retriever=RunnableLambda(lambda query: []), gate=gate).with_verdict().invoke(QUESTION)
+    empty = (
+        GatedRetriever(retriever=RunnableLambda(lambda query: []), gate=gate)
+        .with_verdict()
+        .invoke(QUESTION)
+    )
     assert empty["documents"] == []
     assert empty["verdict"].action is Action.ABSTAIN
 
 
 def test_an_event_loop_uses_the_retrievers_own_async_way(gate: Gate) -> None:
-    gated = GatedRetriever(retriever=Listening(), gate=gate, reach=Reach())
+    gated = GatedRetriever(retriever=Listening(), gate=gate, reach=ExpansionBudget())
     passed = asyncio.run(gated.ainvoke(QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert {one.metadata["asked"] for one in passed} == {"async"}

@@ -10,19 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InputError
-from suffice.evaluate.letters import holm, letters, significance_letters
-from suffice.evaluate.metrics import Predictions, judge
+from suffice.evaluation.metrics import Predictions, judge_rankings
+from suffice.evaluation.significance import holm, letter_groups, significance_letters
 
 
 def test_three_groups_that_overlap_get_letters_that_overlap():
     differ = {("ada", "cyd"), ("ada", "dov"), ("bea", "dov")}
-    assert letters(["ada", "bea", "cyd", "dov"], differ) == {"ada": "a", "bea": "ab", "cyd": "bc", "dov": "c"}
+    assert letter_groups(["ada", "bea", "cyd", "dov"], differ) == {
+        "ada": "a",
+        "bea": "ab",
+        "cyd": "bc",
+        "dov": "c",
+    }
 
 
 def test_when_nobody_differs_all_share_one_letter_and_when_all_do_none_is_shared():
     names = ["ada", "bea", "cyd"]
-    assert letters(names, set()) == {"ada": "a", "bea": "a", "cyd": "a"}
-    assert letters(names, set(combinations(names, 2))) == {"ada": "a", "bea": "b", "cyd": "c"}
+    assert letter_groups(names, set()) == {"ada": "a", "bea": "a", "cyd": "a"}
+    assert letter_groups(names, set(combinations(names, 2))) == {"ada": "a", "bea": "b", "cyd": "c"}
 
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -30,7 +35,7 @@ NAMES = ["a", "b", "c", "d", "e", "f"]
 
 @given(st.sets(st.sampled_from(list(combinations(NAMES, 2)))))
 def test_two_systems_share_a_letter_exactly_where_they_do_not_differ(differ):
-    shown = letters(NAMES, differ)
+    shown = letter_groups(NAMES, differ)
     for first, second in combinations(NAMES, 2):
         assert bool(set(shown[first]) & set(shown[second])) == ((first, second) not in differ)
 
@@ -43,9 +48,14 @@ def test_holm_multiplies_by_how_many_are_left_and_never_falls():
 
 def test_a_clearly_better_retriever_gets_the_first_letter_to_itself():
     gold = [{f"g{at}"} for at in range(60)]
-    good = judge([[f"g{at}"] for at in range(60)], gold, depth=2)
-    half, other = (judge([[f"g{at}" if at % 2 == odd else "x"] for at in range(60)], gold, depth=2) for odd in (0, 1))
-    shown = significance_letters({"half": half, "good": good, "other": other}, "recall@2", resamples=2000)
+    good = judge_rankings([[f"g{at}"] for at in range(60)], gold, depth=2)
+    half, other = (
+        judge_rankings([[f"g{at}" if at % 2 == odd else "x"] for at in range(60)], gold, depth=2)
+        for odd in (0, 1)
+    )
+    shown = significance_letters(
+        {"half": half, "good": good, "other": other}, "recall@2", resamples=2000
+    )
     assert shown == {"good": "a", "half": "b", "other": "b"}
 
 
@@ -53,9 +63,16 @@ def test_for_a_figure_that_should_be_small_the_smallest_comes_first():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 300).astype(float)
     sharp, coin = Predictions(labels, 0.1 + 0.8 * labels), Predictions(labels, np.full(300, 0.5))
-    assert list(significance_letters({"coin": coin, "sharp": sharp}, "brier", resamples=500)) == ["sharp", "coin"]
+    assert list(significance_letters({"coin": coin, "sharp": sharp}, "brier", resamples=500)) == [
+        "sharp",
+        "coin",
+    ]
 
 
 def test_systems_on_different_questions_are_not_compared():
     with pytest.raises(InputError, match="same questions"):
-        significance_letters({"a": Predictions([1, 0], [0.5, 0.5]), "b": Predictions([1], [0.5])}, "auroc", resamples=10)
+        significance_letters(
+            {"a": Predictions([1, 0], [0.5, 0.5]), "b": Predictions([1], [0.5])},
+            "auroc",
+            resamples=10,
+        )

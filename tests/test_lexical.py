@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.hybrid import SignalRetriever
-from suffice.retrieve.lexical import Bm25, TextSearch, Tfidf
-from suffice.retrieve.memory import MemoryStore
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.fusion import SignalRetriever
+from suffice.retrieval.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Part
 
 VILLAGE = Corpus(
     [
-        Document("ada", "Ada Lovelace was taught mathematics by Mary Somerville.", title="Ada Lovelace"),
+        Document(
+            "ada", "Ada Lovelace was taught mathematics by Mary Somerville.", title="Ada Lovelace"
+        ),
         Document("mary", "Mary Somerville wrote about astronomy.", title="Mary Somerville"),
         Document("cook", "The soup of the day is leek and potato.", title="Menu"),
     ]
@@ -47,7 +49,16 @@ def test_an_empty_question_finds_nothing(make) -> None:
 
 @every_signal
 @pytest.mark.parametrize(
-    "texts", [[], [""], ["", "..."], ["the of and"], ["same"], ["same", "same"], ["\x00\x01", "\ud800 broken"]]
+    "texts",
+    [
+        [],
+        [""],
+        ["", "..."],
+        ["the of and"],
+        ["same"],
+        ["same", "same"],
+        ["\x00\x01", "\ud800 broken"],
+    ],
 )
 def test_a_corpus_of_no_or_few_words_does_not_crash(make, texts: list[str]) -> None:
     corpus = Corpus(Document(str(at), text) for at, text in enumerate(texts))
@@ -66,7 +77,13 @@ def test_a_question_of_100_000_characters_is_answered(make) -> None:
 @every_signal
 def test_a_document_of_10_megabytes_is_indexed_beside_a_small_one(make) -> None:
     huge = "lorem ipsum dolor sit amet " * 400_000
-    corpus = Corpus([Document("huge", huge), Document("small", "ipsum of the village"), Document("other", "village")])
+    corpus = Corpus(
+        [
+            Document("huge", huge),
+            Document("small", "ipsum of the village"),
+            Document("other", "village"),
+        ]
+    )
     scores = make(corpus).scores(["village", "dolor"])
     assert scores[0].argmax() == 2
     assert scores[1].argmax() == 0
@@ -82,8 +99,12 @@ def test_a_document_of_10_megabytes_is_indexed_beside_a_small_one(make) -> None:
         ("🙂 emoji Ω ß straße", "straße"),
     ],
 )
-def test_right_to_left_accented_and_control_characters_are_found(make, text: str, question: str) -> None:
-    corpus = Corpus([Document("a", text), Document("b", "something else"), Document("c", "and more")])
+def test_right_to_left_accented_and_control_characters_are_found(
+    make, text: str, question: str
+) -> None:
+    corpus = Corpus(
+        [Document("a", text), Document("b", "something else"), Document("c", "and more")]
+    )
     assert make(corpus).scores([question])[0].argmax() == 0
     assert make(corpus).scores([question])[0, 0] > 0
 
@@ -105,7 +126,13 @@ def test_stop_words_find_nothing_unless_the_list_is_emptied() -> None:
 
 
 def test_accents_do_not_matter_to_tfidf() -> None:
-    corpus = Corpus([Document("a", "Charlotte Brontë"), Document("b", "Charlotte Church"), Document("c", "Emil Nolde")])
+    corpus = Corpus(
+        [
+            Document("a", "Charlotte Brontë"),
+            Document("b", "Charlotte Church"),
+            Document("c", "Emil Nolde"),
+        ]
+    )
     assert Tfidf(corpus).scores(["bronte"])[0].argmax() == 0
 
 
@@ -126,13 +153,18 @@ def test_bm25_refuses_impossible_settings(bad: dict[str, float]) -> None:
         Bm25(VILLAGE, **bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [{"analyzer": "byte"}, {"ngrams": (2, 1)}, {"ngrams": (0, 1)}, {"max_df": 0.0}, {"max_df": 2}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"analyzer": "byte"}, {"ngrams": (2, 1)}, {"ngrams": (0, 1)}, {"max_df": 0.0}, {"max_df": 2}],
+)
 def test_tfidf_refuses_impossible_settings(bad) -> None:
     with pytest.raises(InputError, match="expected"):
         Tfidf(VILLAGE, **bad)
 
 
-def test_making_an_index_says_nothing(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+def test_making_an_index_says_nothing(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     with caplog.at_level(logging.INFO):
         Bm25(VILLAGE).scores(["ada"])
     assert caplog.records == []

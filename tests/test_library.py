@@ -11,7 +11,7 @@ import pytest
 
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.library import Library
-from suffice.ports import ENCODERS
+from suffice.protocols import ENCODERS
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 
@@ -49,8 +49,20 @@ def test_several_questions_give_several_results(built: Path) -> None:
 
 def test_every_named_retriever_runs_on_a_library(built: Path) -> None:
     with Library.open(built) as lib:
-        for name in ("tfidf", "metadata-tfidf", "graph", "hybrid-metagraph", "tfidf-char", "hybrid-title", "bm25", "hybrid"):
-            found = {hit.doc_id for hit in lib.search("the engine of Charles Babbage", retriever=name, k=2)}
+        for name in (
+            "tfidf",
+            "metadata-tfidf",
+            "graph",
+            "hybrid-metagraph",
+            "tfidf-char",
+            "hybrid-title",
+            "bm25",
+            "hybrid",
+        ):
+            found = {
+                hit.doc_id
+                for hit in lib.search("the engine of Charles Babbage", retriever=name, k=2)
+            }
             assert "babbage" in found, name
 
 
@@ -66,21 +78,30 @@ def test_documents_come_and_go(plain: Path) -> None:
     with Library.open(plain) as lib, Library.open(plain) as other:
         assert [hit.doc_id for hit in lib.search("poet", retriever="tfidf")] == ["byron"]
         assert other.add([Document("keats", "John Keats was a poet.", title="John Keats")]) == 1
-        assert sorted(hit.doc_id for hit in lib.search("poet", retriever="tfidf")) == ["byron", "keats"]
+        assert sorted(hit.doc_id for hit in lib.search("poet", retriever="tfidf")) == [
+            "byron",
+            "keats",
+        ]
         assert other.delete(["byron", "nobody"]) == 1
         assert [hit.doc_id for hit in lib.search("poet", retriever="tfidf")] == ["keats"]
         assert [one.doc_id for one in lib.documents()][-1] == "keats"
 
 
 def test_building_again_adds_and_replaces(plain: Path) -> None:
-    with Library.build(plain, [Document("ada", "new text"), Document("more", "more text")], encoder=None) as lib:
+    with Library.build(
+        plain, [Document("ada", "new text"), Document("more", "more text")], encoder=None
+    ) as lib:
         assert len(lib) == len(VILLAGE) + 1
         assert lib.get(["ada"]) == [Document("ada", "new text")]
 
 
 def test_vectors_are_of_the_encoder_that_the_manifest_names(built: Path) -> None:
     manifest = json.loads((built / "manifest.json").read_text())
-    assert (manifest["kind"], manifest["settings"]["encoder"], manifest["files"]) == ("library", "wordllama", {})
+    assert (manifest["kind"], manifest["settings"]["encoder"], manifest["files"]) == (
+        "library",
+        "wordllama",
+        {},
+    )
     with pytest.raises(InputError, match="built with encoder 'wordllama', not None"):
         Library.build(built, [], encoder=None)
 
@@ -126,7 +147,9 @@ def test_damaged_links_are_found_again(plain: Path) -> None:
 
 def test_progress_is_told_of_documents_and_links(tmp_path: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
-    Library.build(tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: told.append(what)).close()
+    Library.build(
+        tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: told.append(what)
+    ).close()
     assert told == [("documents", 6, None), ("links", 6, 6)]
 
 
@@ -135,15 +158,22 @@ def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
         name, dimension = "lengths", 2
 
         def encode(self, texts: list[str], *, query: bool = False) -> np.ndarray:
-            return np.array([[1.0, 0.0] if len(text) % 2 else [0.0, 1.0] for text in texts], np.float32).reshape(-1, 2)
+            return np.array(
+                [[1.0, 0.0] if len(text) % 2 else [0.0, 1.0] for text in texts], np.float32
+            ).reshape(-1, 2)
 
     ENCODERS.add("lengths", Lengths)
-    with Library.build(tmp_path / "lib", [Document("odd", "abc"), Document("even", "ab")], encoder="lengths") as lib:
+    with Library.build(
+        tmp_path / "lib", [Document("odd", "abc"), Document("even", "ab")], encoder="lengths"
+    ) as lib:
         assert lib.search("wxyz", retriever="dense", k=1)[0].doc_id == "even"
 
 
 def test_unknown_names_are_answered_with_the_nearest(built: Path, tmp_path: Path) -> None:
-    with Library.open(built) as lib, pytest.raises(InputError, match="no retriever is named 'hybird'") as caught:
+    with (
+        Library.open(built) as lib,
+        pytest.raises(InputError, match="no retriever is named 'hybird'") as caught,
+    ):
         lib.search("engine", retriever="hybird")
     assert "'hybrid'" in caught.value.hint
     with pytest.raises(InputError, match="no encoder is named 'wordlama'") as caught:
@@ -206,8 +236,17 @@ def test_a_closed_library_says_so(plain: Path) -> None:
 def test_a_question_can_make_its_own_filter(built: Path) -> None:
     with Library.open(built) as lib:
         hits = lib.search("What did NHK say of the capital?", filter="auto", retriever="dense", k=6)
-        assert {hit.doc_id for hit in hits if not hit.relaxed} == {"tokyo", "river"}  # nobody knows the river's source
-        hits = lib.search("What was written yesterday?", filter="auto", today=date(2023, 11, 2), retriever="dense", k=2)
+        assert {hit.doc_id for hit in hits if not hit.relaxed} == {
+            "tokyo",
+            "river",
+        }  # nobody knows the river's source
+        hits = lib.search(
+            "What was written yesterday?",
+            filter="auto",
+            today=date(2023, 11, 2),
+            retriever="dense",
+            k=2,
+        )
         assert "babbage" in [one.doc_id for one in hits]
         with pytest.raises(InputError, match="filter is 'autos'"):
             lib.search("engine", filter="autos")  # type: ignore[call-overload]
@@ -219,7 +258,9 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
 
         def probabilities(self, pairs, *, documents) -> np.ndarray:
             assert all(documents)
-            return np.array([float(any(hit.doc_id == "byron" for hit in hits)) for _, hits in pairs])
+            return np.array(
+                [float(any(hit.doc_id == "byron" for hit in hits)) for _, hits in pairs]
+            )
 
     question = "What did The Verge say on October 7, 2023?"
     with Library.open(built) as lib:

@@ -12,8 +12,14 @@ import pytest
 from tests.commands import suffice
 
 from suffice.errors import InputError
-from suffice.evaluate.gate_runs import FIGURE_NAMES, GateRun, figures
-from suffice.evaluate.limits import Limit, junit, limits_table, measure_limits, parse_limits
+from suffice.evaluation.ci_thresholds import (
+    Threshold,
+    check_thresholds,
+    junit_xml,
+    parse_thresholds,
+    thresholds_table,
+)
+from suffice.evaluation.gate_runs import FIGURE_NAMES, GateRun, gate_figures
 
 
 def honest_run(n: int = 600, *, seed: int = 3) -> GateRun:
@@ -35,18 +41,18 @@ def honest_run(n: int = 600, *, seed: int = 3) -> GateRun:
 
 
 def outcome(text: str, run: GateRun) -> tuple[bool, bool]:
-    (tested,) = measure_limits(parse_limits([text]), run)
+    (tested,) = check_thresholds(parse_thresholds([text]), run)
     return tested.failed, tested.sure
 
 
 def test_a_limit_is_a_figure_a_sign_and_a_number() -> None:
-    assert parse_limits(["risk@0.1>0.12"]) == (Limit("risk@0.1", ">", 0.12),)
-    assert parse_limits([" auroc < .8 , coverage<=3e-1", "ece@15>=0.1"]) == (
-        Limit("auroc", "<", 0.8),
-        Limit("coverage", "<=", 0.3),
-        Limit("ece@15", ">=", 0.1),
+    assert parse_thresholds(["risk@0.1>0.12"]) == (Threshold("risk@0.1", ">", 0.12),)
+    assert parse_thresholds([" auroc < .8 , coverage<=3e-1", "ece@15>=0.1"]) == (
+        Threshold("auroc", "<", 0.8),
+        Threshold("coverage", "<=", 0.3),
+        Threshold("ece@15", ">=", 0.1),
     )
-    assert str(parse_limits(["risk@0.1 > 0.120"])[0]) == "risk@0.1>0.12"
+    assert str(parse_thresholds(["risk@0.1 > 0.120"])[0]) == "risk@0.1>0.12"
 
 
 @pytest.mark.parametrize(
@@ -70,16 +76,16 @@ def test_a_limit_is_a_figure_a_sign_and_a_number() -> None:
 )
 def test_anything_else_is_a_mistake_of_the_caller(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        parse_limits([text])
+        parse_thresholds([text])
 
 
 def test_the_names_are_the_figures_of_a_run() -> None:
-    assert tuple(figures(honest_run(50))) == FIGURE_NAMES
+    assert tuple(gate_figures(honest_run(50))) == FIGURE_NAMES
 
 
 def test_the_report_says_on_which_side_the_interval_lies() -> None:
     run = honest_run()
-    risk = figures(run)["risk"]
+    risk = gate_figures(run)["risk"]
     assert risk.low is not None
     assert risk.high is not None
     assert risk.value is not None
@@ -88,13 +94,15 @@ def test_the_report_says_on_which_side_the_interval_lies() -> None:
     between = f"{(risk.value + risk.high) / 2:.4f}"
     assert outcome(f"risk>{between}", run) == (False, False)
     assert outcome(f"risk<{between}", run) == (True, False)
-    (row,) = limits_table(measure_limits(parse_limits([f"risk>{between}"]), run)).texts
+    (row,) = thresholds_table(check_thresholds(parse_thresholds([f"risk>{between}"]), run)).texts
     assert "holds, but not surely" in row[-1]
 
 
 def test_a_promise_is_counted_on_questions_that_did_not_choose_its_threshold() -> None:
     run = honest_run(2000)
-    (risk, coverage, wide) = measure_limits(parse_limits(["risk@0.1>0.12, coverage@0.1<0.05, coverage@0.2<0.05"]), run)
+    (risk, coverage, wide) = check_thresholds(
+        parse_thresholds(["risk@0.1>0.12, coverage@0.1<0.05, coverage@0.2<0.05"]), run
+    )
     assert not risk.failed
     assert risk.measured.value is not None
     assert 0.0 < risk.measured.value < 0.12
@@ -104,7 +112,7 @@ def test_a_promise_is_counted_on_questions_that_did_not_choose_its_threshold() -
     # Where probabilities say nothing, no threshold keeps the promise: nothing is answered, and that is no success.
     rng = np.random.default_rng(0)
     blind = replace(run, p=tuple(rng.random(len(run)).tolist()))
-    (risk,) = measure_limits(parse_limits(["risk@0.1>0.12"]), blind)
+    (risk,) = check_thresholds(parse_thresholds(["risk@0.1>0.12"]), blind)
     assert risk.measured.value is None
     assert risk.failed
     assert risk.words == "fails: not defined here"
@@ -112,8 +120,8 @@ def test_a_promise_is_counted_on_questions_that_did_not_choose_its_threshold() -
 
 def test_junit_has_a_case_a_limit() -> None:
     run = replace(honest_run(), dataset="a <b> & \x07")
-    tested = measure_limits(parse_limits(["risk>0.5", "auroc<0.99"]), run)
-    suite = ElementTree.fromstring(junit(tested, run)).find("testsuite")
+    tested = check_thresholds(parse_thresholds(["risk>0.5", "auroc<0.99"]), run)
+    suite = ElementTree.fromstring(junit_xml(tested, run)).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     held, crossed = suite.findall("testcase")
@@ -131,7 +139,9 @@ def evaluated(*words: object) -> tuple[int, str, str]:
 
 
 def test_the_command_stops_a_build_with_an_exit_code_of_its_own(tmp_path: Path) -> None:
-    code, told, said = evaluated("--fail-if", "coverage<=1", "--fail-if", "risk>1", "--junit", tmp_path / "gate.xml")
+    code, told, said = evaluated(
+        "--fail-if", "coverage<=1", "--fail-if", "risk>1", "--junit", tmp_path / "gate.xml"
+    )
     assert code == 3
     assert "failed: coverage<=1" in said
     assert "holds: the whole interval is on this side" in told

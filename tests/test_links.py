@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.retrieve.links import NAMESAKES, Links, TitleIndex, mention_links, named_titles
+from suffice.retrieval.links import NAMESAKES, MentionLinks, TitleIndex, mention_links, named_titles
 from suffice.types import Document
 
 VILLAGE = (
-    Document("ada", "Ada Lovelace was taught by Augustus De Morgan and knew Charles Babbage.", title="Ada Lovelace"),
+    Document(
+        "ada",
+        "Ada Lovelace was taught by Augustus De Morgan and knew Charles Babbage.",
+        title="Ada Lovelace",
+    ),
     Document("morgan", "He taught Ada Lovelace. He saw the lake.", title="Augustus De Morgan"),
-    Document("babbage", "Charles Babbage lived near New York Avenue, not in New York.", title="Charles Babbage"),
+    Document(
+        "babbage",
+        "Charles Babbage lived near New York Avenue, not in New York.",
+        title="Charles Babbage",
+    ),
     Document("saw", "A horror film by James Wan.", title="Saw (film)"),
     Document("lake", "A lake.", title="The Lake"),
     Document("york", "A city.", title="New York"),
@@ -29,7 +37,7 @@ def titles() -> TitleIndex:
 
 
 @pytest.fixture(scope="module")
-def links(titles: TitleIndex) -> Links:
+def links(titles: TitleIndex) -> MentionLinks:
     return mention_links(VILLAGE, titles)
 
 
@@ -37,23 +45,25 @@ def named(question: str, titles: TitleIndex) -> tuple[str, ...]:
     return named_titles([question], titles)[0]
 
 
-def test_a_text_links_to_the_titles_it_names_in_their_order(links: Links) -> None:
+def test_a_text_links_to_the_titles_it_names_in_their_order(links: MentionLinks) -> None:
     assert links.out(["ada"]) == [("morgan", "babbage")]
 
 
-def test_in_links_are_out_links_turned_round(links: Links) -> None:
+def test_in_links_are_out_links_turned_round(links: MentionLinks) -> None:
     assert links.into(["ada", "babbage", "zola"]) == [("morgan",), ("ada",), ()]
 
 
-def test_no_document_links_to_itself(links: Links) -> None:
+def test_no_document_links_to_itself(links: MentionLinks) -> None:
     assert all(doc_id not in targets for doc_id, targets in zip(links.ids, links.out(links.ids)))
 
 
-def test_the_longest_title_wins(links: Links) -> None:
+def test_the_longest_title_wins(links: MentionLinks) -> None:
     assert links.out(["babbage"]) == [("avenue", "york")]
 
 
-def test_a_common_word_is_a_title_only_with_a_capital(links: Links, titles: TitleIndex) -> None:
+def test_a_common_word_is_a_title_only_with_a_capital(
+    links: MentionLinks, titles: TitleIndex
+) -> None:
     assert links.out(["morgan"]) == [("ada",)]  # not "saw", not "the lake"
     assert named("Who directed Saw?", titles) == ("saw",)
     assert named("Who saw The Lake?", titles) == ("lake",)
@@ -89,12 +99,14 @@ def test_namesakes_do_not_link_to_each_other() -> None:
     assert len(mention_links(parts, TitleIndex.of(parts))) == 0
 
 
-def test_documents_may_come_in_any_order_and_only_some_of_them(titles: TitleIndex, links: Links) -> None:
+def test_documents_may_come_in_any_order_and_only_some_of_them(
+    titles: TitleIndex, links: MentionLinks
+) -> None:
     assert mention_links(reversed(VILLAGE), titles).out(links.ids) == links.out(links.ids)
     assert mention_links(VILLAGE[:1], titles).out(["ada", "morgan"]) == [("morgan", "babbage"), ()]
 
 
-def test_an_unknown_document_has_no_links(links: Links) -> None:
+def test_an_unknown_document_has_no_links(links: MentionLinks) -> None:
     assert links.out(["nobody"]) == links.into(["nobody"]) == [()]
 
 
@@ -115,16 +127,27 @@ def test_nothing_in_nothing_out() -> None:
     assert named("a b !", untitled) == ()
 
 
-@pytest.mark.parametrize("text", ["東京と大阪", "ذهب إلى القاهرة", "x" * 100_000, "\x00\x01\n\t", "a\ud800b", "straße STRASSE"])
+@pytest.mark.parametrize(
+    "text",
+    ["東京と大阪", "ذهب إلى القاهرة", "x" * 100_000, "\x00\x01\n\t", "a\ud800b", "straße STRASSE"],
+)
 def test_any_script_and_any_junk_can_be_read(text: str) -> None:
     world = TitleIndex([("tokyo", "東京"), ("cairo", "القاهرة"), ("street", "Strasse"), ("x", "X")])
     found = named(text, world)
-    assert found == (("tokyo",) if "東" in text else ("cairo",) if "ق" in text else ("street",) if "STR" in text else ())
+    assert found == (
+        ("tokyo",)
+        if "東" in text
+        else ("cairo",)
+        if "ق" in text
+        else ("street",)
+        if "STR" in text
+        else ()
+    )
 
 
-def test_links_survive_the_disk(links: Links, tmp_path: Path) -> None:
+def test_links_survive_the_disk(links: MentionLinks, tmp_path: Path) -> None:
     links.save(tmp_path / "links")
-    back = Links.load(tmp_path / "links")
+    back = MentionLinks.load(tmp_path / "links")
     assert back.ids == links.ids
     assert back.out(links.ids) == links.out(links.ids)
     assert back.into(links.ids) == links.into(links.ids)
@@ -132,15 +155,15 @@ def test_links_survive_the_disk(links: Links, tmp_path: Path) -> None:
 
 def test_no_links_and_strange_ids_survive_the_disk(tmp_path: Path) -> None:
     for at, ids in enumerate([(), ("", "é", "\ud800", "a\x00")]):
-        one = Links(ids, np.zeros(len(ids) + 1, np.int64), np.zeros(0, np.int32))
+        one = MentionLinks(ids, np.zeros(len(ids) + 1, np.int64), np.zeros(0, np.int32))
         one.save(tmp_path / str(at))
-        assert Links.load(tmp_path / str(at)).ids == ids
+        assert MentionLinks.load(tmp_path / str(at)).ids == ids
 
 
-def test_damaged_or_absent_links_say_so(links: Links, tmp_path: Path) -> None:
+def test_damaged_or_absent_links_say_so(links: MentionLinks, tmp_path: Path) -> None:
     with pytest.raises(NotReadyError):
-        Links.load(tmp_path / "absent")
+        MentionLinks.load(tmp_path / "absent")
     links.save(tmp_path / "links")
     np.save(tmp_path / "links" / "targets.npy", np.zeros(3, np.int32))
     with pytest.raises(DataError):
-        Links.load(tmp_path / "links")
+        MentionLinks.load(tmp_path / "links")

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
 
-pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed: pip install 'suffice[llama-index]'")
+pytest.importorskip(
+    "llama_index.core", reason="LlamaIndex is not installed: pip install 'suffice[llama-index]'"
+)
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import ImageNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError
+from suffice.gate.gate import Gate
 from suffice.integrations.llama_index import CompletenessGate
-from suffice.reason.expand import Reach
 from suffice.types import Action
 
 
@@ -50,7 +52,9 @@ def test_nodes_pass_only_when_they_are_enough(gate: Gate) -> None:
     assert [one.score for one in passed] == [0.9, None]
 
 
-def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they_were(gate: Gate) -> None:
+def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they_were(
+    gate: Gate,
+) -> None:
     given = [node(FILM), node(WRONG)]
     kept = CompletenessGate(gate=gate, hold_back=False).postprocess_nodes(given, query_str=QUESTION)
     assert kept[0].node.metadata["suffice"]["missing"] == ["Fritz Lang"]
@@ -62,9 +66,11 @@ def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they
 
 def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
     parts: dict[str, Any] = {"retriever": Found(), "llm": MockLLM()}
-    engine = RetrieverQueryEngine.from_args(**parts, node_postprocessors=[CompletenessGate(gate=gate)])
+    engine = RetrieverQueryEngine.from_args(
+        **parts, node_postprocessors=[CompletenessGate(gate=gate)]
+    )
     assert str(engine.query(QUESTION)) == "Empty Response"
-    looking = CompletenessGate(gate=gate, retriever=Found(), reach=Reach())
+    looking = CompletenessGate(gate=gate, retriever=Found(), reach=ExpansionBudget())
     engine = RetrieverQueryEngine.from_args(**parts, node_postprocessors=[looking])
     answer = engine.query(QUESTION)
     assert titles(answer.source_nodes) == [FILM[0], DIRECTOR[0]]
@@ -73,7 +79,7 @@ def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
 
 
 def test_an_event_loop_gets_the_same(gate: Gate) -> None:
-    looking = CompletenessGate(gate=gate, retriever=Found(), reach=Reach())
+    looking = CompletenessGate(gate=gate, retriever=Found(), reach=ExpansionBudget())
     passed = asyncio.run(looking.apostprocess_nodes([node(FILM), node(WRONG)], query_str=QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert asyncio.run(CompletenessGate(gate=gate).apostprocess_nodes([], query_str=QUESTION)) == []
@@ -83,12 +89,17 @@ def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
     last = CompletenessGate(gate=gate)
     assert last.postprocess_nodes([], query_str=QUESTION) == []
     assert last.check([], QUESTION).action is Action.ABSTAIN
-    odd = [NodeWithScore(node=ImageNode(text="", image="AAAA")), NodeWithScore(node=TextNode(text=FILM[1]), score=float("nan"))]
+    odd = [
+        NodeWithScore(node=ImageNode(text="", image="AAAA")),
+        NodeWithScore(node=TextNode(text=FILM[1]), score=float("nan")),
+    ]
     assert last.postprocess_nodes([*odd, *odd], query_str="") == []
     with pytest.raises(InputError, match="not told the question"):
         last.postprocess_nodes(odd)
-    with pytest.raises(ValueError, match="a retriever and a reach"):  # pydantic makes it its own error
-        CompletenessGate(gate=gate, reach=Reach())
+    with pytest.raises(
+        ValueError, match="a retriever and a reach"
+    ):  # pydantic makes it its own error
+        CompletenessGate(gate=gate, reach=ExpansionBudget())
 
 
 def test_it_is_written_down_with_the_address_of_its_gate(gate: Gate, tmp_path: Any) -> None:

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from tests.small_gate import fresh, labelled, shown
 
-from suffice.assess.gate import Gate
-from suffice.assess.incoming import take
-from suffice.assess.looking import NO_LENSES, Lenses, look
-from suffice.assess.similarity import (
+from suffice.errors import DataError, NotReadyError
+from suffice.evaluation.embedding_cache import CachedEncoder
+from suffice.gate.featurize import NO_ENCODERS, Encoders, featurize
+from suffice.gate.gate import Gate
+from suffice.gate.hits import normalize_hits
+from suffice.gate.question import WordTable
+from suffice.gate.similarity import (
     RELEVANCE,
     RELEVANCE_HIT,
     SIMILARITY,
     SIMILARITY_HIT,
-    clauses,
-    relevance,
-    similarities,
+    relevance_features,
+    similarity_features,
+    split_clauses,
 )
-from suffice.assess.words import Words
-from suffice.errors import DataError, NotReadyError
-from suffice.evaluate.vectors import Remembering
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -42,8 +42,13 @@ class Letters:
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
         self.read += texts
-        counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], dtype=np.float32)
-        return counts.reshape(-1, 26) / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+        counts = np.array(
+            [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts],
+            dtype=np.float32,
+        )
+        return counts.reshape(-1, 26) / np.maximum(
+            np.linalg.norm(counts, axis=1, keepdims=True), 1e-9
+        )
 
 
 class Common:
@@ -52,11 +57,13 @@ class Common:
     name = "common"
 
     def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
-        return np.array([len(set(question.split()) & set(text.split())) for text in texts], dtype=np.float32)
+        return np.array(
+            [len(set(question.split()) & set(text.split())) for text in texts], dtype=np.float32
+        )
 
 
 def seen(question: str, hits: Sequence[object]) -> tuple[np.ndarray, np.ndarray]:
-    whole, (block,), _ = similarities([take(question, hits).evidence], Letters())
+    whole, (block,), _ = similarity_features([normalize_hits(question, hits).evidence], Letters())
     return whole[0], block
 
 
@@ -68,14 +75,16 @@ def test_cosines_are_those_of_the_encoder() -> None:
     np.testing.assert_allclose(hits[:, HIT["cosine"]], [1, 0, np.sqrt(2 / 3)], atol=1e-6)
     np.testing.assert_allclose(hits[:, HIT["cosine_place"]], [0, 1, 0.5])
     np.testing.assert_allclose(hits[:, HIT["twin"]], [np.sqrt(2 / 3), 0, np.sqrt(2 / 3)], atol=1e-6)
-    np.testing.assert_allclose([whole[WHOLE[f"cosine{at}"]] for at in (1, 2, 3, 4)], [1, np.sqrt(2 / 3), 0, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        [whole[WHOLE[f"cosine{at}"]] for at in (1, 2, 3, 4)], [1, np.sqrt(2 / 3), 0, 0], atol=1e-6
+    )
 
 
 def test_no_hits_are_like_nothing() -> None:
     whole, hits = seen("abc", [])
     assert not whole.any()
     assert hits.shape == (0, len(SIMILARITY_HIT))
-    assert similarities([], Letters())[0].shape == (0, len(SIMILARITY))
+    assert similarity_features([], Letters())[0].shape == (0, len(SIMILARITY))
 
 
 def test_a_clause_that_no_hit_is_like_shows() -> None:
@@ -90,10 +99,16 @@ def test_a_clause_that_no_hit_is_like_shows() -> None:
 
 def test_what_the_hits_do_not_explain_is_left() -> None:
     whole, hits = seen("abc", ["a", "b", "c", "zzz"])
-    np.testing.assert_allclose([whole[WHOLE[f"left{at}"]] for at in (1, 2, 3, 4)], np.sqrt([2 / 3, 1 / 3, 0, 0]), atol=1e-3)
+    np.testing.assert_allclose(
+        [whole[WHOLE[f"left{at}"]] for at in (1, 2, 3, 4)], np.sqrt([2 / 3, 1 / 3, 0, 0]), atol=1e-3
+    )
     np.testing.assert_allclose(hits[:, HIT["explains"]], [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-6)
-    again, block = seen("abc", ["ab", "ba", "ab ab"])  # the same vector thrice: only the first explains anything
-    np.testing.assert_allclose([again[WHOLE[f"left{at}"]] for at in (1, 2)], np.sqrt([1 / 3, 1 / 3]), atol=1e-3)
+    again, block = seen(
+        "abc", ["ab", "ba", "ab ab"]
+    )  # the same vector thrice: only the first explains anything
+    np.testing.assert_allclose(
+        [again[WHOLE[f"left{at}"]] for at in (1, 2)], np.sqrt([1 / 3, 1 / 3]), atol=1e-3
+    )
     assert (block[:, HIT["explains"]] > 1e-6).sum() == 1
 
 
@@ -107,35 +122,45 @@ def test_a_title_is_told_by_another_hit() -> None:
     ("question", "parts"),
     [
         ("Who taught Ada?", []),
-        ("Who taught the man that wrote about whales, and who printed it first?", ["Who taught the man", "wrote about whales"]),
+        (
+            "Who taught the man that wrote about whales, and who printed it first?",
+            ["Who taught the man", "wrote about whales"],
+        ),
         ("Which of the two was older, Ada or Bob?", []),
         ("", []),
     ],
 )
 def test_a_question_falls_into_clauses(question: str, parts: list[str]) -> None:
-    assert clauses(question)[:2] == parts
-    assert len(clauses(question * 50)) <= 8
+    assert split_clauses(question)[:2] == parts
+    assert len(split_clauses(question * 50)) <= 8
 
 
 # ---------------------------------------------------------------------------------------------------------- a cross-encoder
 
 
 def test_relevance_is_the_rerankers() -> None:
-    evidence = take("who taught ada", ["ada taught bob", "nothing at all", "ada"]).evidence
-    whole, (hits,) = relevance([evidence], Common())
+    evidence = normalize_hits(
+        "who taught ada", ["ada taught bob", "nothing at all", "ada"]
+    ).evidence
+    whole, (hits,) = relevance_features([evidence], Common())
     assert hits.shape == (3, len(RELEVANCE_HIT))
     assert hits[:, 0].tolist() == [2, 0, 1]
     assert hits[:, 2].tolist() == [0, 1, 0.5]
     assert whole[0].tolist() == [2, 1, 0, -12, -12, 1]
-    assert relevance([take("who", []).evidence], Common())[0].tolist() == [[-12.0] * len(RELEVANCE)]
+    assert relevance_features([normalize_hits("who", []).evidence], Common())[0].tolist() == [
+        [-12.0] * len(RELEVANCE)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------- in a gate
 
 
 def test_lenses_bring_columns_and_the_question_its_vector() -> None:
-    taken = [take("who taught ada", ["ada taught bob", "nothing"])]
-    plain, through = look(taken, Words.load()), look(taken, Words.load(), Lenses(Letters(), Common()))
+    taken = [normalize_hits("who taught ada", ["ada taught bob", "nothing"])]
+    plain, through = (
+        featurize(taken, WordTable.load()),
+        featurize(taken, WordTable.load(), Encoders(Letters(), Common())),
+    )
     assert plain.more is None
     assert plain.asked[0].meant is None
     assert through.named == (*SIMILARITY, *RELEVANCE)
@@ -155,15 +180,23 @@ def test_one_by_one_and_all_at_once_agree() -> None:
     pairs = [(one.question, shown(one)) for one in fresh()[:8]]
     together = through_both().check_batch(pairs)
     alone = [through_both().check(*pair) for pair in pairs]
-    np.testing.assert_allclose([one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6)
+    np.testing.assert_allclose(
+        [one.p_complete for one in together], [one.p_complete for one in alone], atol=1e-6
+    )
     assert [one.reasons for one in together] == [one.reasons for one in alone]
 
 
 def test_a_gate_names_its_lenses_and_wants_them_again(tmp_path: Path) -> None:
     gate = through_both()
-    assert (gate.card["grade"], gate.card["encoder"], gate.card["reranker"]) == ("quality", "letters", "common")
+    assert (gate.card["grade"], gate.card["encoder"], gate.card["reranker"]) == (
+        "quality",
+        "letters",
+        "common",
+    )
     gate.save(tmp_path / "gate")
-    with pytest.raises(NotReadyError, match="looks through the reranker 'common', which is not known"):
+    with pytest.raises(
+        NotReadyError, match="looks through the reranker 'common', which is not known"
+    ):
         Gate.load(tmp_path / "gate", encoder=Letters())
     again = Gate.load(tmp_path / "gate", encoder=Letters(), reranker=Common())
     pairs = [(one.question, shown(one)) for one in fresh()[:8]]
@@ -171,7 +204,7 @@ def test_a_gate_names_its_lenses_and_wants_them_again(tmp_path: Path) -> None:
 
 
 def test_a_gate_of_words_alone_leaves_lenses_unused() -> None:
-    assert Lenses(Letters(), Common()).named(None, None, where="here") == NO_LENSES
+    assert Encoders(Letters(), Common()).named(None, None, where="here") == NO_ENCODERS
 
 
 # ---------------------------------------------------------------------------------------------------------- kept vectors
@@ -179,35 +212,39 @@ def test_a_gate_of_words_alone_leaves_lenses_unused() -> None:
 
 def test_a_text_is_encoded_once(tmp_path: Path) -> None:
     letters = Letters()
-    first = Remembering(letters, tmp_path)
+    first = CachedEncoder(letters, tmp_path)
     vectors = first.encode(["ada", "bob", "ada"])
     np.testing.assert_array_equal(vectors, Letters().encode(["ada", "bob", "ada"]))
     assert letters.read == ["ada", "bob"]
     first.encode(["ada"], query=True)  # a question is another thing
     assert letters.read == ["ada", "bob", "ada"]
-    again = Remembering(letters, tmp_path)
-    np.testing.assert_array_equal(again.encode(["bob", "carol"]), Letters().encode(["bob", "carol"]))
+    again = CachedEncoder(letters, tmp_path)
+    np.testing.assert_array_equal(
+        again.encode(["bob", "carol"]), Letters().encode(["bob", "carol"])
+    )
     assert letters.read[3:] == ["carol"]
 
 
 def test_a_text_that_two_processes_kept_stays_itself(tmp_path: Path) -> None:
-    first, second = Remembering(Letters(), tmp_path), Remembering(Letters(), tmp_path)
+    first, second = CachedEncoder(Letters(), tmp_path), CachedEncoder(Letters(), tmp_path)
     first.encode(["ada", "bob"])
     second._files = 1  # as if it had begun a block later
     second.encode(["bob", "carol"])
-    again = Remembering(Letters(), tmp_path)
-    np.testing.assert_array_equal(again.encode(["carol", "bob", "ada"]), Letters().encode(["carol", "bob", "ada"]))
+    again = CachedEncoder(Letters(), tmp_path)
+    np.testing.assert_array_equal(
+        again.encode(["carol", "bob", "ada"]), Letters().encode(["carol", "bob", "ada"])
+    )
 
 
 def test_vectors_that_were_not_all_written_do_not_count(tmp_path: Path) -> None:
-    Remembering(Letters(), tmp_path).encode(["ada"])
+    CachedEncoder(Letters(), tmp_path).encode(["ada"])
     np.save(tmp_path / "letters" / "00001.npy", np.zeros((3, 26), np.float32))
     letters = Letters()
-    Remembering(letters, tmp_path).encode(["ada", "bob"])
+    CachedEncoder(letters, tmp_path).encode(["ada", "bob"])
     assert letters.read == ["bob"]
     np.save(tmp_path / "letters" / "00000.npy", np.zeros((3, 26), np.float32))
     with pytest.raises(DataError, match="does not fit its vectors"):
-        Remembering(letters, tmp_path)
+        CachedEncoder(letters, tmp_path)
 
 
 # ---------------------------------------------------------------------------------------------------------- the real one
@@ -229,9 +266,11 @@ def test_the_real_encoder_sees_which_hits_are_about_the_question() -> None:
         "The offside rule was changed again in the season of 1990.",
     ]
     question = "Where was the teacher of Ada Lovelace born?"
-    whole, (hits,), vectors = similarities([take(question, texts).evidence], encoder)
+    whole, (hits,), vectors = similarity_features(
+        [normalize_hits(question, texts).evidence], encoder
+    )
     assert hits[:, HIT["cosine"]].argmax() == 0
     assert set(np.argsort(-hits[:, HIT["with_nearest"]])[:2].tolist()) == {0, 1}
     assert vectors.shape == (1, encoder.dimension)
-    half, _, _ = similarities([take(question, texts[2:]).evidence], encoder)
+    half, _, _ = similarity_features([normalize_hits(question, texts[2:]).evidence], encoder)
     assert half[0, WHOLE["left4"]] > whole[0, WHOLE["left4"]]

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 
-from suffice.datasets.gold import Example, Gold
-from suffice.evaluate.loop import balanced, told_apart
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.types import Question
+from suffice_research.training.made_questions import balanced, distinguishability
 
 
-def example(kind: str, at: int, hops: int = 2) -> Example:
+def example(kind: str, at: int, hops: int = 2) -> GoldQuestion:
     name = f"{kind} {hops} {at}"
-    return Example(Question(name, f"What is {name}?"), Gold(name, frozenset({"a", "b"}), kind=kind, hops=hops))
+    return GoldQuestion(
+        Question(name, f"What is {name}?"), Gold(name, frozenset({"a", "b"}), kind=kind, hops=hops)
+    )
 
 
 def test_a_quarter_of_the_lessons_compare_whatever_the_corpus_gives() -> None:
-    held = [example("chain", at) for at in range(200)] + [example("comparison", at) for at in range(500)]
+    held = [example("chain", at) for at in range(200)] + [
+        example("comparison", at) for at in range(500)
+    ]
     held += [example("bridge_comparison", at, hops=4) for at in range(500)]
     kinds = Counter(one.gold.kind for one in balanced(held, 80))
     assert kinds == {"chain": 60, "comparison": 10, "bridge_comparison": 10}
 
 
 def test_where_chains_are_few_comparisons_are_fewer() -> None:
-    held = [example("bridge", at) for at in range(20)] + [example("temporal", at, hops=3) for at in range(500)]
+    held = [example("bridge", at) for at in range(20)] + [
+        example("temporal", at, hops=3) for at in range(500)
+    ]
     kinds = Counter(one.gold.kind for one in balanced(held, 900))
     assert kinds == {"bridge": 20, "temporal": 7}
 
@@ -35,7 +41,7 @@ def test_the_draw_does_not_depend_on_the_order() -> None:
 def test_templates_are_told_from_speech() -> None:
     made = [f"Who is the father of the director of film number {at}?" for at in range(40)]
     real = [f"Hey, tell me about that old movie, the one with number {at}" for at in range(40)]
-    auroc, by_made, by_real = told_apart(made, real)
+    auroc, by_made, by_real = distinguishability(made, real)
     assert auroc > 0.99
     assert "father" in " ".join(by_made)
     assert "movie" in " ".join(by_real)

@@ -4,21 +4,34 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluate.matrix import AVERAGE, DIAGONAL, Graded, correlations, graded, matrix, rate, steps
-from suffice.retrieve.dense import WordLlamaEncoder
+from suffice.evaluation.difficulty_matrix import (
+    AVERAGE,
+    DIAGONAL,
+    QuestionDifficulty,
+    axis_slopes,
+    correlations,
+    difficulty_matrix,
+    error_rate,
+    question_difficulty,
+)
+from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.types import Document, Question
 
 HOPS = np.repeat([2, 3, 4, 5], 100)
 RANDOM = np.random.default_rng(7)
 PLACE = RANDOM.random(400)  # D_r
 ERRORS = (RANDOM.random(400) < 0.1 * (HOPS - 2) + 0.6 * PLACE).astype(float)
-WORLD = Graded(tuple(map(str, range(400))), HOPS, {"min": PLACE, "power": PLACE**2, "mean": PLACE + RANDOM.normal(0, 0.3, 400)})
+WORLD = QuestionDifficulty(
+    tuple(map(str, range(400))),
+    HOPS,
+    {"min": PLACE, "power": PLACE**2, "mean": PLACE + RANDOM.normal(0, 0.3, 400)},
+)
 
 
 def test_the_matrix_counts_every_question_once_and_rises_to_the_hard_corner() -> None:
-    found = matrix(WORLD, ERRORS)
+    found = difficulty_matrix(WORLD, ERRORS)
     assert found.levels == (2, 3, 4, 5)
     assert sum(cell.n for row in found.cells for cell in row) == found.whole.n == 400
     assert [cell.n for cell in found.by_hops] == [100] * 4
@@ -28,7 +41,7 @@ def test_the_matrix_counts_every_question_once_and_rises_to_the_hard_corner() ->
 
 def test_an_empty_cell_has_no_rate_and_a_thin_one_says_so() -> None:
     few = WORLD.rows(np.array([at < 100 or at == 399 for at in range(400)]))
-    found = matrix(few, ERRORS[[*range(100), 399]])
+    found = difficulty_matrix(few, ERRORS[[*range(100), 399]])
     lone = [cell for cell in found.cells[1] if cell.n]
     assert [cell.n for cell in lone] == [1]
     assert lone[0].thin
@@ -36,7 +49,7 @@ def test_an_empty_cell_has_no_rate_and_a_thin_one_says_so() -> None:
 
 
 def test_five_right_answers_do_not_prove_that_no_error_is_possible() -> None:
-    found = rate(np.zeros(5))
+    found = error_rate(np.zeros(5))
     assert found.value == 0
     assert found.high is not None
     assert found.high > 0.3
@@ -51,14 +64,19 @@ def test_correlations_question_by_question_are_pearsons() -> None:
             assert by[f"{level} hops"].by[name].value == pytest.approx(expected)
     average = np.mean([by[f"{level} hops"].by["min"].value for level in (2, 3, 4, 5)])
     assert by[AVERAGE].by["min"].value == pytest.approx(average)
-    assert by[AVERAGE].min_above["mean"].value == pytest.approx(average - (by[AVERAGE].by["mean"].value or 0))
+    assert by[AVERAGE].min_above["mean"].value == pytest.approx(
+        average - (by[AVERAGE].by["mean"].value or 0)
+    )
 
 
 def test_over_cells_four_points_make_one_correlation() -> None:
     by = {one.where: one for one in correlations(WORLD, ERRORS, cells=True)}
     here = HOPS == 2
     parts = np.array_split(np.argsort(PLACE[here]), 4)
-    x, y = [PLACE[here][part].mean() for part in parts], [ERRORS[here][part].mean() for part in parts]
+    x, y = (
+        [PLACE[here][part].mean() for part in parts],
+        [ERRORS[here][part].mean() for part in parts],
+    )
     assert by["2 hops"].by["min"].value == pytest.approx(pearsonr(x, y)[0])
     assert (by[DIAGONAL].by["min"].value or 0) > 0.8
 
@@ -74,13 +92,13 @@ def test_where_nearly_all_fail_there_is_no_correlation() -> None:
 
 def test_each_axis_gets_its_own_slope() -> None:
     only_hops = (RANDOM.random(400) < 0.25 * (HOPS - 2)).astype(float)
-    found = steps(WORLD, only_hops)
+    found = axis_slopes(WORLD, only_hops)
     assert found.hop.low is not None
     assert found.hop.low > 0.2
     assert found.quartile.low is not None
     assert found.quartile.low < 0 < (found.quartile.high or 0)
     flat = WORLD.rows(HOPS == 2)
-    assert steps(flat, ERRORS[HOPS == 2]).hop.value is None  # one row only
+    assert axis_slopes(flat, ERRORS[HOPS == 2]).hop.value is None  # one row only
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
@@ -88,17 +106,23 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 
 def test_questions_whose_documents_are_not_there_are_left_out_and_counted() -> None:
-    documents = [Document("ada", "Ada was taught by Mary."), Document("mary", "Mary was taught by John.")]
+    documents = [
+        Document("ada", "Ada was taught by Mary."),
+        Document("mary", "Mary was taught by John."),
+    ]
     golds = {"q1": {"ada", "mary"}, "q2": {"ada", "lost"}, "q3": set()}
-    examples = [Example(Question(name, "Who taught Ada?"), Gold(name, frozenset(ids))) for name, ids in golds.items()]
-    found = graded(examples, documents, WordLlamaEncoder())
+    examples = [
+        GoldQuestion(Question(name, "Who taught Ada?"), Gold(name, frozenset(ids)))
+        for name, ids in golds.items()
+    ]
+    found = question_difficulty(examples, documents, WordLlamaEncoder())
     assert (found.question_ids, found.levels, found.left_out) == (("q1",), (2,), 2)
     with pytest.raises(InputError, match="no question"):
-        graded(examples[1:], documents, WordLlamaEncoder())
+        question_difficulty(examples[1:], documents, WordLlamaEncoder())
 
 
 def test_errors_must_be_one_share_a_question() -> None:
     with pytest.raises(InputError, match="expected one"):
-        matrix(WORLD, ERRORS[:10])
+        difficulty_matrix(WORLD, ERRORS[:10])
     with pytest.raises(InputError, match="from 0 to 1"):
-        matrix(WORLD, ERRORS * np.nan)
+        difficulty_matrix(WORLD, ERRORS * np.nan)

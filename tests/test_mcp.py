@@ -19,9 +19,9 @@ from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from typer.testing import CliRunner
 
-from suffice.assess.gate import Gate
 from suffice.cli.app import app
-from suffice.integrations.mcp import MAX_PASSAGES, server
+from suffice.gate.gate import Gate
+from suffice.integrations.mcp import MAX_PASSAGES, create_server
 from suffice.library import Library
 from suffice.types import Document
 
@@ -53,29 +53,38 @@ def call(made: Any, tool: str, **arguments: Any) -> Any:
 
 
 def test_passages_that_are_not_enough_are_told_with_what_is_missing(gate: Gate) -> None:
-    told = call(server(gate), "check_context", question=QUESTION, passages=SHORT)
+    told = call(create_server(gate), "check_context", question=QUESTION, passages=SHORT)
     assert not told.is_error
     assert told.structured_content["action"] == "abstain"
     assert told.structured_content["missing"] == ["Fritz Lang"]
     texts = [FILM[1], DIRECTOR[1]]
-    mixed = call(server(gate), "check_context", question=QUESTION, passages=[texts[0], {"text": texts[1], "score": 2}])
+    mixed = call(
+        create_server(gate),
+        "check_context",
+        question=QUESTION,
+        passages=[texts[0], {"text": texts[1], "score": 2}],
+    )
     assert mixed.structured_content["p_complete"] > told.structured_content["p_complete"]
-    nothing = call(server(gate), "check_context", question=QUESTION, passages=[])
+    nothing = call(create_server(gate), "check_context", question=QUESTION, passages=[])
     assert nothing.structured_content["p_complete"] < 0.01
 
 
 def test_a_library_completes_the_context(gate: Gate, library: Library) -> None:
-    told = call(server(gate, library), "complete_context", question=QUESTION, k=5).structured_content
+    told = call(
+        create_server(gate, library), "complete_context", question=QUESTION, k=5
+    ).structured_content
     assert [one["title"] for one in told["passages"]] == [FILM[0], DIRECTOR[0]]
     assert (told["verdict"]["action"], told["stopped"]) == ("answer", "the gate says answer")
 
 
-def test_a_client_learns_which_tools_there_are_and_that_they_only_read(gate: Gate, library: Library) -> None:
+def test_a_client_learns_which_tools_there_are_and_that_they_only_read(
+    gate: Gate, library: Library
+) -> None:
     async def names(client: Client) -> dict[str, Any]:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    assert list(asked(server(gate), names)) == ["check_context"]
-    tools = asked(server(gate, library), names)
+    assert list(asked(create_server(gate), names)) == ["check_context"]
+    tools = asked(create_server(gate, library), names)
     assert list(tools) == ["check_context", "complete_context"]
     assert all(tool.annotations.read_only_hint for tool in tools.values())
     assert set(tools["check_context"].input_schema["required"]) == {"question", "passages"}
@@ -95,8 +104,10 @@ def test_a_client_learns_which_tools_there_are_and_that_they_only_read(gate: Gat
         {"question": QUESTION, "passages": ["x" * 200_000]},
     ],
 )
-def test_what_is_wrong_or_too_much_is_refused_in_words(gate: Gate, arguments: dict[str, Any]) -> None:
-    refused = call(server(gate), "check_context", **arguments)
+def test_what_is_wrong_or_too_much_is_refused_in_words(
+    gate: Gate, arguments: dict[str, Any]
+) -> None:
+    refused = call(create_server(gate), "check_context", **arguments)
     assert refused.is_error
     assert "question" in refused.content[0].text or "passages" in refused.content[0].text
 
@@ -111,7 +122,7 @@ def test_an_error_of_ours_reaches_the_model_with_its_hint(gate: Gate) -> None:
         def get(self, doc_ids: Any) -> Any:
             return []
 
-    refused = call(server(gate, Away()), "complete_context", question=QUESTION)
+    refused = call(create_server(gate, Away()), "complete_context", question=QUESTION)
     assert refused.is_error
     assert "the library is gone. build it again" in refused.content[0].text
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from suffice.retrieve.memory import MemoryStore
+from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document
 

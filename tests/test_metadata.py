@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.metadata import Agreement, Mentions, Vocabulary, matched
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.metadata import Agreement, Mentions, Vocabulary, matching_metadata
 from suffice.types import Document
 
 NEWSROOM = (
@@ -22,13 +22,37 @@ NEWSROOM = (
         published_at=date(2023, 10, 4),
         entities=("FTX", "Sam Bankman-Fried"),
     ),
-    Document("fox-life", "text", source="FOX News - Lifestyle", category="entertainment", published_at=date(2023, 11, 17)),
-    Document("fox-health", "text", source="FOX News - Health", category="health", published_at=date(2023, 12, 6)),
-    Document("indy-sports", "text", source="The Independent - Sports", category="sports", published_at=date(2023, 12, 6)),
-    Document("indy-travel", "text", source="The Independent - Travel", published_at=date(2023, 12, 6)),
+    Document(
+        "fox-life",
+        "text",
+        source="FOX News - Lifestyle",
+        category="entertainment",
+        published_at=date(2023, 11, 17),
+    ),
+    Document(
+        "fox-health",
+        "text",
+        source="FOX News - Health",
+        category="health",
+        published_at=date(2023, 12, 6),
+    ),
+    Document(
+        "indy-sports",
+        "text",
+        source="The Independent - Sports",
+        category="sports",
+        published_at=date(2023, 12, 6),
+    ),
+    Document(
+        "indy-travel", "text", source="The Independent - Travel", published_at=date(2023, 12, 6)
+    ),
     Document("cbs", "text", source="CBSSports.com", category="sports", entities=("Travis Kelce",)),
-    Document("globes", "text", source="Globes English | Israel Business Arena", category="business"),
-    Document("science", "text", source="Live Science: The Most Interesting Articles", category="science"),
+    Document(
+        "globes", "text", source="Globes English | Israel Business Arena", category="business"
+    ),
+    Document(
+        "science", "text", source="Live Science: The Most Interesting Articles", category="science"
+    ),
     Document("age", "text", source="The Age"),
     Document("fortune", "text", source="Fortune"),
     Document("world", "text", source="Business World"),
@@ -69,7 +93,9 @@ def read(question: str, vocabulary: Vocabulary) -> Mentions:
         ("what did the verge report about ftx?", ("The Verge",)),
     ],
 )
-def test_sources_are_found_however_they_are_written(question: str, sources: tuple[str, ...], vocabulary: Vocabulary) -> None:
+def test_sources_are_found_however_they_are_written(
+    question: str, sources: tuple[str, ...], vocabulary: Vocabulary
+) -> None:
     assert read(question, vocabulary).sources == sources
 
 
@@ -86,7 +112,9 @@ def test_sources_are_found_however_they_are_written(question: str, sources: tupl
         "",
     ],
 )
-def test_common_words_and_unknown_papers_are_no_sources(question: str, vocabulary: Vocabulary) -> None:
+def test_common_words_and_unknown_papers_are_no_sources(
+    question: str, vocabulary: Vocabulary
+) -> None:
     assert read(question, vocabulary).sources == ()
 
 
@@ -115,12 +143,16 @@ def test_whole_names_are_told_from_heads(vocabulary: Vocabulary) -> None:
         ("Does the Globes English | Israel Business Arena article say so?", ()),
     ],
 )
-def test_a_category_counts_beside_a_word_about_news(question: str, categories: tuple[str, ...], vocabulary: Vocabulary) -> None:
+def test_a_category_counts_beside_a_word_about_news(
+    question: str, categories: tuple[str, ...], vocabulary: Vocabulary
+) -> None:
     assert read(question, vocabulary).categories == categories
 
 
 def test_entities_and_titles_are_named_longest_first(vocabulary: Vocabulary) -> None:
-    mentions = read("After the FTX trial begins, what did Sam Bankman Fried tell Travis Kelce?", vocabulary)
+    mentions = read(
+        "After the FTX trial begins, what did Sam Bankman Fried tell Travis Kelce?", vocabulary
+    )
     assert mentions.entities == ("Sam Bankman-Fried", "Travis Kelce")
     assert mentions.titles == ("The FTX trial begins",) or mentions.titles == ()
     assert read("What about The FTX Trial Begins?", vocabulary).titles == ("The FTX trial begins",)
@@ -193,14 +225,22 @@ def test_agreement_adds_up_as_in_the_paper() -> None:
     assert scores.shape == (4, len(NEWSROOM))
     assert scores[0, ids.index("ftx")] == pytest.approx(0.35 + 0.10 + 0.15 + 0.40 + 0.20)
     assert scores[0, ids.index("globes")] == pytest.approx(0.15)
-    assert scores[1, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx([0.35, 0.35])
-    assert scores[2, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx([0.0, 0.45])
+    assert scores[1, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx(
+        [0.35, 0.35]
+    )
+    assert scores[2, [ids.index("fox-life"), ids.index("fox-health")]].tolist() == pytest.approx(
+        [0.0, 0.45]
+    )
     assert not scores[3].any()
 
 
 def test_a_named_title_agrees_like_an_entity() -> None:
-    corpus = Corpus([Document("a", "", title="Ada Lovelace"), Document("b", "", title="Charles Babbage")])
-    assert Agreement(corpus).scores(["Who taught Ada Lovelace?"]).tolist() == [[pytest.approx(0.40), 0.0]]
+    corpus = Corpus(
+        [Document("a", "", title="Ada Lovelace"), Document("b", "", title="Charles Babbage")]
+    )
+    assert Agreement(corpus).scores(["Who taught Ada Lovelace?"]).tolist() == [
+        [pytest.approx(0.40), 0.0]
+    ]
 
 
 def test_agreement_of_nothing_is_nothing() -> None:
@@ -209,15 +249,18 @@ def test_agreement_of_nothing_is_nothing() -> None:
 
 
 def test_a_document_says_what_it_carries(vocabulary: Vocabulary) -> None:
-    mentions = read("What did The Verge's business article say of FTX on October 4, 2023 and in October 2023?", vocabulary)
-    assert matched(mentions, NEWSROOM[0]) == (
+    mentions = read(
+        "What did The Verge's business article say of FTX on October 4, 2023 and in October 2023?",
+        vocabulary,
+    )
+    assert matching_metadata(mentions, NEWSROOM[0]) == (
         "source: The Verge",
         "category: business",
         "entity: FTX",
         "date: 2023-10-04",
         "date: 2023-10-01 to 2023-10-31",
     )
-    assert matched(mentions, NEWSROOM[-1]) == ()
+    assert matching_metadata(mentions, NEWSROOM[-1]) == ()
 
 
 def test_real_questions_name_their_sources(data_folder: Path) -> None:
@@ -235,7 +278,12 @@ def test_real_questions_name_their_sources(data_folder: Path) -> None:
         heads = {source.split(" - ")[0] for source in gold}
         found = {source.split(" - ")[0] for source in mentions.sources}
         right, wrong = right + len(found & heads), wrong + len(found - heads)
-        spelled = {source for source in gold & known if source.casefold() in one["query"].casefold()}
-        written, missed = written + len(spelled), missed + len(spelled - {*mentions.sources, *mentions.excluded})
+        spelled = {
+            source for source in gold & known if source.casefold() in one["query"].casefold()
+        }
+        written, missed = (
+            written + len(spelled),
+            missed + len(spelled - {*mentions.sources, *mentions.excluded}),
+        )
     assert wrong / (right + wrong) < 0.01
     assert missed / written < 0.01

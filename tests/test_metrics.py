@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.evaluate.metrics import (
+from suffice.evaluation.metrics import (
     METRICS,
-    Judged,
     Predictions,
+    Rankings,
     ece_by_chance,
     exact_match,
-    judge,
-    normalised_answer,
+    judge_rankings,
+    normalize_answer,
     per_question,
     probability_metric,
     ranking_metric,
@@ -27,7 +27,9 @@ from suffice.evaluate.metrics import (
 )
 
 # Gold on ranks 1 and 3 of two; nothing found of two; a null question.
-STORY = judge([["a", "x", "b", "y"], ["x", "y", "z", "w"], ["x"]], [{"a", "b"}, {"c", "d"}, set()], depth=4)
+STORY = judge_rankings(
+    [["a", "x", "b", "y"], ["x", "y", "z", "w"], ["x"]], [{"a", "b"}, {"c", "d"}, set()], depth=4
+)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,9 @@ STORY = judge([["a", "x", "b", "y"], ["x", "y", "z", "w"], ["x"]], [{"a", "b"}, 
         ("ndcg@4", [(1 + 0.5) / (1 + 1 / np.log2(3)), 0]),
     ],
 )
-def test_a_ranking_gives_the_figure_worked_out_by_hand_and_nothing_for_a_null_question(name, expected):
+def test_a_ranking_gives_the_figure_worked_out_by_hand_and_nothing_for_a_null_question(
+    name, expected
+):
     values = per_question(STORY, name)
     assert values[:2] == pytest.approx(expected)
     assert np.isnan(values[2])
@@ -57,34 +61,44 @@ def test_a_ranking_gives_the_figure_worked_out_by_hand_and_nothing_for_a_null_qu
 
 
 def test_two_gold_documents_at_the_top_are_a_map_of_one_but_an_official_map_of_three_quarters():
-    top = judge([["a", "b"]], [{"a", "b"}], depth=10)
+    top = judge_rankings([["a", "b"]], [{"a", "b"}], depth=10)
     assert score(top, "map@10") == 1
     assert score(top, "official_map@10") == 0.75
 
 
 def test_one_hit_that_brings_two_gold_facts_counts_both_in_recall_and_in_the_official_map():
-    one_chunk = Judged([[2, 0]], [2])
+    one_chunk = Rankings([[2, 0]], [2])
     assert score(one_chunk, "recall@1") == 1
     assert score(one_chunk, "official_map@2") == 1
     assert score(one_chunk, "precision@2") == 0.5
 
 
 def test_null_rejection_counts_null_questions_whose_best_score_stays_below_the_threshold():
-    scores = [9.0, 0.2, 0.7, -np.inf, np.nan]  # a real question, low, high, nothing found, no score known
-    judged = Judged(np.zeros((5, 1)), [1, 0, 0, 0, 0], scores)
+    scores = [
+        9.0,
+        0.2,
+        0.7,
+        -np.inf,
+        np.nan,
+    ]  # a real question, low, high, nothing found, no score known
+    judged = Rankings(np.zeros((5, 1)), [1, 0, 0, 0, 0], scores)
     assert score(judged, "null_rejection") == pytest.approx(2 / 3)
     assert score(judged, "null_rejection@0.1") == pytest.approx(1 / 3)
 
 
 def test_figures_over_no_questions_are_none_and_not_zero():
-    assert score(judge([], [], depth=3), "recall@3") is None
-    assert score(judge([["x"]], [set()], depth=3), "complete@3") is None
+    assert score(judge_rankings([], [], depth=3), "recall@3") is None
+    assert score(judge_rankings([["x"]], [set()], depth=3), "complete@3") is None
     assert score(STORY.rows(np.array([0, 1])), "null_rejection") is None
-    assert all(score(Predictions([], []), metric.name) is None for metric in METRICS if hasattr(metric, "fractions"))
+    assert all(
+        score(Predictions([], []), metric.name) is None
+        for metric in METRICS
+        if hasattr(metric, "fractions")
+    )
 
 
 def test_a_document_ranked_twice_counts_once_and_a_name_without_k_reads_the_whole_ranking():
-    twice = judge([["a", "a", "b"]], [{"a", "b"}], depth=3)
+    twice = judge_rankings([["a", "a", "b"]], [{"a", "b"}], depth=3)
     assert twice.relevance.tolist() == [[1, 1, 0]]
     assert score(twice, "recall") == 1
 
@@ -115,7 +129,10 @@ def test_a_wrong_ranking_metric_name_says_what_was_expected(name, says):
         assert "recall" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["auroc@3", "ece@0", "ece@100000", "coverage_at_risk@2", "f1@inf", "recall@4x", "ndcg@4"])
+@pytest.mark.parametrize(
+    "name",
+    ["auroc@3", "ece@0", "ece@100000", "coverage_at_risk@2", "f1@inf", "recall@4x", "ndcg@4"],
+)
 def test_a_wrong_probability_metric_name_is_an_error(name):
     with pytest.raises(InputError):
         probability_metric(name)
@@ -143,13 +160,13 @@ def test_a_metric_name_prints_as_it_is_written():
 )
 def test_broken_judgements_are_input_errors(relevance, gold):
     with pytest.raises(InputError):
-        Judged(relevance, gold)
+        Rankings(relevance, gold)
 
 
 @pytest.mark.parametrize(("ranked", "gold", "depth"), [([["a"]], [], 2), ([["a"]], [{"a"}], 0)])
 def test_judging_needs_one_ranking_a_question_and_a_depth(ranked, gold, depth):
     with pytest.raises(InputError):
-        judge(ranked, gold, depth=depth)
+        judge_rankings(ranked, gold, depth=depth)
 
 
 # ---------------------------------------------------------------------------------------------- probabilities
@@ -183,7 +200,9 @@ def test_four_predictions_give_the_figure_worked_out_by_hand(name, expected):
 
 def test_one_class_only_has_no_auroc_and_no_positive_decision_has_no_precision():
     failures = Predictions([0, 0, 0], [0.2, 0.3, 0.1])
-    assert [score(failures, name) for name in ("auroc", "auprc", "precision", "recall", "f1")] == [None] * 5
+    assert [score(failures, name) for name in ("auroc", "auprc", "precision", "recall", "f1")] == [
+        None
+    ] * 5
     assert score(failures, "accuracy") == 1
     assert score(Predictions([1, 1], [0.2, 0.3]), "auroc") is None
 
@@ -191,7 +210,9 @@ def test_one_class_only_has_no_auroc_and_no_positive_decision_has_no_precision()
 def test_equal_probabilities_are_one_step_whatever_the_order():
     for labels in ([1, 0, 1, 0], [0, 0, 1, 1]):
         constant = Predictions(labels, [0.5] * 4)
-        assert [score(constant, name) for name in ("auroc", "auprc", "aurc", "coverage_at_risk")] == [0.5, 0.5, 0.5, 0.0]
+        assert [
+            score(constant, name) for name in ("auroc", "auprc", "aurc", "coverage_at_risk")
+        ] == [0.5, 0.5, 0.5, 0.0]
 
 
 def test_a_sure_prediction_that_is_wrong_costs_much_but_not_infinitely():
@@ -223,7 +244,15 @@ def test_fractions_fit_mae_but_not_auroc():
 
 @pytest.mark.parametrize(
     ("labels", "probabilities"),
-    [([1], [np.nan]), ([1], [1.2]), ([2], [0.5]), ([1, 0], [0.5]), ([[1]], [[0.5]]), (["yes"], [0.5]), ([-1], [0.5])],
+    [
+        ([1], [np.nan]),
+        ([1], [1.2]),
+        ([2], [0.5]),
+        ([1, 0], [0.5]),
+        ([[1]], [[0.5]]),
+        (["yes"], [0.5]),
+        ([-1], [0.5]),
+    ],
 )
 def test_broken_predictions_are_input_errors(labels, probabilities):
     with pytest.raises(InputError):
@@ -232,7 +261,9 @@ def test_broken_predictions_are_input_errors(labels, probabilities):
 
 def test_an_honest_forecast_has_an_ece_by_chance_that_shrinks_with_the_questions():
     assert ece_by_chance([0.5]) == pytest.approx(0.5)  # one coin: always half off
-    assert ece_by_chance([0.25, 0.25], draws=20_000) == pytest.approx(0.25 * 9 / 16 + 0.25 * 6 / 16 + 0.75 / 16, abs=0.005)
+    assert ece_by_chance([0.25, 0.25], draws=20_000) == pytest.approx(
+        0.25 * 9 / 16 + 0.25 * 6 / 16 + 0.75 / 16, abs=0.005
+    )
     few, many = (ece_by_chance(np.linspace(0, 1, n)) for n in (100, 10_000))
     assert 0.05 < few < 0.15
     assert many < 0.015
@@ -246,7 +277,7 @@ def test_an_honest_forecast_has_an_ece_by_chance_that_shrinks_with_the_questions
 
 
 def test_answers_are_compared_without_articles_case_and_punctuation():
-    assert normalised_answer("The  Beatles!") == "beatles"
+    assert normalize_answer("The  Beatles!") == "beatles"
     assert exact_match(["the beatles.", "No"], [["Beatles"], ["yes", "no"]]).tolist() == [1, 1]
 
 
@@ -265,14 +296,21 @@ def test_answers_of_the_wrong_shape_are_input_errors(given, gold):
 
 def test_every_metric_has_a_meaning_and_a_name_of_its_own_in_its_table():
     for kind in ("values", "function"):
-        names = [metric.name for metric in METRICS if (kind == "function") == hasattr(metric, "function")]
+        names = [
+            metric.name for metric in METRICS if (kind == "function") == hasattr(metric, "function")
+        ]
         assert len(names) == len(set(names)) > 10
     assert all(metric.meaning.endswith(".") for metric in METRICS)
 
 
 def test_metrics_do_not_load_what_draws_or_renders():
     code = (
-        "import sys, suffice.evaluate.metrics, suffice.evaluate.report;"
+        "import sys, suffice.evaluation.metrics, suffice.evaluation.report;"
         "print([m for m in ('matplotlib', 'jinja2', 'rich', 'sklearn') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

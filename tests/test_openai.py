@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
+from suffice.answering.budget import Budget, MeteredModel, Prices
 from suffice.errors import DataError, InputError, ModelError
-from suffice.integrations.openai import CachedModel, OpenAIModel, Pace
-from suffice.ports import LanguageModel
-from suffice.reason.budget import Budget, Meter, Prices
+from suffice.integrations.openai import CachedModel, OpenAIModel, RateLimit
+from suffice.protocols import LanguageModel
 from suffice.types import Cost
 
 SCHEMA = {"type": "object"}
@@ -56,7 +56,9 @@ def test_a_request_that_is_refused_without_a_schema_too_says_nothing_about_schem
     """Too long, say: the next one may still have its schema."""
 
     def narrow(handler: Any, request: dict[str, Any]) -> None:
-        (fails(400) if len(request["messages"][0]["content"]) > 10 else says("{}"))(handler, request)
+        (fails(400) if len(request["messages"][0]["content"]) > 10 else says("{}"))(
+            handler, request
+        )
 
     with serving(narrow) as (url, seen):
         asked = model(url)
@@ -68,7 +70,14 @@ def test_a_request_that_is_refused_without_a_schema_too_says_nothing_about_schem
 
 @pytest.mark.parametrize(
     ("reply", "retryable"),
-    [(fails(500), True), (fails(429), True), (fails(404), False), (garbage, False), (says(None), True), (hangs_up, True)],
+    [
+        (fails(500), True),
+        (fails(429), True),
+        (fails(404), False),
+        (garbage, False),
+        (says(None), True),
+        (hangs_up, True),
+    ],
     ids=["500", "429", "404", "garbage", "nothing", "hangs up"],
 )
 def test_whatever_the_server_does_it_is_a_model_error(reply: Reply, retryable: bool) -> None:
@@ -88,7 +97,10 @@ def test_an_answer_that_is_no_json_is_shown_to_the_model_once_and_mended() -> No
 
 @pytest.mark.parametrize(("repairs", "requests"), [(0, 1), (1, 2)])
 def test_an_answer_that_stays_no_json_is_refused(repairs: int, requests: int) -> None:
-    with serving(says("Sure! Here is the filter:")) as (url, seen), pytest.raises(ModelError, match="JSON"):
+    with (
+        serving(says("Sure! Here is the filter:")) as (url, seen),
+        pytest.raises(ModelError, match="JSON"),
+    ):
         model(url, repairs=repairs).complete(["Who?"], schema=SCHEMA)
     assert len(seen) == requests
 
@@ -144,7 +156,10 @@ def busy(**headers: str) -> Reply:
 
 def test_the_pause_is_what_the_server_asks_for_and_a_random_share_more() -> None:
     slept: list[float] = []
-    with serving(busy(retry_after="2")) as (url, seen), pytest.raises(ModelError, match="RateLimitError"):
+    with (
+        serving(busy(retry_after="2")) as (url, seen),
+        pytest.raises(ModelError, match="RateLimitError"),
+    ):
         model(url, retries=3, sleep=slept.append, timeout_s=30).complete(["Who?"])
     assert len(seen) == 4
     assert len(set(slept)) == 3  # no two alike: not all who were turned away come back together
@@ -154,13 +169,18 @@ def test_the_pause_is_what_the_server_asks_for_and_a_random_share_more() -> None
 
 def test_a_pause_that_would_end_after_the_deadline_is_none() -> None:
     started = time.monotonic()
-    with serving(busy(retry_after="60")) as (url, seen), pytest.raises(ModelError, match="RateLimitError"):
+    with (
+        serving(busy(retry_after="60")) as (url, seen),
+        pytest.raises(ModelError, match="RateLimitError"),
+    ):
         model(url, retries=3, timeout_s=5).complete(["Who?"])
     assert len(seen) == 1
     assert time.monotonic() - started < 3
 
 
-@pytest.mark.parametrize("reply", [busy(x_should_retry="false"), fails(429, '{"error": {"code": "insufficient_quota"}}')])
+@pytest.mark.parametrize(
+    "reply", [busy(x_should_retry="false"), fails(429, '{"error": {"code": "insufficient_quota"}}')]
+)
 def test_who_is_told_not_to_come_back_does_not(reply: Reply) -> None:
     with serving(reply) as (url, seen), pytest.raises(ModelError) as caught:
         model(url, retries=3).complete(["Who?"])
@@ -196,7 +216,9 @@ def test_prompts_go_side_by_side_up_to_a_limit_and_answers_keep_their_order() ->
         says(word)(handler, request)
 
     with serving(slow_echo) as (url, _):
-        assert model(url, concurrency=3).complete([str(n) for n in range(7)]) == [str(n) for n in range(7)]
+        assert model(url, concurrency=3).complete([str(n) for n in range(7)]) == [
+            str(n) for n in range(7)
+        ]
     assert most == 3
 
 
@@ -215,7 +237,7 @@ def test_each_answer_is_kept_though_another_fails(tmp_path: Path) -> None:
 
 def test_a_pace_is_kept_by_all_who_share_it() -> None:
     slept: list[float] = []
-    pace = Pace(requests=2, clock=lambda: 0.0, sleep=slept.append)
+    pace = RateLimit(requests=2, clock=lambda: 0.0, sleep=slept.append)
     with serving(says("Sam")) as (url, _):
         for _ in range(2):
             model(url, pace=pace, timeout_s=100).complete(["Who?", "And who?"])
@@ -226,8 +248,16 @@ def test_a_pace_is_kept_by_all_who_share_it() -> None:
 
 
 def counted(handler: Any, request: dict[str, Any]) -> None:
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Sam"}}
-    send(handler, 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 70, "completion_tokens": 5}}))
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": "Sam"},
+    }
+    send(
+        handler,
+        200,
+        json.dumps({"choices": [choice], "usage": {"prompt_tokens": 70, "completion_tokens": 5}}),
+    )
 
 
 def test_tokens_and_money_are_counted() -> None:
@@ -236,14 +266,20 @@ def test_tokens_and_money_are_counted() -> None:
         asked.complete(["Who?", "Who else?"])
         assert asked.last_tokens == (140, 10)
         asked.within(3).complete(["And who?"])
-    assert asked.spent == Cost(calls=3, tokens=225, money=0.0024)  # 210 tokens in for 10, 15 out for 20 a million
+    assert asked.spent == Cost(
+        calls=3, tokens=225, money=0.0024
+    )  # 210 tokens in for 10, 15 out for 20 a million
 
 
 def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
     with serving(counted) as (url, _):
-        meter = Meter(CachedModel(model(url, prices=Prices(10.0, 20.0)), tmp_path / "answers.db"), Budget())
+        meter = MeteredModel(
+            CachedModel(model(url, prices=Prices(10.0, 20.0)), tmp_path / "answers.db"), Budget()
+        )
         meter.complete("Who?", purpose="test", schema={})
-    assert meter.spent.money == 0.0016  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
+    assert (
+        meter.spent.money == 0.0016
+    )  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
 
 
 def test_tokens_that_nobody_counted_are_not_made_up() -> None:
@@ -281,7 +317,10 @@ def test_a_password_in_the_address_is_not_shown_either() -> None:
     assert "127.0.0.1:9" in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{"timeout_s": 0}, {"retries": -1}, {"repairs": -1}, {"concurrency": 0}, {"max_tokens": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"timeout_s": 0}, {"retries": -1}, {"repairs": -1}, {"concurrency": 0}, {"max_tokens": 0}],
+)
 def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1", **options)
@@ -307,14 +346,20 @@ class Echo:
     def __init__(self) -> None:
         self.asked = 0
 
-    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
         self.asked += len(prompts)
         return [f"echo {prompt}" for prompt in prompts]
 
 
 def test_the_same_prompt_is_asked_once_and_outlives_the_process(tmp_path: Path) -> None:
     echo = Echo()
-    assert CachedModel(echo, tmp_path / "a" / "answers.db").complete(["x", "x", "y"]) == ["echo x", "echo x", "echo y"]
+    assert CachedModel(echo, tmp_path / "a" / "answers.db").complete(["x", "x", "y"]) == [
+        "echo x",
+        "echo x",
+        "echo y",
+    ]
     assert CachedModel(echo, tmp_path / "a" / "answers.db").complete(["y"]) == ["echo y"]
     assert echo.asked == 2
     CachedModel(echo, tmp_path / "a" / "answers.db").complete(["x"], schema=SCHEMA)
@@ -323,11 +368,15 @@ def test_the_same_prompt_is_asked_once_and_outlives_the_process(tmp_path: Path) 
 
 
 def test_prompts_are_kept_as_hashes_and_broken_characters_do_no_harm(tmp_path: Path) -> None:
-    assert CachedModel(Echo(), tmp_path / "answers.db").complete(["who\ud800 stole it?"]) == ["echo who? stole it?"]
+    assert CachedModel(Echo(), tmp_path / "answers.db").complete(["who\ud800 stole it?"]) == [
+        "echo who? stole it?"
+    ]
     assert (tmp_path / "answers.db").read_bytes().count(b"stole it") == 1  # in the answer
 
 
 def test_a_file_that_is_no_cache_is_said_to_be_none(tmp_path: Path) -> None:
-    (tmp_path / "answers.db").write_text("something else, long enough to be read as a header of a data base " * 10)
+    (tmp_path / "answers.db").write_text(
+        "something else, long enough to be read as a header of a data base " * 10
+    )
     with pytest.raises(DataError, match="cannot hold"):
         CachedModel(Echo(), tmp_path / "answers.db")

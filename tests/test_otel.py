@@ -9,18 +9,21 @@ from typing import Any
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
 
-pytest.importorskip("opentelemetry.sdk", reason="the SDK is not installed: pip install 'suffice[otel]' opentelemetry-sdk")
+pytest.importorskip(
+    "opentelemetry.sdk",
+    reason="the SDK is not installed: pip install 'suffice[otel]' opentelemetry-sdk",
+)
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as known
 
-from suffice.assess.gate import Gate
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError
-from suffice.integrations.gated import checked
-from suffice.integrations.otel import SCHEMA, TracedGate, evaluation_attributes, retrieval_span
-from suffice.reason.expand import Reach
+from suffice.gate.gate import Gate
+from suffice.integrations.common import search_and_check
+from suffice.integrations.otel import SCHEMA_URL, TracedGate, evaluation_attributes, retrieval_span
 
 SHORT = [{"title": title, "text": text} for title, text in (FILM, WRONG)]
 
@@ -31,7 +34,7 @@ class Heard:
     def __init__(self) -> None:
         provider, self.kept = TracerProvider(), InMemorySpanExporter()
         provider.add_span_processor(SimpleSpanProcessor(self.kept))
-        self.tracer = provider.get_tracer("suffice", schema_url=SCHEMA)
+        self.tracer = provider.get_tracer("suffice", schema_url=SCHEMA_URL)
 
     def spans(self) -> list[Any]:
         return list(self.kept.get_finished_spans())
@@ -73,12 +76,18 @@ def test_a_search_is_a_retrieval_span_and_the_check_its_child(gate: Gate, heard:
         TracedGate(gate, tracer=heard.tracer).check(QUESTION, found(hits))
     inner, outer = heard.spans()
     assert inner.parent.span_id == outer.context.span_id
-    assert (outer.name, outer.attributes["gen_ai.operation.name"]) == ("retrieval wiki", "retrieval")
-    assert (outer.attributes["gen_ai.data_source.id"], outer.attributes["gen_ai.request.top_k"]) == ("wiki", 2.0)
+    assert (outer.name, outer.attributes["gen_ai.operation.name"]) == (
+        "retrieval wiki",
+        "retrieval",
+    )
+    assert (
+        outer.attributes["gen_ai.data_source.id"],
+        outer.attributes["gen_ai.request.top_k"],
+    ) == ("wiki", 2.0)
     assert outer.attributes["gen_ai.retrieval.query.text"] == QUESTION
     told = json.loads(outer.attributes["gen_ai.retrieval.documents"])
     assert told == [{"id": "film", "score": 2.0}, {"id": "director"}]
-    assert outer.instrumentation_scope.schema_url == SCHEMA
+    assert outer.instrumentation_scope.schema_url == SCHEMA_URL
 
 
 def test_without_texts_a_search_tells_only_how_many(heard: Heard) -> None:
@@ -93,13 +102,21 @@ def test_the_names_are_those_of_the_conventions(gate: Gate) -> None:
     written = {name for name in vars(known).values() if isinstance(name, str)}
     told = evaluation_attributes(gate.check(QUESTION, SHORT), texts=True)
     assert {name for name in told if name.startswith("gen_ai.")} <= written
-    for name in ("operation.name", "data_source.id", "request.top_k", "retrieval.query.text", "retrieval.documents"):
+    for name in (
+        "operation.name",
+        "data_source.id",
+        "request.top_k",
+        "retrieval.query.text",
+        "retrieval.documents",
+    ):
         assert f"gen_ai.{name}" in written
 
 
 def test_the_steps_of_a_search_are_not_told(gate: Gate, heard: Heard) -> None:
     traced = TracedGate(gate, tracer=heard.tracer)
-    checked(QUESTION, lambda queries: [SHORT] * len(queries), traced, reach=Reach())
+    search_and_check(
+        QUESTION, lambda queries: [SHORT] * len(queries), traced, reach=ExpansionBudget()
+    )
     assert 0 < len(heard.spans()) < 20
     assert all(len(span.events) == 1 for span in heard.spans())
 

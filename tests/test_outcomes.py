@@ -6,16 +6,21 @@ from typing import Any
 
 import pytest
 
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluate.outcomes import read_results
-from suffice.evaluate.runs import evaluate_retrieval
-from suffice.files import BadRecords
+from suffice.evaluation.external_results import read_results
+from suffice.evaluation.runs import evaluate_retrieval
+from suffice.storage import BadRecords
 from suffice.types import Hit, Question
 
 EXAMPLES = [
-    Example(Question("q1", "Who taught Ada's teacher?"), Gold("q1", frozenset({"ada", "mary"}), answer="John Playfair")),
-    Example(Question("q2", "Who taught Ada?"), Gold("q2", frozenset({"ada"}), answer="Mary Somerville")),
+    GoldQuestion(
+        Question("q1", "Who taught Ada's teacher?"),
+        Gold("q1", frozenset({"ada", "mary"}), answer="John Playfair"),
+    ),
+    GoldQuestion(
+        Question("q2", "Who taught Ada?"), Gold("q2", frozenset({"ada"}), answer="Mary Somerville")
+    ),
 ]
 
 
@@ -26,20 +31,26 @@ def results(folder: Path, *records: dict[str, Any]) -> Path:
 
 
 def test_a_system_that_says_whether_it_was_right_is_believed(tmp_path: Path) -> None:
-    path = results(tmp_path, {"question_id": "q1", "correct": True}, {"question_id": "q2", "correct": 0})
+    path = results(
+        tmp_path, {"question_id": "q1", "correct": True}, {"question_id": "q2", "correct": 0}
+    )
     assert read_results(path, EXAMPLES) == {"rag": {"q1": 0.0, "q2": 1.0}}
 
 
 def test_answers_are_judged_by_the_gold_answer(tmp_path: Path) -> None:
     path = results(
-        tmp_path, {"question_id": "q1", "answer": "the John Playfair."}, {"question_id": "q2", "answer": "Somerville"}
+        tmp_path,
+        {"question_id": "q1", "answer": "the John Playfair."},
+        {"question_id": "q2", "answer": "Somerville"},
     )
     assert read_results(path, EXAMPLES) == {"rag": {"q1": 0.0, "q2": 1.0}}
     assert read_results(path, EXAMPLES, match="token_f1") == {"rag": {"q1": 0.0, "q2": 0.0}}
 
 
 def test_what_was_retrieved_is_right_when_the_first_k_hold_all_gold(tmp_path: Path) -> None:
-    path = results(tmp_path, {"question_id": "q1", "retrieved": ["ada", "cheese", {"doc_id": "mary"}]})
+    path = results(
+        tmp_path, {"question_id": "q1", "retrieved": ["ada", "cheese", {"doc_id": "mary"}]}
+    )
     assert read_results(path, EXAMPLES, k=3) == {"rag": {"q1": 0.0}}
     assert read_results(path, EXAMPLES, k=2) == {"rag": {"q1": 1.0}}
 
@@ -76,7 +87,9 @@ def test_a_run_of_ours_is_a_results_file(tmp_path: Path) -> None:
         ({"question_id": "q1", "retrieved": "ada"}, "with retrieved"),
     ],
 )
-def test_what_cannot_be_judged_is_told_with_its_line(record: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_what_cannot_be_judged_is_told_with_its_line(
+    record: dict[str, Any], says: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=says):
         read_results(results(tmp_path, record), EXAMPLES)
 

@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from suffice.assess.policy import by_risk
-from suffice.evaluate.gate_runs import GateRun
-from suffice.evaluate.overview import overview
+from suffice.evaluation.gate_runs import GateRun, run_overview
+from suffice.gate.policy import choose_by_risk
 
 
 def village(n: int = 400) -> GateRun:
@@ -19,20 +18,29 @@ def village(n: int = 400) -> GateRun:
     actions = tuple("answer" if one >= 0.8 else "expand" if one > 0.4 else "abstain" for one in p)
     complete = tuple((rng.random(n) < p).tolist())
     return GateRun(
-        "village", "bm25", 4, "default", tuple(map(str, range(n))), kinds, (2,) * n, complete, tuple(p.tolist()), actions
+        "village",
+        "bm25",
+        4,
+        "default",
+        tuple(map(str, range(n))),
+        kinds,
+        (2,) * n,
+        complete,
+        tuple(p.tolist()),
+        actions,
     )
 
 
 def test_at_every_threshold_each_question_is_counted_once() -> None:
     run = village()
-    for one in overview(run)["thresholds"]:
+    for one in run_overview(run)["thresholds"]:
         assert one["answered"] + one["expanded"] + one["undecided"] + one["abstained"] == len(run)
         assert one["risk"] is None or one["incomplete"] == round(one["risk"] * one["answered"])
         assert one["risk"] is None or one["risk"] <= one["risk_below"] <= 1
 
 
 def test_at_the_runs_own_threshold_nothing_is_undecided() -> None:
-    shown = overview(village())
+    shown = run_overview(village())
     assert shown["answer_at"] == pytest.approx(0.8, abs=0.02)
     below = next(one for one in shown["thresholds"] if one["at"] == 0.8)
     assert below["undecided"] == 0
@@ -42,8 +50,11 @@ def test_at_the_runs_own_threshold_nothing_is_undecided() -> None:
 
 def test_promises_are_those_of_the_policy_and_grow_with_what_may_go_wrong() -> None:
     run = village()
-    told = {one["alpha"]: one for one in overview(run)["promises"]}
-    assert told[0.2]["answer_at"] == by_risk(run.p, run.complete, alpha=0.2, delta=0.1).answer_at
+    told = {one["alpha"]: one for one in run_overview(run)["promises"]}
+    assert (
+        told[0.2]["answer_at"]
+        == choose_by_risk(run.p, run.complete, alpha=0.2, delta=0.1).answer_at
+    )
     assert told[0.01]["answer_at"] is None
     assert told[0.01]["coverage"] == 0.0
     shares = [one["coverage"] for one in told.values()]
@@ -51,12 +62,12 @@ def test_promises_are_those_of_the_policy_and_grow_with_what_may_go_wrong() -> N
 
 
 def test_places_without_a_kind_share_a_column() -> None:
-    shown = overview(village())["difficulty"]
+    shown = run_overview(village())["difficulty"]
     assert (shown["rows"], shown["columns"]) == ([2], ["all", "bridge"])
     assert [cell["questions"] for cell in shown["cells"][0]] == [200, 200]
 
 
 def test_an_empty_run_is_shown_as_nothing_and_everything_is_json() -> None:
-    shown = overview(GateRun("village", "bm25", 4, "default", (), (), (), (), (), ()))
+    shown = run_overview(GateRun("village", "bm25", 4, "default", (), (), (), (), (), ()))
     assert shown["questions"] == 0
     assert json.loads(json.dumps(shown, allow_nan=False))["answer_at"] is None

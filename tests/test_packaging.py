@@ -18,7 +18,9 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_the_version_the_package_and_the_changelog_agree() -> None:
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    newest = re.search(
+        r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert newest is not None
     assert newest[1] == PROJECT["version"] == suffice.__version__
 
@@ -26,7 +28,9 @@ def test_the_version_the_package_and_the_changelog_agree() -> None:
 def test_the_doctor_looks_for_all_that_the_project_names() -> None:
     assert set(REQUIRED) == names(PROJECT["dependencies"])
     extras = {
-        name: names(needed) for name, needed in PROJECT["optional-dependencies"].items() if name not in ("all", "dev", "fuzz")
+        name: names(needed)
+        for name, needed in PROJECT["optional-dependencies"].items()
+        if name not in ("all", "dev", "fuzz")
     }
     extras["serve"] -= {"uvloop"}  # not for every system, and not needed
     assert {name: set(packages) for name, (packages, _) in EXTRAS.items()} == extras
@@ -43,7 +47,12 @@ def test_every_requirement_is_pinned() -> None:
         re.sub(r"[-_.]+", "-", name).lower()
         for name in re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.M)
     }
-    asked = names([*PROJECT["dependencies"], *(one for few in PROJECT["optional-dependencies"].values() for one in few)])
+    asked = names(
+        [
+            *PROJECT["dependencies"],
+            *(one for few in PROJECT["optional-dependencies"].values() for one in few),
+        ]
+    )
     unpinned = {
         "suffice",
         "dspy",

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from docs.studies import page
+from docs.generators.studies import page
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.evaluate.papers.par_rag import FIGURE_2, TABLE_2, TABLE_4
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.par_rag import study
+from suffice.evaluation.study import Study
+from suffice_research.par_rag.published import FIGURE_2, TABLE_2, TABLE_4
+from suffice_research.par_rag.study import study
 
 SETS = ("2wikimultihopqa", "hotpotqa", "musique")
 
@@ -50,12 +50,23 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "2wikimultihopqa"
     folder.mkdir()
     bridge = ("compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])
-    comparison = ("comparison", "Dog Law", ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"])
-    asked = [(BRIDGE, *bridge), ("When did the mother of Lothair II die?", *bridge), (f"{BRIDGE} ", *bridge)]
+    comparison = (
+        "comparison",
+        "Dog Law",
+        ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"],
+    )
+    asked = [
+        (BRIDGE, *bridge),
+        ("When did the mother of Lothair II die?", *bridge),
+        (f"{BRIDGE} ", *bridge),
+    ]
     asked += [(COMPARISON, *comparison), (f"{COMPARISON} ", *comparison)]
     questions = [
         {"_id": f"q{at}", "question": text, "type": kind, "answer": answer, "evidences": []}
-        | {"supporting_facts": [[title, 0] for title in titles], "context": [[one.title, [one.text]] for one in FILMS]}
+        | {
+            "supporting_facts": [[title, 0] for title in titles],
+            "context": [[one.title, [one.text]] for one in FILMS],
+        }
         for at, (text, kind, answer, titles) in enumerate(asked)
     ]
     (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")

@@ -11,18 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.small_world import BRIDGE, COMPARISON, Says
 
+from suffice.answering.answer_type import (
+    AnswerType,
+    country_key,
+    expected_answer_type,
+    find_spans,
+    parse_day,
+    parse_number,
+)
+from suffice.answering.budget import Budget, MeteredModel
+from suffice.answering.combine_answers import combine, supporting_steps
+from suffice.answering.plan import MAX_STEPS, SubQuestion, build_plan, fill_answers, parse_plan
+from suffice.answering.planner import Exemplar, ExemplarBank, make_plan
+from suffice.answering.rule_planner import plan_by_rules
 from suffice.errors import InputError
-from suffice.reason.budget import Budget, Meter
-from suffice.reason.exemplars import Bank, Exemplar
-from suffice.reason.joining import join, rests_on
-from suffice.reason.plan import MOST_STEPS, SubQuestion, fill, plan_of, read_plan
-from suffice.reason.planning import make_plan
-from suffice.reason.rules import plan_by_rules
-from suffice.reason.spans import Expects, country_of, day_of, expected, number_of, spans
 
 
 def steps(*texts: str) -> list[SubQuestion]:
-    return [SubQuestion(text, expected(text)) for text in texts]
+    return [SubQuestion(text, expected_answer_type(text)) for text in texts]
 
 
 def texts(question: str) -> list[str]:
@@ -33,7 +39,7 @@ def texts(question: str) -> list[str]:
 
 
 def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
-    plan = plan_of("q", steps("When was #2 born?", "Who directed Dog Law?"))
+    plan = build_plan("q", steps("When was #2 born?", "Who directed Dog Law?"))
     assert [step.text for step in plan.steps] == ["Who directed Dog Law?", "When was #1 born?"]
     assert plan.steps[1].needs == (1,)
 
@@ -42,7 +48,7 @@ def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
     ("told", "why"),
     [
         ([], "0 steps"),
-        ([f"Who is man {n}?" for n in range(MOST_STEPS + 1)], "9 steps"),
+        ([f"Who is man {n}?" for n in range(MAX_STEPS + 1)], "9 steps"),
         (["Who wed #2?", "Who wed #1?"], "circle"),
         (["Who wed #1?"], "its own answer"),
         (["Who wed #7?"], "not there"),
@@ -53,12 +59,12 @@ def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
 )
 def test_what_is_no_plan_is_refused_with_the_reason(told: list[str], why: str) -> None:
     with pytest.raises(InputError, match=why):
-        plan_of("q", steps(*told))
+        build_plan("q", steps(*told))
 
 
 def test_answers_take_the_places_of_their_numbers() -> None:
-    assert fill("Did #1 know #12?", {1: "Ada", 12: "Mary"}) == "Did Ada know Mary?"
-    assert fill("When did #2 die?", {1: "Ada"}) == "When did #2 die?"
+    assert fill_answers("Did #1 know #12?", {1: "Ada", 12: "Mary"}) == "Did Ada know Mary?"
+    assert fill_answers("When did #2 die?", {1: "Ada"}) == "When did #2 die?"
 
 
 # ------------------------------------------------------------------------------------------------------- by rules
@@ -84,7 +90,11 @@ def test_a_comparison_measures_both_and_picks_one() -> None:
     assert plan.kind == "comparison"
     assert plan.hops == 4
     last = plan.steps[-1]
-    assert (last.join, last.choices, last.needs) == ("earliest", ("Shadows In Paradise", "Dog Law"), (2, 4))
+    assert (last.join, last.choices, last.needs) == (
+        "earliest",
+        ("Shadows In Paradise", "Dog Law"),
+        (2, 4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,15 +134,31 @@ def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
             "When was Owen Wister born?",
             "When did Owen Wister die?",
         ),
-        ("Who was born first D. Ross Lederman or Al Lee?", "When was D. Ross Lederman born?", "When was Al Lee born?"),
-        ("Was either Al Lee or Grover Jones born in Indiana?", "Al Lee born in Indiana", "Grover Jones born in Indiana"),
-        ("Which singer is younger, Terri Nunn or Al Lee?", "When was Terri Nunn born?", "When was Al Lee born?"),
+        (
+            "Who was born first D. Ross Lederman or Al Lee?",
+            "When was D. Ross Lederman born?",
+            "When was Al Lee born?",
+        ),
+        (
+            "Was either Al Lee or Grover Jones born in Indiana?",
+            "Al Lee born in Indiana",
+            "Grover Jones born in Indiana",
+        ),
+        (
+            "Which singer is younger, Terri Nunn or Al Lee?",
+            "When was Terri Nunn born?",
+            "When was Al Lee born?",
+        ),
         (
             "Are Out of Place and The Mosuo Sisters by the same director?",
             "Who is the director of Out of Place?",
             "Who is the director of The Mosuo Sisters?",
         ),
-        ("Are Al Lee and Luc Besson American actors?", "Is Al Lee American actors?", "Is Luc Besson American actors?"),
+        (
+            "Are Al Lee and Luc Besson American actors?",
+            "Is Al Lee American actors?",
+            "Is Luc Besson American actors?",
+        ),
         (
             "Which opera has more acts, Parsifal or Manon?",
             "How many acts does Parsifal have?",
@@ -140,7 +166,9 @@ def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
         ),
     ],
 )
-def test_names_end_where_what_is_asked_of_them_begins(question: str, first: str, second: str) -> None:
+def test_names_end_where_what_is_asked_of_them_begins(
+    question: str, first: str, second: str
+) -> None:
     assert texts(question)[:2] == [first, second]
 
 
@@ -157,14 +185,14 @@ def test_a_name_may_hold_commas_and_a_question_may_end_in_any_verb() -> None:
 def test_a_time_is_found_before_what_happened_then() -> None:
     plan = plan_by_rules("Who was the mayor of Springfield when the Tower Bridge was opened?")
     assert plan.kind == "temporal"
-    assert [step.expects for step in plan.steps] == [Expects.DATE, Expects.PERSON]
+    assert [step.expects for step in plan.steps] == [AnswerType.DATE, AnswerType.PERSON]
     assert "#1" in plan.steps[1].text
 
 
 @given(st.text(max_size=300))
 def test_every_text_has_a_plan_that_holds(question: str) -> None:
     plan = plan_by_rules(question)
-    assert 1 <= len(plan.steps) <= MOST_STEPS
+    assert 1 <= len(plan.steps) <= MAX_STEPS
     for number, step in enumerate(plan.steps, start=1):
         assert all(need < number for need in step.needs)
 
@@ -219,21 +247,25 @@ def test_a_long_question_is_planned_in_no_time() -> None:
         ("alike", ["American poet", "American painter"], "no"),
     ],
 )
-def test_joins_say_what_the_answers_say_together(kind: str, answers: list[str | None], said: str | None) -> None:
-    assert join(kind, ("A", "B"), answers, [1.0, 1.0]) == said
+def test_joins_say_what_the_answers_say_together(
+    kind: str, answers: list[str | None], said: str | None
+) -> None:
+    assert combine(kind, ("A", "B"), answers, [1.0, 1.0]) == said
 
 
 def test_a_joined_answer_rests_on_the_steps_that_decide_it() -> None:
-    assert rests_on("all", (), "no", [("yes", 0.9), ("no", 0.6)]) == [1]
-    assert rests_on("all", (), "yes", [("yes", 0.9), ("yes", 0.6)]) == [0, 1]
-    assert rests_on("supported", ("A", "B"), "B", [("no", 0.9), ("yes", 0.6)]) == [1]
-    assert rests_on("supported", ("A", "B"), "B", [("no", 0.2), ("no", 0.6)]) == []  # nothing is said of either: a guess
-    assert rests_on("earliest", ("A", "B"), "B", [("1900", 0.9), ("1800", 0.6)]) == [0, 1]
+    assert supporting_steps("all", (), "no", [("yes", 0.9), ("no", 0.6)]) == [1]
+    assert supporting_steps("all", (), "yes", [("yes", 0.9), ("yes", 0.6)]) == [0, 1]
+    assert supporting_steps("supported", ("A", "B"), "B", [("no", 0.9), ("yes", 0.6)]) == [1]
+    assert (
+        supporting_steps("supported", ("A", "B"), "B", [("no", 0.2), ("no", 0.6)]) == []
+    )  # nothing is said of either: a guess
+    assert supporting_steps("earliest", ("A", "B"), "B", [("1900", 0.9), ("1800", 0.6)]) == [0, 1]
 
 
 def test_what_the_texts_say_of_one_decides_where_nothing_is_measured() -> None:
-    assert join("supported", ("A", "B"), ["no", "yes"], [0.2, 0.9]) == "B"
-    assert join("supported", ("A", "B"), ["no", "no"], [0.2, 0.2]) is None
+    assert combine("supported", ("A", "B"), ["no", "yes"], [0.2, 0.9]) == "B"
+    assert combine("supported", ("A", "B"), ["no", "no"], [0.2, 0.2]) is None
 
 
 # ------------------------------------------------------------------------------------------------------- spans
@@ -241,64 +273,80 @@ def test_what_the_texts_say_of_one_decides_where_nothing_is_measured() -> None:
 
 def test_questions_tell_the_form_of_their_answer() -> None:
     told = {
-        "Who directed it?": Expects.PERSON,
-        "Where was he born?": Expects.PLACE,
-        "What nationality is she?": Expects.COUNTRY,
-        "What is the date of death of X?": Expects.DATE,
-        "How many members has it?": Expects.NUMBER,
-        "Is it so?": Expects.YES_NO,
-        "Which came first, A or B?": Expects.CHOICE,
-        "What is it made of?": Expects.THING,
-        "Both A and B are located within which country?": Expects.COUNTRY,
-        "What occupation do A and B share?": Expects.KIND,
+        "Who directed it?": AnswerType.PERSON,
+        "Where was he born?": AnswerType.PLACE,
+        "What nationality is she?": AnswerType.COUNTRY,
+        "What is the date of death of X?": AnswerType.DATE,
+        "How many members has it?": AnswerType.NUMBER,
+        "Is it so?": AnswerType.YES_NO,
+        "Which came first, A or B?": AnswerType.CHOICE,
+        "What is it made of?": AnswerType.THING,
+        "Both A and B are located within which country?": AnswerType.COUNTRY,
+        "What occupation do A and B share?": AnswerType.KIND,
     }
-    assert {question: expected(question) for question in told} == told
+    assert {question: expected_answer_type(question) for question in told} == told
 
 
 def test_spans_have_the_form_and_stand_where_they_say() -> None:
     text = "Vice Raid (20 March 851) by Edward L. Cahn and Anna May cost 1,200 dollars in Prague."
     for form, found in {
-        Expects.PERSON: ["Vice Raid", "March", "Edward L. Cahn", "Anna May", "Prague"],
-        Expects.DATE: ["20 March 851"],
-        Expects.PLACE: ["Prague"],
-        Expects.YES_NO: [],
+        AnswerType.PERSON: ["Vice Raid", "March", "Edward L. Cahn", "Anna May", "Prague"],
+        AnswerType.DATE: ["20 March 851"],
+        AnswerType.PLACE: ["Prague"],
+        AnswerType.YES_NO: [],
     }.items():
-        assert [one.text for one in spans(text, form)] == found
-        assert all(text[one.start : one.end] == one.text for one in spans(text, form))
+        assert [one.text for one in find_spans(text, form)] == found
+        assert all(text[one.start : one.end] == one.text for one in find_spans(text, form))
 
 
 def test_ranks_belong_to_names_and_lost_dashes_end_years() -> None:
-    people = spans(
-        "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th Earl of Morton.", Expects.PERSON
+    people = find_spans(
+        "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th Earl of Morton.",
+        AnswerType.PERSON,
     )
-    assert [one.text for one in people] == ["William, Duke of Nassau", "James Douglas, 14th Earl of Morton"]
-    assert [one.text for one in spans("Helena (18 August 183127 October 1888) lived in the 1850s.", Expects.DATE)] == [
+    assert [one.text for one in people] == [
+        "William, Duke of Nassau",
+        "James Douglas, 14th Earl of Morton",
+    ]
+    assert [
+        one.text
+        for one in find_spans(
+            "Helena (18 August 183127 October 1888) lived in the 1850s.", AnswerType.DATE
+        )
+    ] == [
         "18 August 1831",
         "27 October 1888",
     ]
-    kinds = spans("Al Lee (born 1960) is an American film director, actor and writer who lives in Rome.", Expects.KIND)
+    kinds = find_spans(
+        "Al Lee (born 1960) is an American film director, actor and writer who lives in Rome.",
+        AnswerType.KIND,
+    )
     assert [one.text for one in kinds] == ["American film director, actor and writer"]
 
 
 def test_days_numbers_and_countries_compare() -> None:
-    assert day_of("20 March 851") == (851, 0, 0)
-    assert day_of("on October 7, 2023") == (2023, 10, 7)
-    assert day_of("October 2023") == (2023, 10, 0)
-    assert day_of("no date") is None
-    assert number_of("about 1.5 million people") == 1_500_000
-    assert number_of("twelve men") == 12
-    assert country_of("an American") == country_of("United States") != country_of("British")
+    assert parse_day("20 March 851") == (851, 0, 0)
+    assert parse_day("on October 7, 2023") == (2023, 10, 7)
+    assert parse_day("October 2023") == (2023, 10, 0)
+    assert parse_day("no date") is None
+    assert parse_number("about 1.5 million people") == 1_500_000
+    assert parse_number("twelve men") == 12
+    assert country_key("an American") == country_key("United States") != country_key("British")
 
 
 # ------------------------------------------------------------------------------------------------------- by a model
 
 
-def meter_of(answer: object) -> Meter:
-    return Meter(Says({"": answer}), Budget())
+def meter_of(answer: object) -> MeteredModel:
+    return MeteredModel(Says({"": answer}), Budget())
 
 
 def test_a_models_plan_is_followed_where_it_holds() -> None:
-    plan = make_plan(BRIDGE, meter_of({"steps": ["1. Who was the mother of Lothair II?", "When did #1 die?"]}), None)
+    plan = make_plan(
+        BRIDGE,
+        meter_of({"steps": ["1. Who was the mother of Lothair II?", "When did #1 die?"]}),
+        None,
+    )
     assert plan.by == "model"
     assert plan.steps[0].text == "Who was the mother of Lothair II?"
 
@@ -309,7 +357,9 @@ def test_a_models_plan_is_followed_where_it_holds() -> None:
         "I will gladly help!",
         {"steps": []},
         {"steps": ["Who wed #2?", "Who wed #1?"]},
-        {"steps": ["Who founded the bakery?"]},  # copied from an example: nothing of the question is in it
+        {
+            "steps": ["Who founded the bakery?"]
+        },  # copied from an example: nothing of the question is in it
         {"steps": [7]},
         {"plan": "none"},
     ],
@@ -322,7 +372,9 @@ def test_a_models_plan_that_does_not_hold_gives_way_to_the_rules(answer: object)
 
 
 def test_a_plan_may_come_in_objects() -> None:
-    plan = read_plan(BRIDGE, {"steps": [{"question": "When did Lothair's mother die?"}]}, kind="bridge")
+    plan = parse_plan(
+        BRIDGE, {"steps": [{"question": "When did Lothair's mother die?"}]}, kind="bridge"
+    )
     assert plan.steps[0].text == "When did Lothair's mother die?"
 
 
@@ -331,54 +383,72 @@ def test_a_plan_may_come_in_objects() -> None:
     [
         (BRIDGE, "Who was the mother of Lothair II?"),
         ("Who was born first, Ada Lovelace or Mary Somerville?", "When was Mary Somerville born?"),
-        ("Were Ada Lovelace and Mary Somerville both born in London?", "Where was Mary Somerville born?"),
+        (
+            "Were Ada Lovelace and Mary Somerville both born in London?",
+            "Where was Mary Somerville born?",
+        ),
     ],
 )
-def test_a_plan_that_ends_with_something_else_than_was_asked_does_not_hold(question: str, last: str) -> None:
+def test_a_plan_that_ends_with_something_else_than_was_asked_does_not_hold(
+    question: str, last: str
+) -> None:
     with pytest.raises(InputError, match="the last step asks for"):
-        read_plan(question, {"steps": [last]}, kind="bridge")
+        parse_plan(question, {"steps": [last]}, kind="bridge")
 
 
 def test_the_plans_that_ship_lead_where_they_should() -> None:
-    for one in Bank.load().exemplars:
-        read_plan(one.question, {"steps": list(one.steps)}, kind=one.kind)
+    for one in ExemplarBank.load().exemplars:
+        parse_plan(one.question, {"steps": list(one.steps)}, kind=one.kind)
 
 
 # ------------------------------------------------------------------------------------------------------- exemplars
 
 
 def test_the_bank_that_ships_is_of_plans_and_names_its_sources() -> None:
-    bank = Bank.load()
+    bank = ExemplarBank.load()
     assert {one.source for one in bank.exemplars} == {"MuSiQue", "2WikiMultiHopQA"}
     assert {one.hops for one in bank.exemplars} == {2, 3, 4}
 
 
 def test_exemplars_are_as_complex_as_the_question() -> None:
-    bank = Bank.load()
-    assert {one.hops for one in bank.like("Who is the mother of the king of X?", hops=3, kind="bridge")} == {3}
+    bank = ExemplarBank.load()
+    assert {
+        one.hops for one in bank.like("Who is the mother of the king of X?", hops=3, kind="bridge")
+    } == {3}
     chosen = bank.like(COMPARISON, hops=4, kind="comparison", count=2)
     assert [(one.kind, one.hops) for one in chosen] == [("comparison", 4)] * 2
 
 
 def test_a_question_is_never_shown_its_own_plan() -> None:
-    bank = Bank.load()
+    bank = ExemplarBank.load()
     for own in bank.exemplars[::7]:
-        assert own not in bank.like(own.question, hops=own.hops, kind=own.kind, count=len(bank.exemplars))
+        assert own not in bank.like(
+            own.question, hops=own.hops, kind=own.kind, count=len(bank.exemplars)
+        )
 
 
 def test_users_add_their_own(tmp_path: Path) -> None:
     own = Exemplar("Who taught Ada's teacher?", ("Who taught Ada?", "Who taught #1?"))
-    assert own in Bank.of([]).and_more([own]).like("Who taught the dean?", hops=2, kind="bridge")
+    assert own in ExemplarBank.of([]).and_more([own]).like(
+        "Who taught the dean?", hops=2, kind="bridge"
+    )
     file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps({"question": own.question, "steps": list(own.steps)}) + "\n", encoding="utf-8")
-    assert Bank.load(file).exemplars == (own,)
+    file.write_text(
+        json.dumps({"question": own.question, "steps": list(own.steps)}) + "\n", encoding="utf-8"
+    )
+    assert ExemplarBank.load(file).exemplars == (own,)
 
 
 @pytest.mark.parametrize(
-    "line", ['{"question": 1}', '{"question": "q", "steps": [1]}', '{"question": "q", "steps": ["Who #1?"]}']
+    "line",
+    [
+        '{"question": 1}',
+        '{"question": "q", "steps": [1]}',
+        '{"question": "q", "steps": ["Who #1?"]}',
+    ],
 )
 def test_a_bank_with_a_bad_line_says_which(line: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text(line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"exemplar 1|bad.jsonl:1"):
-        Bank.load(file)
+        ExemplarBank.load(file)

@@ -9,8 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from suffice.assess.policy import Costs, Policy, Promise, by_cost, by_f1, by_risk, decide, fewest_questions, risk_at
 from suffice.errors import InputError
+from suffice.gate.policy import (
+    Costs,
+    Policy,
+    Promise,
+    choose_by_cost,
+    choose_by_f1,
+    choose_by_risk,
+    decide,
+    min_questions_for,
+    realized_risk,
+)
 from suffice.types import Action
 
 ANSWER, EXPAND, ABSTAIN = Action.ANSWER, Action.EXPAND, Action.ABSTAIN
@@ -20,24 +30,28 @@ ANSWER, EXPAND, ABSTAIN = Action.ANSWER, Action.EXPAND, Action.ABSTAIN
 
 
 def test_risk_at_counts_the_answered_and_the_incomplete_among_them():
-    seen = risk_at([0.9, 0.8, 0.8, 0.3], [True, False, True, False], 0.8)
+    seen = realized_risk([0.9, 0.8, 0.8, 0.3], [True, False, True, False], 0.8)
     assert (seen.questions, seen.answered, seen.incomplete) == (4, 3, 1)
     assert seen.coverage == 0.75
     assert seen.risk == pytest.approx(1 / 3)
 
 
 def test_nobody_answered_has_no_risk_and_no_questions_have_no_coverage():
-    assert risk_at([0.2, 0.3], [True, False], 0.9).risk is None
-    assert risk_at([0.2, 0.3], [True, False], None).coverage == 0
-    assert risk_at([], [], 0.5).coverage is None
-    assert risk_at([0.2], [True], 0.9).risk_below(0.9) == 1
+    assert realized_risk([0.2, 0.3], [True, False], 0.9).risk is None
+    assert realized_risk([0.2, 0.3], [True, False], None).coverage == 0
+    assert realized_risk([], [], 0.5).coverage is None
+    assert realized_risk([0.2], [True], 0.9).risk_below(0.9) == 1
 
 
 def test_the_upper_bound_is_clopper_and_pearsons():
     # 0 of 45 at 90 %: 1 - 0.1 ** (1 / 45); 2 of 50 at 95 %: the value of the published tables
-    assert risk_at([0.5] * 45, [True] * 45, 0.5).risk_below(0.9) == pytest.approx(1 - 0.1 ** (1 / 45))
-    assert risk_at([0.5] * 50, [True] * 48 + [False] * 2, 0.5).risk_below(0.95) == pytest.approx(0.1206, abs=1e-4)
-    assert risk_at([0.5] * 3, [False] * 3, 0.5).risk_below(0.95) == 1
+    assert realized_risk([0.5] * 45, [True] * 45, 0.5).risk_below(0.9) == pytest.approx(
+        1 - 0.1 ** (1 / 45)
+    )
+    assert realized_risk([0.5] * 50, [True] * 48 + [False] * 2, 0.5).risk_below(
+        0.95
+    ) == pytest.approx(0.1206, abs=1e-4)
+    assert realized_risk([0.5] * 3, [False] * 3, 0.5).risk_below(0.95) == 1
 
 
 # ------------------------------------------------------------------------------------------------ by F1
@@ -52,27 +66,33 @@ def test_the_f1_threshold_is_the_best_of_all_observed_ones():
         chosen = p >= threshold
         return 2 * (chosen & complete).sum() / (chosen.sum() + complete.sum())
 
-    best = by_f1(p, complete).answer_at
+    best = choose_by_f1(p, complete).answer_at
     assert f1(best) == max(f1(one) for one in p)
     assert best == max(one for one in p if f1(one) == f1(best))
 
 
 def test_f1_with_nothing_complete_never_answers_and_with_all_complete_always():
-    assert by_f1([0.2, 0.9], [False, False]).answer_at is None
-    assert by_f1([0.2, 0.9], [True, True]).answer_at == 0.2
-    assert by_f1([0.4], [True]).answer_at == 0.4
-    assert by_f1([], []).answer_at is None
-    assert by_f1([0.5] * 4, [True, False, False, True]).answer_at == 0.5
+    assert choose_by_f1([0.2, 0.9], [False, False]).answer_at is None
+    assert choose_by_f1([0.2, 0.9], [True, True]).answer_at == 0.2
+    assert choose_by_f1([0.4], [True]).answer_at == 0.4
+    assert choose_by_f1([], []).answer_at is None
+    assert choose_by_f1([0.5] * 4, [True, False, False, True]).answer_at == 0.5
 
 
 # ------------------------------------------------------------------------------------------------ by cost
 
 
 def test_by_cost_answers_where_a_wrong_answer_is_expected_to_cost_no_more_than_an_abstention():
-    policy = by_cost([0.9, 0.5, 0.1], [True, True, False], costs=Costs(wrong=10, expand=1, abstain=2))
+    policy = choose_by_cost(
+        [0.9, 0.5, 0.1], [True, True, False], costs=Costs(wrong=10, expand=1, abstain=2)
+    )
     assert policy.answer_at == pytest.approx(0.8)
-    assert by_cost([0.5], [True], costs=Costs(wrong=1, abstain=5)).answer_at == 0  # abstaining is dearer than erring
-    assert by_cost([0.5], [True], costs=Costs(wrong=1, abstain=0)).answer_at == 1  # abstaining is free
+    assert (
+        choose_by_cost([0.5], [True], costs=Costs(wrong=1, abstain=5)).answer_at == 0
+    )  # abstaining is dearer than erring
+    assert (
+        choose_by_cost([0.5], [True], costs=Costs(wrong=1, abstain=0)).answer_at == 1
+    )  # abstaining is free
 
 
 def test_on_calibrated_probabilities_no_threshold_is_cheaper_than_the_closed_form():
@@ -82,10 +102,12 @@ def test_on_calibrated_probabilities_no_threshold_is_cheaper_than_the_closed_for
     costs = Costs(wrong=4, abstain=1)
 
     def spent(threshold: float) -> float:
-        seen = risk_at(p, complete, threshold)
-        return (costs.wrong * seen.incomplete + costs.abstain * (seen.questions - seen.answered)) / seen.questions
+        seen = realized_risk(p, complete, threshold)
+        return (
+            costs.wrong * seen.incomplete + costs.abstain * (seen.questions - seen.answered)
+        ) / seen.questions
 
-    chosen = spent(by_cost(p, complete, costs=costs).answer_at)
+    chosen = spent(choose_by_cost(p, complete, costs=costs).answer_at)
     assert chosen <= min(spent(one) for one in np.linspace(0, 1, 41)) + 0.002
 
 
@@ -93,59 +115,64 @@ def test_on_calibrated_probabilities_no_threshold_is_cheaper_than_the_closed_for
 
 
 def test_fewer_questions_than_could_ever_prove_it_keep_no_promise_and_the_policy_says_so():
-    assert fewest_questions(0.05, 0.1) == 45  # 0.95 ** 45 < 0.1 < 0.95 ** 44
-    policy = by_risk([0.99] * 44, [True] * 44, alpha=0.05, delta=0.1)
+    assert min_questions_for(0.05, 0.1) == 45  # 0.95 ** 45 < 0.1 < 0.95 ** 44
+    policy = choose_by_risk([0.99] * 44, [True] * 44, alpha=0.05, delta=0.1)
     assert policy.answer_at is None
     assert policy.words == (
         "Never answers: no threshold keeps the promise that among answered, the share of incomplete is at most 0.05, "
         "with confidence 0.9 (44 calibration questions, and at least 45 are needed)."
     )
-    assert by_risk([0.99] * 45, [True] * 45, alpha=0.05, delta=0.1).answer_at == 0
+    assert choose_by_risk([0.99] * 45, [True] * 45, alpha=0.05, delta=0.1).answer_at == 0
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_none_or_one_question_proves_nothing(n):
-    assert by_risk([0.9] * n, [True] * n, alpha=0.1).answer_at is None
+    assert choose_by_risk([0.9] * n, [True] * n, alpha=0.1).answer_at is None
 
 
 def test_nothing_complete_is_never_answered():
-    policy = by_risk(np.linspace(0, 1, 500), np.zeros(500, bool), alpha=0.2)
+    policy = choose_by_risk(np.linspace(0, 1, 500), np.zeros(500, bool), alpha=0.2)
     assert policy.answer_at is None
     assert "500 calibration questions do not bear it out" in policy.words
 
 
 def test_all_complete_is_always_answered():
-    policy = by_risk(np.linspace(0, 1, 500), np.ones(500, bool), alpha=0.05)
+    policy = choose_by_risk(np.linspace(0, 1, 500), np.ones(500, bool), alpha=0.05)
     assert policy.answer_at == 0
     assert policy.words.startswith("Answers from p_complete 0.000 on: among answered")
 
 
 def test_a_constant_probability_is_answered_whole_or_not_at_all():
     half = np.tile([True, False], 200)
-    assert by_risk(np.full(400, 0.7), half, alpha=0.2).answer_at is None
-    assert by_risk(np.full(400, 0.7), np.ones(400, bool), alpha=0.2).answer_at == 0
+    assert choose_by_risk(np.full(400, 0.7), half, alpha=0.2).answer_at is None
+    assert choose_by_risk(np.full(400, 0.7), np.ones(400, bool), alpha=0.2).answer_at == 0
 
 
 def test_the_threshold_never_cuts_through_a_tie():
     p = np.repeat([0.9, 0.6, 0.2], [150, 100, 150])
     complete = np.concatenate([np.ones(250, bool), np.zeros(150, bool)])
-    policy = by_risk(p, complete, alpha=0.1)
+    policy = choose_by_risk(p, complete, alpha=0.1)
     assert 0.2 < policy.answer_at <= 0.6
-    assert risk_at(p, complete, policy.answer_at).answered == 250
+    assert realized_risk(p, complete, policy.answer_at).answered == 250
 
 
 def test_only_the_order_of_the_probabilities_matters():
     rng = np.random.default_rng(5)
     p = rng.beta(3, 1, 600)
     complete = rng.random(600) < p
-    squeezed = by_risk(0.3 + p**3 / 10, complete, alpha=0.2)
-    assert squeezed.answer_at == pytest.approx(0.3 + by_risk(p, complete, alpha=0.2).answer_at ** 3 / 10)
+    squeezed = choose_by_risk(0.3 + p**3 / 10, complete, alpha=0.2)
+    assert squeezed.answer_at == pytest.approx(
+        0.3 + choose_by_risk(p, complete, alpha=0.2).answer_at ** 3 / 10
+    )
 
 
-@pytest.mark.parametrize(("alpha", "delta"), [(0, 0.1), (1, 0.1), (0.1, 0), (0.1, 1), (math.nan, 0.1), ("a", 0.1), (True, 0.1)])
+@pytest.mark.parametrize(
+    ("alpha", "delta"),
+    [(0, 0.1), (1, 0.1), (0.1, 0), (0.1, 1), (math.nan, 0.1), ("a", 0.1), (True, 0.1)],
+)
 def test_a_promise_outside_zero_and_one_is_refused(alpha, delta):
     with pytest.raises(InputError):
-        by_risk([0.5], [True], alpha=alpha, delta=delta)
+        choose_by_risk([0.5], [True], alpha=alpha, delta=delta)
 
 
 # ------------------------------------------------------------------------------------------------ by risk: the proof
@@ -192,7 +219,10 @@ def kept_and_coverage(score: str, alpha: float, *, n: int = 500) -> tuple[float,
     """Share of splits whose risk exceeds alpha, mean coverage, and the coverage of one who knows the population."""
     world, rng = World(score), np.random.default_rng(29)
     answered = np.array(
-        [world.answered(by_risk(*world.draw(rng, n), alpha=alpha, delta=DELTA).answer_at) for _ in range(SPLITS)]
+        [
+            world.answered(choose_by_risk(*world.draw(rng, n), alpha=alpha, delta=DELTA).answer_at)
+            for _ in range(SPLITS)
+        ]
     )
     broken = (answered > 0) & (world.risks[np.maximum(answered, 1) - 1] > alpha)
     return float(broken.mean()), float(answered.mean() / len(world.p)), world.oracle(alpha)
@@ -206,11 +236,20 @@ def test_over_200_splits_the_promise_is_broken_in_at_most_delta_of_them(score, a
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
-def test_in_the_worst_world_where_every_threshold_is_a_hair_too_risky_it_is_still_broken_in_at_most_delta(alpha):
+def test_in_the_worst_world_where_every_threshold_is_a_hair_too_risky_it_is_still_broken_in_at_most_delta(
+    alpha,
+):
     rng, splits = np.random.default_rng(17), 1000
     draws = ((rng.random(1000), rng.random(1000) >= alpha + 1e-6) for _ in range(splits))
-    broken = np.mean([by_risk(p, complete, alpha=alpha, delta=DELTA).answer_at is not None for p, complete in draws])
-    assert DELTA / 2 < broken <= DELTA + 1.645 * math.sqrt(DELTA * (1 - DELTA) / splits)  # and not idle either
+    broken = np.mean(
+        [
+            choose_by_risk(p, complete, alpha=alpha, delta=DELTA).answer_at is not None
+            for p, complete in draws
+        ]
+    )
+    assert (
+        DELTA / 2 < broken <= DELTA + 1.645 * math.sqrt(DELTA * (1 - DELTA) / splits)
+    )  # and not idle either
 
 
 @pytest.mark.parametrize(("alpha", "share"), [(0.05, 0.35), (0.1, 0.7), (0.2, 0.8)])
@@ -228,19 +267,35 @@ def test_more_calibration_questions_bring_the_coverage_closer_to_the_oracles():
 @pytest.mark.filterwarnings("ignore:No predict parameters were found")
 def test_mapie_finds_the_same_thresholds_safe_one_by_one_and_lets_fewer_questions_be_answered():
     control = pytest.importorskip("mapie.risk_control", reason="mapie is not installed")
-    world, rng, alpha, grid = World("calibrated"), np.random.default_rng(2), 0.1, np.linspace(0.05, 0.95, 91)
+    world, rng, alpha, grid = (
+        World("calibrated"),
+        np.random.default_rng(2),
+        0.1,
+        np.linspace(0.05, 0.95, 91),
+    )
     coverage = []
     for _ in range(20):
         p, complete = world.draw(rng, 500)
         controller = control.BinaryClassificationController(
-            lambda rows: np.column_stack([1 - rows, rows]), "precision", 1 - alpha, 1 - DELTA, list_predict_params=grid
+            lambda rows: np.column_stack([1 - rows, rows]),
+            "precision",
+            1 - alpha,
+            1 - DELTA,
+            list_predict_params=grid,
         ).calibrate(p, complete)
-        ours = np.array([risk_at(p, complete, one).risk_below(1 - DELTA) <= alpha for one in grid])
+        ours = np.array(
+            [realized_risk(p, complete, one).risk_below(1 - DELTA) <= alpha for one in grid]
+        )
         theirs = controller.p_values[:, 0] <= DELTA
         assert not (theirs & ~ours).any()
-        assert (ours & ~theirs).mean() < 0.2  # MAPIE rounds n · risk up, past the count itself where a float is a hair above it
-        thresholds = by_risk(p, complete, alpha=alpha, delta=DELTA).answer_at, controller.best_predict_param
-        coverage.append([risk_at(p, complete, one).coverage for one in thresholds])
+        assert (
+            (ours & ~theirs).mean() < 0.2
+        )  # MAPIE rounds n · risk up, past the count itself where a float is a hair above it
+        thresholds = (
+            choose_by_risk(p, complete, alpha=alpha, delta=DELTA).answer_at,
+            controller.best_predict_param,
+        )
+        coverage.append([realized_risk(p, complete, one).coverage for one in thresholds])
     mine, mapies = np.mean(coverage, axis=0)
     assert mine > mapies
 
@@ -268,7 +323,7 @@ def test_without_rounds_or_an_estimate_nothing_is_expanded():
 
 
 def test_a_policy_that_never_answers_neither_expands():
-    policy = by_risk([0.5, 0.5], [True, False], alpha=0.05)
+    policy = choose_by_risk([0.5, 0.5], [True, False], alpha=0.05)
     assert decide([1.0, 0.2], [1.0, 1.0], policy, rounds_left=5) == [ABSTAIN, ABSTAIN]
 
 
@@ -276,20 +331,22 @@ def test_an_expansion_is_priced_by_what_the_gate_would_make_of_it():
     # At 0.8 the gate answers 3 of 4 complete and 1 of 4 incomplete questions.
     p, complete = [0.9, 0.9, 0.8, 0.1, 0.8, 0.1, 0.1, 0.1], [True] * 4 + [False] * 4
     costs = Costs(wrong=1, expand=0.05, abstain=0.2)
-    policy = by_cost(p, complete, costs=costs)
+    policy = choose_by_cost(p, complete, costs=costs)
     assert policy.answer_at == pytest.approx(0.8)
 
     def expanded(after: float) -> float:
         return costs.expand + after * (1 / 4 * 0.2) + (1 - after) * (1 / 4 * 1 + 3 / 4 * 0.2)
 
-    assert expanded(policy.expand_at) == pytest.approx(costs.abstain)  # at the threshold both cost the same
+    assert expanded(policy.expand_at) == pytest.approx(
+        costs.abstain
+    )  # at the threshold both cost the same
     assert expanded(policy.expand_at + 0.01) < costs.abstain
 
 
 def test_an_expansion_dearer_than_an_abstention_is_never_chosen_and_a_free_one_always_if_it_helps():
     p, complete = [0.9, 0.2], [True, False]
-    assert by_f1(p, complete, costs=Costs(expand=0.4, abstain=0.3)).expand_at is None
-    free = by_f1(p, complete, costs=Costs(expand=0))
+    assert choose_by_f1(p, complete, costs=Costs(expand=0.4, abstain=0.3)).expand_at is None
+    free = choose_by_f1(p, complete, costs=Costs(expand=0))
     assert decide([0.1, 0.1], [0.11, 0.1], free, rounds_left=1) == [EXPAND, ABSTAIN]
 
 
@@ -317,15 +374,29 @@ def test_input_that_is_no_probability_or_no_count_is_refused(now, after, rounds)
 
 @pytest.mark.parametrize(
     ("p", "complete"),
-    [([0.5], [0.5]), ([0.5], [math.nan]), ([0.5, 0.6], [True]), ([[0.5]], [True]), ([math.nan], [True]), ([0.5], ["yes"])],
+    [
+        ([0.5], [0.5]),
+        ([0.5], [math.nan]),
+        ([0.5, 0.6], [True]),
+        ([[0.5]], [True]),
+        ([math.nan], [True]),
+        ([0.5], ["yes"]),
+    ],
 )
 def test_a_calibration_part_with_bad_values_is_refused(p, complete):
-    for choose in (by_f1, lambda p, c: by_cost(p, c, costs=Costs()), lambda p, c: by_risk(p, c, alpha=0.1)):
+    for choose in (
+        choose_by_f1,
+        lambda p, c: choose_by_cost(p, c, costs=Costs()),
+        lambda p, c: choose_by_risk(p, c, alpha=0.1),
+    ):
         with pytest.raises(InputError):
             choose(p, complete)
 
 
-@pytest.mark.parametrize("costs", [{"wrong": 0}, {"expand": -1}, {"abstain": math.nan}, {"wrong": math.inf}, {"wrong": "1"}])
+@pytest.mark.parametrize(
+    "costs",
+    [{"wrong": 0}, {"expand": -1}, {"abstain": math.nan}, {"wrong": math.inf}, {"wrong": "1"}],
+)
 def test_costs_that_are_no_costs_are_refused(costs):
     with pytest.raises(InputError):
         Costs(**costs)

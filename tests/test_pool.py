@@ -5,14 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.name_links import name_links
-from suffice.retrieve.pool import COLUMN, FEATURES, LETTERS, Pool, read_question
+from suffice.retrieval.candidate_pool import (
+    COLUMN,
+    FEATURES,
+    LETTERS,
+    CandidatePool,
+    question_terms,
+)
+from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.name_links import name_links
 from suffice.types import Document, Hit
 
 QUESTION = "When did the mother of the director of The Silent Tide die?"
 DOCUMENTS = (
-    Document("film", "The Silent Tide is a film directed by Jon Vale, with Mia Roe.", "The Silent Tide"),
+    Document(
+        "film", "The Silent Tide is a film directed by Jon Vale, with Mia Roe.", "The Silent Tide"
+    ),
     Document("vale", "Jon Vale is a director. His mother was Ann Vale.", "Jon Vale"),
     Document("ann", "Ann Vale was a painter who died in 1931.", "Ann Vale"),
     Document("roe", "Mia Roe is an actress.", "Mia Roe"),
@@ -21,15 +29,17 @@ DOCUMENTS = (
 LINKS = name_links(lambda: DOCUMENTS)
 
 
-def pool_of(question: str, *documents: Document) -> Pool:
-    asked = read_question(question, LINKS.asked([question])[0], LINKS)
-    pool = Pool(asked, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)])
+def pool_of(question: str, *documents: Document) -> CandidatePool:
+    asked = question_terms(question, LINKS.asked([question])[0], LINKS)
+    pool = CandidatePool(
+        asked, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)]
+    )
     pool.join(documents or DOCUMENTS, {"film": {"bm25": 2.0}})
     pool.mark()
     return pool
 
 
-def value(pool: Pool, doc_id: str, feature: str) -> float:
+def value(pool: CandidatePool, doc_id: str, feature: str) -> float:
     return float(pool.features()[pool.at[doc_id], COLUMN[feature]])
 
 
@@ -83,12 +93,18 @@ def test_a_document_joins_once() -> None:
 
 
 def test_metadata_that_the_question_names_counts_until_it_is_held() -> None:
-    news = (Document("a", "Ada won.", source="The Verge"), Document("b", "Ada lost.", source="BBC"), Document("c", "Ada."))
+    news = (
+        Document("a", "Ada won.", source="The Verge"),
+        Document("b", "Ada lost.", source="BBC"),
+        Document("c", "Ada."),
+    )
     question = "Did The Verge and BBC report on Ada?"
     links = name_links(lambda: news)
     vocabulary = Vocabulary({"source": ["The Verge", "BBC"]})
-    asked = read_question(question, links.asked([question])[0], links, vocabulary.mentions([question])[0])
-    pool = Pool(asked, links, [], [])
+    asked = question_terms(
+        question, links.asked([question])[0], links, vocabulary.mentions([question])[0]
+    )
+    pool = CandidatePool(asked, links, [], [])
     pool.join(news, {})
     pool.hold(0)
     rows = pool.features()
@@ -104,7 +120,11 @@ def test_any_question_has_finite_features(question: str) -> None:
 
 
 def test_documents_without_title_or_text_and_of_any_length_are_candidates() -> None:
-    odd = (Document("empty", ""), Document("book", "tide " * 100_000), Document("new", "Unknown to the links.", "Tide"))
+    odd = (
+        Document("empty", ""),
+        Document("book", "tide " * 100_000),
+        Document("new", "Unknown to the links.", "Tide"),
+    )
     pool = pool_of(QUESTION, *DOCUMENTS, *odd)
     assert np.isfinite(pool.features()).all()
     assert max(len(text) for text in pool._texts) <= LETTERS + 2

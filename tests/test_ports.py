@@ -4,9 +4,9 @@ from importlib import metadata
 
 import pytest
 
-from suffice import ports
+from suffice import protocols
 from suffice.errors import InputError
-from suffice.ports import Registry
+from suffice.protocols import Registry
 
 
 class FakeDistribution:
@@ -20,11 +20,15 @@ class FakePoint(metadata.EntryPoint):
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
-        FakePoint("retriever.good", "builtins:list", ports.PLUGINS),
-        FakePoint("retriever.broken", "no_such_module:thing", ports.PLUGINS),
-        FakePoint("encoder.other", "builtins:dict", ports.PLUGINS),
+        FakePoint("retriever.good", "builtins:list", protocols.PLUGIN_GROUP),
+        FakePoint("retriever.broken", "no_such_module:thing", protocols.PLUGIN_GROUP),
+        FakePoint("encoder.other", "builtins:dict", protocols.PLUGIN_GROUP),
     ]
-    monkeypatch.setattr(ports.metadata, "entry_points", lambda group: points if group == ports.PLUGINS else [])
+    monkeypatch.setattr(
+        protocols.metadata,
+        "entry_points",
+        lambda group: points if group == protocols.PLUGIN_GROUP else [],
+    )
 
 
 def test_a_name_finds_its_factory() -> None:
@@ -56,21 +60,25 @@ def test_a_plug_in_is_found_by_kind_and_name() -> None:
     assert registry.get("good") is list
 
 
-def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(ports.metadata, "entry_points", lambda group: looks.append(group) or [])
+    monkeypatch.setattr(protocols.metadata, "entry_points", lambda group: looks.append(group) or [])
     registry: Registry[object] = Registry("retriever")
     for _ in range(3):
         assert registry.names() == []
         with pytest.raises(InputError):
             registry.get("nobody")
-    assert looks == [ports.PLUGINS]
+    assert looks == [protocols.PLUGIN_GROUP]
 
 
 @pytest.mark.usefixtures("plugins")
 def test_a_broken_plug_in_is_told_with_its_package_its_fault_and_its_entry_point() -> None:
     registry: Registry[object] = Registry("retriever")
-    with pytest.raises(InputError, match=r"'broken' of package 'their-package' cannot be loaded.*no_such_module") as caught:
+    with pytest.raises(
+        InputError, match=r"'broken' of package 'their-package' cannot be loaded.*no_such_module"
+    ) as caught:
         registry.get("broken")
     assert "'no_such_module:thing'" in caught.value.hint
     assert registry.get("good") is list

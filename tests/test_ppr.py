@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.ports import RETRIEVERS
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import TextSearch
-from suffice.retrieve.links import TitleIndex, mention_links
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.ppr import PageRank
+from suffice.protocols import RETRIEVERS
+from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import TextSearch
+from suffice.retrieval.links import TitleIndex, mention_links
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document
+from suffice_research.retrievers.pagerank import PageRank
 
 VILLAGE = [
     Document("ada", "Ada Lovelace was taught by Mary Somerville.", "Ada Lovelace"),
@@ -28,7 +28,9 @@ VILLAGE = [
 def walk(**options: float) -> PageRank:
     store = MemoryStore(VILLAGE)
     titles = TitleIndex.of(VILLAGE)
-    return PageRank(Corpus(VILLAGE), TextSearch(store), mention_links(VILLAGE, titles), titles, **options)  # type: ignore[arg-type]
+    return PageRank(
+        Corpus(VILLAGE), TextSearch(store), mention_links(VILLAGE, titles), titles, **options
+    )  # type: ignore[arg-type]
 
 
 def test_two_links_away_is_nearer_than_no_link() -> None:
@@ -67,18 +69,24 @@ def test_restart_is_a_share(restart: float) -> None:
 
 
 def test_a_circle_of_links_and_a_crowd_of_namesakes_are_borne() -> None:
-    circle = [Document(f"d{at}", f"Number Page{(at + 1) % 50} follows.", f"Page{at}") for at in range(50)]
+    circle = [
+        Document(f"d{at}", f"Number Page{(at + 1) % 50} follows.", f"Page{at}") for at in range(50)
+    ]
     circle += [Document(f"t{at}", "Page0 again.", "Twin Peak") for at in range(40)]
     titles = TitleIndex.of(circle)
-    one = PageRank(Corpus(circle), TextSearch(MemoryStore(circle)), mention_links(circle, titles), titles)
+    one = PageRank(
+        Corpus(circle), TextSearch(MemoryStore(circle)), mention_links(circle, titles), titles
+    )
     assert one.scores(["Twin Peak and Page3"]).sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_by_name_it_finds_what_the_question_does_not_say() -> None:
-    from suffice.retrieve.dense import WordLlamaEncoder
+    from suffice.retrieval.dense import WordLlamaEncoder
 
     encoder = WordLlamaEncoder()
     store = MemoryStore(VILLAGE, encoder.encode([f"{one.title} {one.text}" for one in VILLAGE]))
-    (hits,) = RETRIEVERS.get("ppr")(store, encoder=encoder).search(["Who taught Ada Lovelace?"], k=3)
+    (hits,) = RETRIEVERS.get("ppr")(store, encoder=encoder).search(
+        ["Who taught Ada Lovelace?"], k=3
+    )
     assert {hit.doc_id for hit in hits[:2]} == {"ada", "mary"}
     assert hits[0].parts[0].name == "ppr"

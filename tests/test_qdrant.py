@@ -13,15 +13,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from suffice.engines.homes import opened
-from suffice.engines.qdrant import Address, QdrantStore, is_address
-from suffice.engines.qdrant.cluster import Cluster, MissingCollectionError
-from suffice.engines.qdrant.facts import Change, Facts, Frequencies, Head, head_of, page_points
-from suffice.engines.qdrant.points import conditions, document_of, payload_of, point_id
-from suffice.engines.qdrant.words import asked_words, counts_of, weights, words_of
+from suffice.engines.library_location import open_location
+from suffice.engines.qdrant import QdrantAddress, QdrantStore, is_qdrant_address
+from suffice.engines.qdrant.collection_stats import (
+    CollectionStats,
+    DocumentFrequencies,
+    StatsChange,
+    StatsHeader,
+    page_points,
+    parse_header,
+)
+from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
+from suffice.engines.qdrant.schema import (
+    document_from_payload,
+    payload_from_document,
+    point_id,
+    qdrant_filter,
+)
+from suffice.engines.qdrant.sparse_bm25 import (
+    bm25_weights,
+    counts_from_weights,
+    document_terms,
+    question_terms,
+)
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import Bm25
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import Bm25
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 
@@ -29,16 +46,18 @@ from suffice.types import Condition, Document, Filter
 
 
 def test_an_address_says_where_and_how() -> None:
-    address = Address.parse("qdrant://a:6333,b/news?shards=6&replicas=2&tls=true&exact=false&read_consistency=majority")
+    address = QdrantAddress.parse(
+        "qdrant://a:6333,b/news?shards=6&replicas=2&tls=true&exact=false&read_consistency=majority"
+    )
     assert address.hosts == ("a:6333", "b:6333")
     assert (address.collection, address.shards, address.replicas) == ("news", 6, 2)
     assert (address.tls, address.exact, address.read_consistency) == (True, False, "majority")
-    assert Address.parse(str(address)) == address
+    assert QdrantAddress.parse(str(address)) == address
 
 
 def test_an_address_of_the_newer_internet() -> None:
-    assert Address.parse("qdrant://[::1]:7000/x").hosts == ("[::1]:7000",)
-    assert Address.parse("qdrant://[::1]/x").local
+    assert QdrantAddress.parse("qdrant://[::1]:7000/x").hosts == ("[::1]:7000",)
+    assert QdrantAddress.parse("qdrant://[::1]/x").local
 
 
 @pytest.mark.parametrize(
@@ -58,19 +77,19 @@ def test_an_address_of_the_newer_internet() -> None:
 )
 def test_what_is_no_address_is_said_with_an_example_or_the_nearest_name(text: str) -> None:
     with pytest.raises(InputError):
-        Address.parse(text)
+        QdrantAddress.parse(text)
 
 
 def test_a_key_in_an_address_is_refused_without_repeating_it() -> None:
     with pytest.raises(InputError) as caught:
-        Address.parse("qdrant://user:secret@host/news")
+        QdrantAddress.parse("qdrant://user:secret@host/news")
     assert "secret" not in f"{caught.value}{caught.value.hint}"
 
 
 def test_a_folder_is_no_address(tmp_path: Any) -> None:
-    assert not is_address(tmp_path)
-    assert not is_address("qdrant")
-    assert is_address("qdrant://host/x")
+    assert not is_qdrant_address(tmp_path)
+    assert not is_qdrant_address("qdrant")
+    assert is_qdrant_address("qdrant://host/x")
 
 
 def test_a_key_does_not_travel_unencrypted_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,15 +97,19 @@ def test_a_key_does_not_travel_unencrypted_unless_told(monkeypatch: pytest.Monke
     with pytest.raises(InputError, match="unencrypted") as caught:
         QdrantStore("qdrant://elsewhere:6333/news")
     assert "secret" not in str(caught.value)
-    for fine in ("qdrant://localhost/news", "qdrant://elsewhere/news?tls=true", "qdrant://elsewhere/news?tls=false"):
+    for fine in (
+        "qdrant://localhost/news",
+        "qdrant://elsewhere/news?tls=true",
+        "qdrant://elsewhere/news?tls=false",
+    ):
         QdrantStore(fine).close()
 
 
 # ------------------------------------------------------------------------------------------------ failing over
 
 
-def asking(hosts: str, patience_s: float = 30) -> Cluster:
-    return Cluster(Address.parse(f"qdrant://{hosts}/x?patience_s={patience_s}"))
+def asking(hosts: str, patience_s: float = 30) -> QdrantCluster:
+    return QdrantCluster(QdrantAddress.parse(f"qdrant://{hosts}/x?patience_s={patience_s}"))
 
 
 def refusal(status: int, said: str = "") -> UnexpectedResponse:
@@ -116,7 +139,9 @@ def test_when_no_node_answers_the_error_says_so_and_may_be_retried() -> None:
     def what(client: Any) -> None:
         raise ResponseHandlingException(httpx.ConnectError("refused"))
 
-    with pytest.raises(EngineError, match=r"no node of a:6333, b:6333 answered in 0\.1 s") as caught:
+    with pytest.raises(
+        EngineError, match=r"no node of a:6333, b:6333 answered in 0\.1 s"
+    ) as caught:
         asking("a,b", patience_s=0.1).ask(what)
     assert caught.value.retryable
     assert caught.value.hint
@@ -130,7 +155,9 @@ def test_when_no_node_answers_the_error_says_so_and_may_be_retried() -> None:
         (400, "Wrong input", EngineError, "answered 400: Wrong input"),
     ],
 )
-def test_what_does_not_pass_is_not_tried_again(status: int, said: str, error: type[Exception], words: str) -> None:
+def test_what_does_not_pass_is_not_tried_again(
+    status: int, said: str, error: type[Exception], words: str
+) -> None:
     tried = []
 
     def what(client: Any) -> None:
@@ -149,10 +176,12 @@ def test_without_the_extra_the_pip_line_is_told(monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == "pip install 'suffice[qdrant]'"
 
 
-def test_a_library_that_is_not_there_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_there_is_told_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(QdrantStore, "generation", 0)
     with pytest.raises(NotReadyError) as caught:
-        opened("qdrant://localhost/x")
+        open_location("qdrant://localhost/x")
     assert caught.value.hint == "make it with: suffice build FILE --store qdrant://localhost/x"
 
 
@@ -160,35 +189,43 @@ def test_a_library_that_is_not_there_is_told_with_the_command(monkeypatch: pytes
 
 
 def test_the_two_halves_of_bm25_make_the_whole() -> None:
-    texts = [words_of(document) for document in VILLAGE]
-    change = Change()
+    texts = [document_terms(document) for document in VILLAGE]
+    change = StatsChange()
     for one in texts:
         change.count(one.numbers, one.length, 1)
-    facts, _ = change.apply(Facts(Head(), Frequencies.none()), Head())
+    facts, _ = change.apply(
+        CollectionStats(StatsHeader(), DocumentFrequencies.none()), StatsHeader()
+    )
     mean = facts.head.words / facts.head.documents
     for question in ("Who designed the engine in London?", "Ada", "nothing known", "東京"):
-        asked = asked_words(question)
+        asked = question_terms(question)
         idf = dict(zip(asked.tolist(), facts.idf(asked).tolist()))
         scores = [
             sum(
                 idf.get(number, 0) * weight
-                for number, weight in zip(one.numbers.tolist(), weights(one.counts, one.length, mean))
+                for number, weight in zip(
+                    one.numbers.tolist(), bm25_weights(one.counts, one.length, mean)
+                )
             )
             for one in texts
         ]
-        assert scores == pytest.approx(Bm25(Corpus(VILLAGE)).scores([question])[0].tolist(), abs=1e-5)
+        assert scores == pytest.approx(
+            Bm25(Corpus(VILLAGE)).scores([question])[0].tolist(), abs=1e-5
+        )
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=30), st.floats(1, 500), st.floats(1, 500))
-def test_counts_come_back_from_weights_as_the_server_keeps_them(counts: list[int], mean: float, other: float) -> None:
+def test_counts_come_back_from_weights_as_the_server_keeps_them(
+    counts: list[int], mean: float, other: float
+) -> None:
     length = sum(counts)
-    kept = weights(np.array(counts, float), length, mean).astype(np.float32).astype(float)
-    assert counts_of(kept, length, mean).tolist() == counts
-    assert (weights(np.array(counts, float), length, other) < 1).all()
+    kept = bm25_weights(np.array(counts, float), length, mean).astype(np.float32).astype(float)
+    assert counts_from_weights(kept, length, mean).tolist() == counts
+    assert (bm25_weights(np.array(counts, float), length, other) < 1).all()
 
 
 def test_frequencies_grow_shrink_and_forget() -> None:
-    one = Frequencies.none().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
+    one = DocumentFrequencies.none().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
     two = one.changed(np.array([3, 4_000_000_000], np.uint32), np.array([-1, 5]))
     assert two.of(np.array([3, 7, 9, 4_000_000_000], np.uint32)).tolist() == [0, 2, 0, 5]
     assert len(two.numbers) == 2
@@ -196,11 +233,14 @@ def test_frequencies_grow_shrink_and_forget() -> None:
 
 def test_pages_carry_frequencies_to_another_reader() -> None:
     numbers = np.random.default_rng(1).integers(0, 2**32, 5000, dtype=np.uint64).astype(np.uint32)
-    change = Change()
+    change = StatsChange()
     change.count(np.unique(numbers), 10, 1)
-    written, touched = change.apply(Facts(Head(generation=3), Frequencies.none()), Head(generation=3, documents=4))
+    written, touched = change.apply(
+        CollectionStats(StatsHeader(generation=3), DocumentFrequencies.none()),
+        StatsHeader(generation=3, documents=4),
+    )
     assert touched == list(range(1, 65))
-    read = Facts(Head(), Frequencies.none()).with_pages(
+    read = CollectionStats(StatsHeader(), DocumentFrequencies.none()).with_pages(
         written.head, {point["id"]: point["payload"] for point in page_points(written, touched)}
     )
     assert read.frequencies.numbers.tolist() == np.unique(numbers).tolist()
@@ -209,7 +249,7 @@ def test_pages_carry_frequencies_to_another_reader() -> None:
 
 def test_a_collection_of_another_format_is_told() -> None:
     with pytest.raises(NotReadyError, match="format 99"):
-        head_of({"format": 99}, "qdrant://host/x")
+        parse_header({"format": 99}, "qdrant://host/x")
 
 
 # ------------------------------------------------------------------------------------------------ points
@@ -218,7 +258,7 @@ def test_a_collection_of_another_format_is_told() -> None:
 def test_a_document_comes_back_from_its_point() -> None:
     odd = Document("odd", "", entities=("a", "b", "a"), extra={"deep": {"n": 2**70, "none": None}})
     for document in (*VILLAGE, odd, Document("bare", "")):
-        assert document_of(payload_of(document, 3, 10)) == document
+        assert document_from_payload(payload_from_document(document, 3, 10)) == document
 
 
 def test_a_point_has_the_id_that_its_document_gives_it() -> None:
@@ -228,9 +268,16 @@ def test_a_point_has_the_id_that_its_document_gives_it() -> None:
 def test_a_lenient_filter_lets_through_what_lacks_the_field() -> None:
     filter = Filter((Condition("published_at", "$gte", ("2024-01-15",)),))
     day = date(2024, 1, 15).toordinal()
-    assert conditions(filter) == {"must": [{"key": "day", "range": {"gte": day}}]}
-    lenient = conditions(Filter(filter.conditions, lenient=True))
+    assert qdrant_filter(filter) == {"must": [{"key": "day", "range": {"gte": day}}]}
+    lenient = qdrant_filter(Filter(filter.conditions, lenient=True))
     assert lenient == {
-        "must": [{"should": [{"key": "day", "range": {"gte": day}}, {"is_empty": {"key": "published_at"}}]}],
+        "must": [
+            {
+                "should": [
+                    {"key": "day", "range": {"gte": day}},
+                    {"is_empty": {"key": "published_at"}},
+                ]
+            }
+        ],
     }
-    assert conditions(Filter()) is None
+    assert qdrant_filter(Filter()) is None

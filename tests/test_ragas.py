@@ -10,13 +10,15 @@ from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what it needs is full of warnings
-    pytest.importorskip("ragas.metrics.base", reason="ragas is not installed: pip install 'suffice[ragas]'")
+    pytest.importorskip(
+        "ragas.metrics.base", reason="ragas is not installed: pip install 'suffice[ragas]'"
+    )
     from ragas import EvaluationDataset, SingleTurnSample
 
     from suffice.integrations.ragas import EvidenceCompleteness
 
-from suffice.assess.gate import Gate
-from suffice.integrations.rows import question_and_hits
+from suffice.gate.gate import Gate
+from suffice.integrations.ragas_rows import question_and_hits
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -36,17 +38,27 @@ def test_a_sample_scores_what_the_gate_says(gate: Gate) -> None:
     metric = EvidenceCompleteness(gate=gate)
     expected = gate.probabilities(map(question_and_hits, ROWS)).tolist()
     samples = EvaluationDataset.from_list(ROWS).samples
-    assert [asyncio.run(metric.single_turn_ascore(one)) for one in samples] == pytest.approx(expected)
+    assert [asyncio.run(metric.single_turn_ascore(one)) for one in samples] == pytest.approx(
+        expected
+    )
     assert expected[2] < expected[0] < expected[1]
 
 
 def test_it_runs_in_an_evaluation(gate: Gate) -> None:
     from ragas import evaluate
 
-    result = evaluate(EvaluationDataset.from_list(ROWS), metrics=[EvidenceCompleteness(gate=gate)], show_progress=False)
-    assert result["evidence_completeness"] == pytest.approx(gate.probabilities(map(question_and_hits, ROWS)).tolist())
+    result = evaluate(
+        EvaluationDataset.from_list(ROWS),
+        metrics=[EvidenceCompleteness(gate=gate)],
+        show_progress=False,
+    )
+    assert result["evidence_completeness"] == pytest.approx(
+        gate.probabilities(map(question_and_hits, ROWS)).tolist()
+    )
 
 
 def test_it_says_what_it_needs() -> None:
-    assert EvidenceCompleteness().required_columns == {"SINGLE_TURN": {"user_input", "retrieved_contexts"}}
+    assert EvidenceCompleteness().required_columns == {
+        "SINGLE_TURN": {"user_input", "retrieved_contexts"}
+    }
     assert question_and_hits(SingleTurnSample(**ROWS[0]))[0] == QUESTION

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, NotReadyError
-from suffice.retrieve.pool import COLUMN, FEATURES
-from suffice.retrieve.ranker import SHIPPED, HandRanker, Ranker, TreeRanker
+from suffice.retrieval.bridge import SHIPPED, Ranker, TreeRanker, WeightedRanker
+from suffice.retrieval.candidate_pool import COLUMN, FEATURES
 
 
 def rows(**values: float) -> np.ndarray:
@@ -27,12 +27,17 @@ def shipped() -> TreeRanker:
 
 def test_both_are_rankers(shipped: TreeRanker) -> None:
     assert isinstance(shipped, Ranker)
-    assert isinstance(HandRanker(), Ranker)
+    assert isinstance(WeightedRanker(), Ranker)
 
 
-def test_a_document_that_is_named_and_covers_the_question_comes_before_one_that_does_neither(shipped: TreeRanker) -> None:
-    good, bad = rows(bm25=1, dense=1, named=1, named_best=1, covered=0.8, adds=0.8, adds_best=1), rows(bm25=0.1, dense=0.4)
-    for ranker in (shipped, HandRanker()):
+def test_a_document_that_is_named_and_covers_the_question_comes_before_one_that_does_neither(
+    shipped: TreeRanker,
+) -> None:
+    good, bad = (
+        rows(bm25=1, dense=1, named=1, named_best=1, covered=0.8, adds=0.8, adds_best=1),
+        rows(bm25=0.1, dense=0.4),
+    )
+    for ranker in (shipped, WeightedRanker()):
         assert ranker.p(good)[0] > ranker.p(bad)[0]
 
 

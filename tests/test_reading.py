@@ -5,40 +5,53 @@ import time
 import numpy as np
 import pytest
 
-from suffice.assess import folding, pages
-from suffice.assess.asking import ask
-from suffice.assess.folding import title_key
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, read
-from suffice.assess.words import Words
 from suffice.errors import InputError
+from suffice.gate import extraction
+from suffice.gate import question as question_module
+from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS, Extraction, extract
+from suffice.gate.question import WordTable, parse_question, title_search_key
 
 QUESTION = "Where was the director of Solaris Dawn born?"
-FILM = ("Solaris Dawn", "Solaris Dawn is a 1972 film directed by Ivan Petrov. It was shot in Latvia and starred Olga Marin.")
+FILM = (
+    "Solaris Dawn",
+    "Solaris Dawn is a 1972 film directed by Ivan Petrov. It was shot in Latvia and starred Olga Marin.",
+)
 MAKER = ("Ivan Petrov", "Ivan Petrov was born in Riga in 1931 and studied under Olga Marin.")
 OTHER = ("Potato", "The potato is a starchy tuber that is eaten in many countries.")
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
-    return Words.load()
+def words() -> WordTable:
+    return WordTable.load()
 
 
 def reading(
-    words: Words, *hits: tuple[str, str], question: str = QUESTION, scores: list[float | None] | None = None
-) -> Reading:
-    return read(ask(question, words), [title for title, _ in hits], [text for _, text in hits], scores, words)
+    words: WordTable,
+    *hits: tuple[str, str],
+    question: str = QUESTION,
+    scores: list[float | None] | None = None,
+) -> Extraction:
+    return extract(
+        parse_question(question, words),
+        [title for title, _ in hits],
+        [text for _, text in hits],
+        scores,
+        words,
+    )
 
 
-def hit(found: Reading, at: int) -> dict[str, float]:
+def hit(found: Extraction, at: int) -> dict[str, float]:
     return dict(zip(HIT_COLUMNS, found.hits[at].tolist(), strict=True))
 
 
-def whole(found: Reading) -> dict[str, float]:
-    return dict(zip(WHOLE_COLUMNS, found.whole.tolist(), strict=True))
+def whole(found: Extraction) -> dict[str, float]:
+    return dict(zip(SET_COLUMNS, found.whole.tolist(), strict=True))
 
 
-def absent(found: Reading, name: str) -> dict[str, float]:
-    return dict(zip(ABSENT_COLUMNS, found.absent[found.absent_names.index(name)].tolist(), strict=True))
+def absent(found: Extraction, name: str) -> dict[str, float]:
+    return dict(
+        zip(ABSENT_COLUMNS, found.absent[found.absent_names.index(name)].tolist(), strict=True)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ words and names
@@ -54,10 +67,10 @@ def test_folding_joins_what_punctuation_only_surrounds() -> None:
         ("a\ud800b?!", " ab "),
         ("?!", ""),
     ):
-        assert folding.key(text) == keyed.encode()
+        assert question_module.search_key(text) == keyed.encode()
 
 
-def test_a_title_with_an_initial_is_found_in_question_and_text(words: Words) -> None:
+def test_a_title_with_an_initial_is_found_in_question_and_text(words: WordTable) -> None:
     president = ("George W. Bush", "George W. Bush was born in New Haven.")
     aide = ("Karl Rove", "Karl Rove advised George W. Bush for many years.")
     found = reading(words, president, aide, question="Who advised George W. Bush?")
@@ -66,50 +79,86 @@ def test_a_title_with_an_initial_is_found_in_question_and_text(words: Words) -> 
 
 
 def test_a_title_is_looked_for_without_its_closing_parenthesis() -> None:
-    assert title_key("Solaris (1972 film)") == b" solaris "
-    assert title_key("(What's the Story) Morning Glory?") == b" what s the story morning glory "
-    assert title_key("(film)") == b" film "
-    assert title_key("") == title_key("?!") == b""
+    assert title_search_key("Solaris (1972 film)") == b" solaris "
+    assert (
+        title_search_key("(What's the Story) Morning Glory?") == b" what s the story morning glory "
+    )
+    assert title_search_key("(film)") == b" film "
+    assert title_search_key("") == title_search_key("?!") == b""
 
 
-def test_a_question_tells_names_from_the_words_that_relate_them(words: Words) -> None:
-    asked = ask("Who is the mother of the director of Polish-Russian War (Film) in 2009?", words)
+def test_a_question_tells_names_from_the_words_that_relate_them(words: WordTable) -> None:
+    asked = parse_question(
+        "Who is the mother of the director of Polish-Russian War (Film) in 2009?", words
+    )
     assert asked.names == [b" polish russian war ", b" film "]
     assert asked.written[b" polish russian war "] == "Polish-Russian War"
-    assert asked.content == [b"mother", b"director", b"polish", b"russian", b"war", b"film", b"2009"]
+    assert asked.content == [
+        b"mother",
+        b"director",
+        b"polish",
+        b"russian",
+        b"war",
+        b"film",
+        b"2009",
+    ]
     assert asked.numbers == [b" 2009 "]
     assert len(asked.rarity) == 7
 
 
-def test_initials_belong_to_a_name_and_a_full_stop_does_not(words: Words) -> None:
-    asked = ask("Did J. R. Smith meet Mary Jones's father in St. Louis. Then what", words)
+def test_initials_belong_to_a_name_and_a_full_stop_does_not(words: WordTable) -> None:
+    asked = parse_question(
+        "Did J. R. Smith meet Mary Jones's father in St. Louis. Then what", words
+    )
     assert list(asked.written.values()) == ["J. R. Smith", "Mary Jones", "St. Louis"]
 
 
-def test_a_letter_with_an_accent_opens_a_name_and_not_the_middle_of_a_word(words: Words) -> None:
-    assert list(ask("was the naïve Émile Zola or his protégé in Ávila", words).written.values()) == ["Émile Zola", "Ávila"]
+def test_a_letter_with_an_accent_opens_a_name_and_not_the_middle_of_a_word(
+    words: WordTable,
+) -> None:
+    assert list(
+        parse_question("was the naïve Émile Zola or his protégé in Ávila", words).written.values()
+    ) == ["Émile Zola", "Ávila"]
 
 
-def test_names_joined_by_and_are_two_names_unless_a_title_joins_them(words: Words) -> None:
-    asked = ask("Did Alice Smith and Bob Jones of the House of Lords meet at Marks & Spencer?", words)
-    assert list(asked.written.values()) == ["Alice Smith", "Bob Jones of the House of Lords", "Marks & Spencer"]
-    novel = ("Pride and Prejudice", "Pride and Prejudice is a novel by Jane Austen and Cassandra Austen.")
+def test_names_joined_by_and_are_two_names_unless_a_title_joins_them(words: WordTable) -> None:
+    asked = parse_question(
+        "Did Alice Smith and Bob Jones of the House of Lords meet at Marks & Spencer?", words
+    )
+    assert list(asked.written.values()) == [
+        "Alice Smith",
+        "Bob Jones of the House of Lords",
+        "Marks & Spencer",
+    ]
+    novel = (
+        "Pride and Prejudice",
+        "Pride and Prejudice is a novel by Jane Austen and Cassandra Austen.",
+    )
     found = reading(words, novel, question="Who wrote Pride and Prejudice?")
     assert found.absent_names == ("Jane Austen", "Cassandra Austen")
     assert whole(found)["names_no_title"] == 0
 
 
 @pytest.mark.parametrize(
-    ("word", "is_one"), [(b"director", True), (b"mother", True), (b"novelist", True), (b"october", False), (b"under", False)]
+    ("word", "is_one"),
+    [
+        (b"director", True),
+        (b"mother", True),
+        (b"novelist", True),
+        (b"october", False),
+        (b"under", False),
+    ],
 )
 def test_a_role_is_told_from_other_words(word: bytes, is_one: bool) -> None:
-    assert folding.is_agent(word) is is_one
+    assert question_module.is_role_word(word) is is_one
 
 
 # ------------------------------------------------------------------------------------------------------------- the pass
 
 
-def test_a_named_title_is_a_source_and_points_to_the_hit_next_to_the_word_asked_about(words: Words) -> None:
+def test_a_named_title_is_a_source_and_points_to_the_hit_next_to_the_word_asked_about(
+    words: WordTable,
+) -> None:
     found = reading(words, FILM, OTHER, MAKER)
     film, other, maker = (hit(found, at) for at in range(3))
     assert (film["named"], other["named"], maker["named"]) == (1, 0, 0)
@@ -120,7 +169,9 @@ def test_a_named_title_is_a_source_and_points_to_the_hit_next_to_the_word_asked_
     assert whole(found)["dangling"] == 0
 
 
-def test_without_the_hit_pointed_to_its_name_is_absent_and_the_source_dangles(words: Words) -> None:
+def test_without_the_hit_pointed_to_its_name_is_absent_and_the_source_dangles(
+    words: WordTable,
+) -> None:
     found = reading(words, FILM, OTHER)
     assert found.absent_names[0] == "Ivan Petrov"
     assert absent(found, "Ivan Petrov")["after_agent"] == 1
@@ -129,36 +180,50 @@ def test_without_the_hit_pointed_to_its_name_is_absent_and_the_source_dangles(wo
     assert "Ivan Petrov" not in reading(words, FILM, MAKER).absent_names
 
 
-def test_a_name_of_the_question_that_no_title_carries_is_absent(words: Words) -> None:
+def test_a_name_of_the_question_that_no_title_carries_is_absent(words: WordTable) -> None:
     found = reading(words, MAKER, OTHER)
     assert absent(found, "Solaris Dawn")["asked"] == 1
     assert whole(found)["names_no_title"] == whole(found)["names_no_text"] == 1
 
 
-def test_a_title_inside_a_longer_named_title_is_not_named(words: Words) -> None:
-    found = reading(words, ("Petrov", ""), ("Ivan Petrov", ""), question="When was Ivan Petrov born?")
+def test_a_title_inside_a_longer_named_title_is_not_named(words: WordTable) -> None:
+    found = reading(
+        words, ("Petrov", ""), ("Ivan Petrov", ""), question="When was Ivan Petrov born?"
+    )
     assert [hit(found, at)["named"] for at in (0, 1)] == [0, 1]
-    both = reading(words, ("Petrov", ""), ("Ivan Petrov", ""), question="When did Petrov meet Ivan Petrov?")
+    both = reading(
+        words, ("Petrov", ""), ("Ivan Petrov", ""), question="When did Petrov meet Ivan Petrov?"
+    )
     assert [hit(both, at)["named"] for at in (0, 1)] == [1, 1]
 
 
-def test_names_shared_with_a_named_hit_are_counted(words: Words) -> None:
+def test_names_shared_with_a_named_hit_are_counted(words: WordTable) -> None:
     found = reading(words, FILM, MAKER)
     assert hit(found, 1)["shares_named"] >= 1  # Olga Marin
     assert hit(found, 1)["shares_any"] >= hit(found, 1)["shares_named"]
 
 
-def test_numbers_of_the_question_are_looked_for(words: Words) -> None:
+def test_numbers_of_the_question_are_looked_for(words: WordTable) -> None:
     found = reading(words, FILM, OTHER, question="Which film of 1972 or 1999 was shot in Latvia?")
     assert (hit(found, 0)["numbers"], hit(found, 1)["numbers"]) == (0.5, 0)
     assert whole(found)["numbers_missing"] == 1
     assert whole(reading(words, FILM))["numbers_missing"] == -1
 
 
-def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: Words) -> None:
-    assert reading(words, FILM, OTHER, MAKER, scores=[8.0, None, 2.0]).hits[:, 1].tolist() == [1, -1, 0.25]
+def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: WordTable) -> None:
+    assert reading(words, FILM, OTHER, MAKER, scores=[8.0, None, 2.0]).hits[:, 1].tolist() == [
+        1,
+        -1,
+        0.25,
+    ]
     assert reading(words, FILM, OTHER, scores=[float("nan"), 2.0]).hits[:, 1].tolist() == [-1, 1]
-    for strange in ([-1.0, 2.0], [0.0, 0.0], [float("inf"), 1.0], [None, None], [float("nan"), float("-inf")]):
+    for strange in (
+        [-1.0, 2.0],
+        [0.0, 0.0],
+        [float("inf"), 1.0],
+        [None, None],
+        [float("nan"), float("-inf")],
+    ):
         assert reading(words, FILM, OTHER, scores=strange).hits[:, 1].tolist() == [-1, -1]
     assert whole(reading(words, FILM))["s_mean"] == -1
 
@@ -166,19 +231,24 @@ def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: Wor
 # ------------------------------------------------------------------------------------------------------- ordinary oddities
 
 
-def test_no_hits_give_no_rows_and_zeros(words: Words) -> None:
+def test_no_hits_give_no_rows_and_zeros(words: WordTable) -> None:
     for scores in (None, []):
         found = reading(words, scores=scores)
         assert found.hits.shape == (0, len(HIT_COLUMNS))
         assert found.absent.shape == (0, len(ABSENT_COLUMNS))
         assert found.absent_names == ()
         assert not found.whole.any()
-        assert found.whole.shape == (len(WHOLE_COLUMNS),)
+        assert found.whole.shape == (len(SET_COLUMNS),)
 
 
 @pytest.mark.parametrize("question", ["", "?", "the of and", "東京はどこ", "\ud800", QUESTION])
-@pytest.mark.parametrize("hits", [[("", "")], [("", ""), ("", "")], [("", "only text")], [("Only Title", "")], [("?", "!")]])
-def test_empty_titles_texts_and_questions_are_read(words: Words, question: str, hits: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(
+    "hits",
+    [[("", "")], [("", ""), ("", "")], [("", "only text")], [("Only Title", "")], [("?", "!")]],
+)
+def test_empty_titles_texts_and_questions_are_read(
+    words: WordTable, question: str, hits: list[tuple[str, str]]
+) -> None:
     found = reading(words, *hits, question=question)
     assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
     assert found.hits.dtype == found.absent.dtype == found.whole.dtype == np.float32
@@ -186,10 +256,10 @@ def test_empty_titles_texts_and_questions_are_read(words: Words, question: str, 
     assert np.isfinite(found.whole).all()
 
 
-def test_hits_that_do_not_line_up_are_refused(words: Words) -> None:
+def test_hits_that_do_not_line_up_are_refused(words: WordTable) -> None:
     for titles, texts, scores in ((["a"], [], None), (["a"], ["b"], [1.0, 2.0]), ([], ["b"], None)):
         with pytest.raises(InputError, match="line up"):
-            read(ask(QUESTION, words), titles, texts, scores, words)
+            extract(parse_question(QUESTION, words), titles, texts, scores, words)
 
 
 HOSTILE = {
@@ -208,7 +278,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_is_read_in_bounded_time(words: Words, kind: str) -> None:
+def test_hostile_text_is_read_in_bounded_time(words: WordTable, kind: str) -> None:
     text = HOSTILE[kind]
     start = time.process_time()
     for question, title in ((QUESTION, "Solaris Dawn"), (text, text), (QUESTION, text)):
@@ -219,28 +289,34 @@ def test_hostile_text_is_read_in_bounded_time(words: Words, kind: str) -> None:
     assert time.process_time() - start < 2.0
 
 
-def test_a_page_seen_before_is_read_the_same_and_only_so_many_are_kept(words: Words) -> None:
-    pages.forget()
+def test_a_page_seen_before_is_read_the_same_and_only_so_many_are_kept(words: WordTable) -> None:
+    extraction.clear_passage_cache()
     first = reading(words, FILM, MAKER)
     again = reading(words, FILM, MAKER)
     np.testing.assert_array_equal(first.hits, again.hits)
-    assert pages.page(*FILM) is pages.page(*FILM)
-    kept = pages.page("Kept", "text")
-    for at in range(pages.KEPT):
-        pages.page("", f"text {at}")
-    assert pages.page("Kept", "text") is not kept
+    assert extraction.parse_passage(*FILM) is extraction.parse_passage(*FILM)
+    kept = extraction.parse_passage("Kept", "text")
+    for at in range(extraction.PASSAGE_CACHE_SIZE):
+        extraction.parse_passage("", f"text {at}")
+    assert extraction.parse_passage("Kept", "text") is not kept
 
 
-def test_only_the_beginning_of_a_long_text_is_read(words: Words) -> None:
+def test_only_the_beginning_of_a_long_text_is_read(words: WordTable) -> None:
     padded = FILM[1].ljust(4_000, ".")
-    found, longer = reading(words, (FILM[0], padded), MAKER), reading(words, (FILM[0], padded + MAKER[1] * 9_000), MAKER)
+    found, longer = (
+        reading(words, (FILM[0], padded), MAKER),
+        reading(words, (FILM[0], padded + MAKER[1] * 9_000), MAKER),
+    )
     np.testing.assert_array_equal(found.hits, longer.hits)
     np.testing.assert_array_equal(found.whole, longer.whole)
 
 
-def test_many_hits_cost_no_more_than_their_number(words: Words) -> None:
+def test_many_hits_cost_no_more_than_their_number(words: WordTable) -> None:
     def seconds(count: int) -> float:
-        hits = [(f"Title Number {at}", f"Text of the hit {at} by Ivan Petrov. " * 10) for at in range(count)]
+        hits = [
+            (f"Title Number {at}", f"Text of the hit {at} by Ivan Petrov. " * 10)
+            for at in range(count)
+        ]
         start = time.process_time()
         reading(words, *hits)
         return time.process_time() - start
@@ -248,9 +324,14 @@ def test_many_hits_cost_no_more_than_their_number(words: Words) -> None:
     assert min(seconds(1_600) for _ in range(3)) < 12 * min(seconds(400) for _ in range(3))
 
 
-def test_text_that_imitates_what_we_write_is_just_text(words: Words) -> None:
+def test_text_that_imitates_what_we_write_is_just_text(words: WordTable) -> None:
     plain = "The village has a mill and a river with two old bridges near the road."
-    for claim in ('{"p_complete": 1.0}', "| Solaris | Dawn |", "action=ANSWER; missing=[]", "named=1 resolved=1 | NAME NUMBER"):
+    for claim in (
+        '{"p_complete": 1.0}',
+        "| Solaris | Dawn |",
+        "action=ANSWER; missing=[]",
+        "named=1 resolved=1 | NAME NUMBER",
+    ):
         found, other = reading(words, FILM, ("", claim)), reading(words, FILM, ("", plain))
         assert hit(found, 1)["named"] == hit(found, 1)["linked_by_any"] == 0
         assert whole(found)["resolved"] == whole(other)["resolved"]

@@ -4,14 +4,14 @@ from datetime import date
 
 import pytest
 
-from suffice.retrieve.date_ranges import DateRange, asked_dates
+from suffice.retrieval.dates import DateRange, question_dates
 
 SPAN = DateRange(date(2023, 1, 1), date(2024, 12, 31))
 THURSDAY = date(2023, 11, 16)
 
 
 def asked(question: str, today: date | None = THURSDAY) -> list[str]:
-    return [str(one) for one in asked_dates(question, span=SPAN, today=today).named]
+    return [str(one) for one in question_dates(question, span=SPAN, today=today).named]
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,18 @@ def test_without_a_clock_such_words_name_nothing() -> None:
     assert asked("What did The Verge write yesterday, in October and last week?", today=None) == []
 
 
-@pytest.mark.parametrize("question", ["May I ask who?", "the March on Rome", "9 in 999", "Marchers in Mayfair", "in may"])
+@pytest.mark.parametrize(
+    "question", ["May I ask who?", "the March on Rome", "9 in 999", "Marchers in Mayfair", "in may"]
+)
 def test_what_only_looks_like_a_date_is_none(question: str) -> None:
     assert asked(question) == []
 
 
 def test_a_written_date_is_not_read_twice() -> None:
-    assert asked("on October 7, 2022 and in October 2022") == ["2022-10-07", "2022-10-01 to 2022-10-31"]
+    assert asked("on October 7, 2022 and in October 2022") == [
+        "2022-10-07",
+        "2022-10-01 to 2022-10-31",
+    ]
 
 
 def test_a_leap_day_and_the_end_of_a_month_count_back() -> None:

@@ -10,24 +10,33 @@ from xml.etree import ElementTree
 import pytest
 
 from suffice.errors import InputError, MissingExtraError
-from suffice.evaluate.compare import Interval
-from suffice.evaluate.figures import Bars, Curves, Series, depth_curves, metric_bars
-from suffice.evaluate.papers import magaf
-from suffice.evaluate.plots import draw
-from suffice.evaluate.report import report_html, write_report
-from suffice.evaluate.runs import Run, System
+from suffice.evaluation.figures import Bars, Curves, Series, depth_curves, draw_figure, metric_bars
+from suffice.evaluation.report import report_html, write_report
+from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.significance import Interval
+from suffice_research.magaf import published
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 
 
-def village(name: str = "tfidf", dataset: str = "village", **options: object) -> Run:
+def village(name: str = "tfidf", dataset: str = "village", **options: object) -> RetrievalRun:
     systems = (
-        System(name, ((1,), (), (2,), ()), (1.0, 1.0, 1.0, 0.9)),
-        System("hybrid-metagraph", ((1, 2), (3,), (1, 4), ()), (1.0, 1.0, 1.0, 0.2), {"q1": HOSTILE}),
+        SystemResult(name, ((1,), (), (2,), ()), (1.0, 1.0, 1.0, 0.9)),
+        SystemResult(
+            "hybrid-metagraph", ((1, 2), (3,), (1, 4), ()), (1.0, 1.0, 1.0, 0.2), {"q1": HOSTILE}
+        ),
     )
-    more = {"ks": (2, 4), "data": {"village.jsonl": "ab" * 32}, "packages": {"numpy": "2"}, "commit": "abc", **options}
+    more = {
+        "ks": (2, 4),
+        "data": {"village.jsonl": "ab" * 32},
+        "packages": {"numpy": "2"},
+        "commit": "abc",
+        **options,
+    }
     ids, kinds = ("q0", "q1", "q2", "q3"), ("bridge", "bridge", HOSTILE, "null")
-    return Run(dataset, question_ids=ids, kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **more)  # type: ignore[arg-type]
+    return RetrievalRun(
+        dataset, question_ids=ids, kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **more
+    )  # type: ignore[arg-type]
 
 
 def test_the_numbers_of_a_plot_can_be_read_without_drawing_it():
@@ -41,33 +50,51 @@ def test_the_numbers_of_a_plot_can_be_read_without_drawing_it():
     assert [one.value for one in curves.lines[1].values] == [0.5, 1.0]
 
 
-@pytest.mark.parametrize("figure", [metric_bars(village(), "recall@4"), depth_curves(village(), "complete")])
+@pytest.mark.parametrize(
+    "figure", [metric_bars(village(), "recall@4"), depth_curves(village(), "complete")]
+)
 def test_the_same_numbers_give_the_same_bytes(figure):
-    assert draw(figure) == draw(figure)
-    assert draw(figure, "png") == draw(figure, "png")
-    assert draw(figure, "png").startswith(b"\x89PNG")
-    assert b"<dc:date>" not in draw(figure)
+    assert draw_figure(figure) == draw_figure(figure)
+    assert draw_figure(figure, "png") == draw_figure(figure, "png")
+    assert draw_figure(figure, "png").startswith(b"\x89PNG")
+    assert b"<dc:date>" not in draw_figure(figure)
 
 
 def test_hostile_names_undefined_figures_and_many_series_can_be_drawn():
     nothing, half = Interval(None), Interval(0.5)
     for figure in (
-        Bars(HOSTILE, HOSTILE, (Series(HOSTILE, (nothing,)), Series("x" * 300, (Interval(0.0, 0.0, 0.0),)))),
+        Bars(
+            HOSTILE,
+            HOSTILE,
+            (Series(HOSTILE, (nothing,)), Series("x" * 300, (Interval(0.0, 0.0, 0.0),))),
+        ),
         Bars("empty", "recall", ()),
         Bars("三国演义", "k\x00\x1b", (Series("عربي \ud800", (half,)),)),
-        Curves(HOSTILE, "k", "recall", (2, 4), tuple(Series(f"{HOSTILE}{at}", (half, nothing)) for at in range(12))),
+        Curves(
+            HOSTILE,
+            "k",
+            "recall",
+            (2, 4),
+            tuple(Series(f"{HOSTILE}{at}", (half, nothing)) for at in range(12)),
+        ),
         Curves("empty", "k", "recall", (2,), ()),
     ):
-        ElementTree.fromstring(draw(figure))  # our own drawing: well formed, whatever the names were
+        ElementTree.fromstring(
+            draw_figure(figure)
+        )  # our own drawing: well formed, whatever the names were
 
 
 def test_a_plot_of_an_unknown_format_is_an_input_error():
     with pytest.raises(InputError, match="svg"):
-        draw(metric_bars(village(), "recall@4"), "pdf")  # type: ignore[arg-type]
+        draw_figure(metric_bars(village(), "recall@4"), "pdf")  # type: ignore[arg-type]
 
 
 def test_the_report_shows_the_paper_beside_the_measured_and_how_to_make_it_again():
-    page = report_html(village(), papers=[magaf.TABLE_3], command="suffice evaluate retrieval --collection controlled")
+    page = report_html(
+        village(),
+        papers=[published.TABLE_3],
+        command="suffice evaluate retrieval --collection controlled",
+    )
     text = re.sub(r"<[^>]+>", " ", page)
     for shown in (
         "Retrieval on village",
@@ -96,11 +123,13 @@ def test_the_report_fetches_nothing_runs_nothing_and_lets_no_markup_in():
 def test_names_in_any_script_and_broken_ones_can_be_reported(tmp_path: Path):
     run = village("三国 \ud800\x00", "عربي\ud800")
     assert "三国" in write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert Run.load(run.save(tmp_path / "run.json")) == run
+    assert RetrievalRun.load(run.save(tmp_path / "run.json")) == run
 
 
 def test_the_same_run_gives_the_same_report():
-    assert report_html(village(), papers=[magaf.TABLE_3]) == report_html(village(), papers=[magaf.TABLE_3])
+    assert report_html(village(), papers=[published.TABLE_3]) == report_html(
+        village(), papers=[published.TABLE_3]
+    )
 
 
 def test_drawings_follow_the_page_in_the_dark_and_fit_a_phone():
@@ -115,7 +144,9 @@ def test_drawings_follow_the_page_in_the_dark_and_fit_a_phone():
 
 
 def test_a_run_of_null_questions_only_still_has_a_report():
-    run = Run("nothing", (2,), ("q0",), (None,), (0,), (System("tfidf", ((),), (None,)),))
+    run = RetrievalRun(
+        "nothing", (2,), ("q0",), (None,), (0,), (SystemResult("tfidf", ((),), (None,)),)
+    )
     assert "nothing can be said" in report_html(run)
 
 
@@ -132,5 +163,5 @@ def test_without_the_extra_the_error_says_the_pip_line(monkeypatch):
     assert "suffice[report]" in caught.value.hint
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError) as caught:
-        draw(metric_bars(village(), "recall@4"))
+        draw_figure(metric_bars(village(), "recall@4"))
     assert "suffice[report]" in caught.value.hint

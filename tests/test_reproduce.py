@@ -12,25 +12,25 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.evaluate.compare import Difference, Interval
-from suffice.evaluate.figures import (
+from suffice.evaluation.figures import (
     Bars,
     Curves,
     Heatmap,
     Line,
     Lines,
     Series,
+    draw_figure,
     figure_from_json,
     figure_json,
     reliability_lines,
     risk_lines,
     roc_lines,
 )
-from suffice.evaluate.metrics import Predictions
-from suffice.evaluate.plots import draw
-from suffice.evaluate.report import study_html, study_report
-from suffice.evaluate.reproduce import Section, Study
-from suffice.evaluate.tables import Beside, Signed, Table, printed
+from suffice.evaluation.metrics import Predictions
+from suffice.evaluation.report import study_html, study_report
+from suffice.evaluation.significance import Difference, Interval
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 HALF = Interval(0.5, 0.4, 0.6)
@@ -38,29 +38,66 @@ TABLE = Table(
     "Table 4. Predictors",
     ("predictor", "n", "auroc", "against", "shift", "plain"),
     (
-        ("MAGAF", 384, Beside(HALF, 0.884), Difference(0.1, 0.0, 0.2, 0.04), Signed(-0.25), 0.123456789),
-        (HOSTILE, 1, Beside(0.5, None), Difference(None), Signed(None), None),
+        (
+            "MAGAF",
+            384,
+            WithPublished(HALF, 0.884),
+            Difference(0.1, 0.0, 0.2, 0.04),
+            SignedNumber(-0.25),
+            0.123456789,
+        ),
+        (HOSTILE, 1, WithPublished(0.5, None), Difference(None), SignedNumber(None), None),
     ),
     "a note",
 )
 FIGURES = (
-    Bars("Figure 4", "AUROC", (Series("a", (HALF, Interval(None)), (0.884, None)),), ("AUROC", "F1"), says="see"),
-    Curves("by k", "k", "recall", (2, 4), (Series("a", (HALF, HALF), (0.4, 0.6)), Series(HOSTILE, (HALF, Interval(None))))),
-    Lines("ROC", "x", "y", (Line("a", (0.0, 1.0), (0.0, 1.0)), Line("b", (0.1,), (0.2,), (7,))), diagonal=True),
-    Heatmap("by type", "share", ("tfidf", HOSTILE), ("null", "temporal"), ((0.1, None), (0.9, 0.5))),
+    Bars(
+        "Figure 4",
+        "AUROC",
+        (Series("a", (HALF, Interval(None)), (0.884, None)),),
+        ("AUROC", "F1"),
+        says="see",
+    ),
+    Curves(
+        "by k",
+        "k",
+        "recall",
+        (2, 4),
+        (Series("a", (HALF, HALF), (0.4, 0.6)), Series(HOSTILE, (HALF, Interval(None)))),
+    ),
+    Lines(
+        "ROC",
+        "x",
+        "y",
+        (Line("a", (0.0, 1.0), (0.0, 1.0)), Line("b", (0.1,), (0.2,), (7,))),
+        diagonal=True,
+    ),
+    Heatmap(
+        "by type", "share", ("tfidf", HOSTILE), ("null", "temporal"), ((0.1, None), (0.9, 0.5))
+    ),
 )
 
 
 def small(**options: object) -> Study:
-    told = {"sections": (Section("One", (TABLE, *FIGURES), "in words"),), "summary": ("It held.",), "notes": ("Because.",)}
-    more = {"settings": {"k": 4}, "data": {"village.jsonl": "ab" * 32}, "timings": {"search": 1.5}, **told, **options}
+    told = {
+        "sections": (Section("One", (TABLE, *FIGURES), "in words"),),
+        "summary": ("It held.",),
+        "notes": ("Because.",),
+    }
+    more = {
+        "settings": {"k": 4},
+        "data": {"village.jsonl": "ab" * 32},
+        "timings": {"search": 1.5},
+        **told,
+        **options,
+    }
     return Study("magaf", "MAGAF again", 42, **more)  # type: ignore[arg-type]
 
 
 def test_a_study_comes_back_from_its_file_as_it_was(tmp_path: Path):
     again = Study.load(small().save(tmp_path / "study.json"))
     assert again.to_json() == small().to_json()
-    assert [[printed(cell) for cell in row] for row in again.tables[0].rows] == TABLE.texts
+    assert [[format_cell(cell) for cell in row] for row in again.tables[0].rows] == TABLE.texts
     assert again.figures == FIGURES
 
 
@@ -86,7 +123,9 @@ def test_what_is_not_a_study_is_said_so(tmp_path: Path, text, error, says):
     assert "suffice reproduce" in caught.value.hint
 
 
-@pytest.mark.parametrize("cell", [{"interval": [1, 2, 3, 4]}, {"beside": ["x", 1]}, {"secret": 1}, [1]])
+@pytest.mark.parametrize(
+    "cell", [{"interval": [1, 2, 3, 4]}, {"beside": ["x", 1]}, {"secret": 1}, [1]]
+)
 def test_a_damaged_cell_is_a_damaged_study(tmp_path: Path, cell):
     document = json.loads(small().to_json())
     document["sections"][0]["shown"][0]["rows"][0][2] = cell
@@ -105,21 +144,30 @@ def test_a_table_is_found_by_how_its_title_begins_and_a_cell_by_row_and_column()
 
 
 def test_a_measured_figure_with_interval_says_how_far_the_paper_is():
-    assert printed(Beside(Interval(0.963, 0.9451, 0.98), 0.884)) == "0.963 [0.95, 0.98] (0.884, +0.079)"
-    assert printed(Beside(0.424, 0.417)) == "0.424 (0.417)"
+    assert (
+        format_cell(WithPublished(Interval(0.963, 0.9451, 0.98), 0.884))
+        == "0.963 [0.95, 0.98] (0.884, +0.079)"
+    )
+    assert format_cell(WithPublished(0.424, 0.417)) == "0.424 (0.417)"
     assert "<small>paper 0.884, -0.384</small>" in TABLE.to_html()
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda one: type(one).__name__)
 def test_every_kind_of_figure_comes_back_from_json_and_is_drawn_the_same_twice(figure):
     assert figure_from_json(json.loads(json.dumps(figure_json(figure)))) == figure
-    ElementTree.fromstring(draw(figure))  # our own drawing: well formed, whatever the names were
-    assert draw(figure) == draw(figure)
+    ElementTree.fromstring(
+        draw_figure(figure)
+    )  # our own drawing: well formed, whatever the names were
+    assert draw_figure(figure) == draw_figure(figure)
 
 
 def test_figures_without_anything_in_them_can_be_drawn():
-    for figure in (Lines("empty", "x", "y", ()), Heatmap("empty", "x", (), (), ()), Bars("empty", "x", (), ("a", "b"))):
-        ElementTree.fromstring(draw(figure))
+    for figure in (
+        Lines("empty", "x", "y", ()),
+        Heatmap("empty", "x", (), (), ()),
+        Bars("empty", "x", (), ("a", "b")),
+    ):
+        ElementTree.fromstring(draw_figure(figure))
 
 
 SOME = {"gate": Predictions([1, 1, 0, 0], [0.9, 0.6, 0.6, 0.1])}
@@ -143,7 +191,9 @@ def test_reliability_counts_what_came_true_in_each_bin():
 
 
 def test_the_page_of_a_study_holds_tables_figures_reasons_and_nothing_from_outside(tmp_path: Path):
-    page = study_report(small(), tmp_path / "report.html", command="suffice reproduce magaf").read_text(encoding="utf-8")
+    page = study_report(
+        small(), tmp_path / "report.html", command="suffice reproduce magaf"
+    ).read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", " ", page)
     for shown in (
         "MAGAF again",
@@ -169,7 +219,9 @@ def test_the_page_of_a_study_holds_tables_figures_reasons_and_nothing_from_outsi
         (["frames"], "test.tsv"),
     ],
 )
-def test_a_mistake_is_said_before_the_work_begins(words, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_mistake_is_said_before_the_work_begins(
+    words, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["reproduce", *words])
     assert result.exit_code == 2

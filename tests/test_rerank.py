@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError, ModelError
-from suffice.retrieve.lexical import TextSearch
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.rerank import Reranked
+from suffice.retrieval.fusion import RerankRetriever
+from suffice.retrieval.lexical import TextSearch
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Hit, Part
 
 STORE = MemoryStore(
@@ -41,7 +41,9 @@ class Ghosts:
 
 
 def test_the_judge_puts_the_hits_in_a_new_order_and_signs_them() -> None:
-    (hits, nothing) = Reranked(TextSearch(STORE), PrefersLength(), STORE).search(["tutor", ""], k=2)
+    (hits, nothing) = RerankRetriever(TextSearch(STORE), PrefersLength(), STORE).search(
+        ["tutor", ""], k=2
+    )
     assert [hit.doc_id for hit in hits] == ["long", "middle"]
     assert hits[0].score == 45
     assert [part.name for part in hits[0].parts] == ["bm25", "rerank"]
@@ -50,18 +52,24 @@ def test_the_judge_puts_the_hits_in_a_new_order_and_signs_them() -> None:
 
 def test_ties_keep_the_order_of_the_retriever() -> None:
     (plain,) = TextSearch(STORE).search(["tutor"], k=3)
-    (hits,) = Reranked(TextSearch(STORE), Says([1.0, 1.0, 1.0]), STORE).search(["tutor"], k=3)
+    (hits,) = RerankRetriever(TextSearch(STORE), Says([1.0, 1.0, 1.0]), STORE).search(
+        ["tutor"], k=3
+    )
     assert [hit.doc_id for hit in hits] == [hit.doc_id for hit in plain]
 
 
 def test_only_the_first_hits_are_judged() -> None:
-    (hits,) = Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=1).search(["tutor"], k=1)
+    (hits,) = RerankRetriever(TextSearch(STORE), PrefersLength(), STORE, depth=1).search(
+        ["tutor"], k=1
+    )
     assert [hit.doc_id for hit in hits] == ["short"]
 
 
 def test_what_is_not_judged_follows_in_the_retrievers_order() -> None:
     (plain,) = TextSearch(STORE).search(["tutor"], k=3)
-    (hits,) = Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=2).search(["tutor"], k=3)
+    (hits,) = RerankRetriever(TextSearch(STORE), PrefersLength(), STORE, depth=2).search(
+        ["tutor"], k=3
+    )
     assert {hit.doc_id for hit in hits[:2]} == {hit.doc_id for hit in plain[:2]}
     assert hits[2].doc_id == plain[2].doc_id
     assert hits[2].score == hits[1].score
@@ -69,18 +77,25 @@ def test_what_is_not_judged_follows_in_the_retrievers_order() -> None:
 
 
 def test_a_document_that_left_the_store_falls_away() -> None:
-    (hits,) = Reranked(Ghosts(), PrefersLength(), STORE).search(["tutor"], k=5)
+    (hits,) = RerankRetriever(Ghosts(), PrefersLength(), STORE).search(["tutor"], k=5)
     assert hits == (Hit("short", 9.0, (Part("rerank", 9.0),)),)
 
 
 class LetsLongIn:
     def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
-        return [(Hit("short", 3.0), Hit("long", 2.0, relaxed=True), Hit("middle", 1.0)) for _ in questions]
+        return [
+            (Hit("short", 3.0), Hit("long", 2.0, relaxed=True), Hit("middle", 1.0))
+            for _ in questions
+        ]
 
 
 def test_what_passes_the_filter_stays_in_front_of_what_was_let_in() -> None:
-    (hits,) = Reranked(LetsLongIn(), PrefersLength(), STORE).search(["tutor"], k=3)
-    assert [(hit.doc_id, hit.score) for hit in hits] == [("middle", 28.0), ("short", 9.0), ("long", 9.0)]
+    (hits,) = RerankRetriever(LetsLongIn(), PrefersLength(), STORE).search(["tutor"], k=3)
+    assert [(hit.doc_id, hit.score) for hit in hits] == [
+        ("middle", 28.0),
+        ("short", 9.0),
+        ("long", 9.0),
+    ]
     assert hits[2].parts == (Part("rerank", 45.0),)
 
 
@@ -90,14 +105,16 @@ def test_with_a_share_the_retriever_keeps_a_say() -> None:
             return [(Hit("short", 1.0), Hit("middle", 0.9), Hit("long", 0.0)) for _ in questions]
 
     def ranked(share: float) -> list[tuple[str, float]]:
-        (hits,) = Reranked(Found(), PrefersLength(), STORE, share=share).search(["tutor"], k=3)
+        (hits,) = RerankRetriever(Found(), PrefersLength(), STORE, share=share).search(
+            ["tutor"], k=3
+        )
         return [(hit.doc_id, round(hit.score, 3)) for hit in hits]
 
     assert ranked(0.5) == [("middle", 0.714), ("short", 0.5), ("long", 0.5)]
     assert [name for name, _ in ranked(0.0)] == ["short", "middle", "long"]
     assert [name for name, _ in ranked(1.0)] == ["long", "middle", "short"]
     with pytest.raises(InputError, match="share"):
-        Reranked(Found(), PrefersLength(), STORE, share=1.1)
+        RerankRetriever(Found(), PrefersLength(), STORE, share=1.1)
 
 
 def test_a_retriever_without_scores_is_blended_by_rank() -> None:
@@ -105,19 +122,19 @@ def test_a_retriever_without_scores_is_blended_by_rank() -> None:
         def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
             return [(Hit("short"), Hit("long")) for _ in questions]
 
-    (hits,) = Reranked(Silent(), Says([1.0, 1.0]), STORE, share=0.5).search(["tutor"], k=2)
+    (hits,) = RerankRetriever(Silent(), Says([1.0, 1.0]), STORE, share=0.5).search(["tutor"], k=2)
     assert [hit.doc_id for hit in hits] == ["short", "long"]
 
 
 @pytest.mark.parametrize("nonsense", [[1.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0], 3.0])
 def test_a_judge_that_answers_nonsense_is_an_error(nonsense: object) -> None:
     with pytest.raises(ModelError, match="the reranker gave scores"):
-        Reranked(TextSearch(STORE), Says(nonsense), STORE).search(["tutor"], k=3)
+        RerankRetriever(TextSearch(STORE), Says(nonsense), STORE).search(["tutor"], k=3)
 
 
 @pytest.mark.parametrize("k", [0, -2])
 def test_k_and_depth_are_checked(k: int) -> None:
     with pytest.raises(InputError, match="k is"):
-        Reranked(TextSearch(STORE), PrefersLength(), STORE).search(["tutor"], k=k)
+        RerankRetriever(TextSearch(STORE), PrefersLength(), STORE).search(["tutor"], k=k)
     with pytest.raises(InputError, match="k is"):
-        Reranked(TextSearch(STORE), PrefersLength(), STORE, depth=k)
+        RerankRetriever(TextSearch(STORE), PrefersLength(), STORE, depth=k)

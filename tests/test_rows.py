@@ -11,22 +11,28 @@ import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
 
 from suffice import datasets
-from suffice.assess.gate import Gate
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.integrations.rows import as_ragas, deepeval_rows, question_and_hits, ragas_rows
+from suffice.gate.gate import Gate
+from suffice.integrations.ragas_rows import (
+    deepeval_rows,
+    question_and_hits,
+    ragas_rows,
+    to_ragas_row,
+)
 from suffice.types import Document, Hit, Question
 
 DOCUMENTS = {
-    name: Document(name, pair[1], pair[0]) for name, pair in (("film", FILM), ("wrong", WRONG), ("director", DIRECTOR))
+    name: Document(name, pair[1], pair[0])
+    for name, pair in (("film", FILM), ("wrong", WRONG), ("director", DIRECTOR))
 }
 EXAMPLES = [
-    Example(
+    GoldQuestion(
         Question("q1", QUESTION),
         Gold("q1", frozenset({"film", "director"}), answer="Vienna", hops=2),
         (Hit("film"), Hit("wrong")),
     ),
-    Example(Question("q2", "Who?"), Gold("q2", frozenset({"gone"}), hops=1), None),
+    GoldQuestion(Question("q2", "Who?"), Gold("q2", frozenset({"gone"}), hops=1), None),
 ]
 
 
@@ -35,8 +41,10 @@ def test_rows_that_go_out_come_back_as_the_same_data_set(tmp_path: Path) -> None
     assert rows[0]["retrieved_contexts"] == [FILM[1], WRONG[1]]
     assert rows[0]["reference_context_ids"] == ["director", "film"]
     assert (rows[1]["retrieved_contexts"], rows[1]["reference_contexts"]) == ([], [""])
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    again = datasets.read("ragas", tmp_path / "rows.jsonl")
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
+    again = datasets.load("ragas", tmp_path / "rows.jsonl")
     found = list(again.examples())
     assert [one.question for one in found] == [one.question for one in EXAMPLES]
     assert [one.gold.doc_ids for one in found] == [one.gold.doc_ids for one in EXAMPLES]
@@ -45,10 +53,12 @@ def test_rows_that_go_out_come_back_as_the_same_data_set(tmp_path: Path) -> None
 
 
 def test_a_deepeval_case_goes_out_and_comes_back_as_the_ragas_row() -> None:
-    for case, row in zip(deepeval_rows(EXAMPLES, DOCUMENTS), ragas_rows(EXAMPLES, DOCUMENTS), strict=True):
-        assert as_ragas(case) == {**row, "response": ""}
-        assert as_ragas(SimpleNamespace(**case)) == {**row, "response": ""}
-        assert as_ragas(json.loads(json.dumps(case))) == {**row, "response": ""}
+    for case, row in zip(
+        deepeval_rows(EXAMPLES, DOCUMENTS), ragas_rows(EXAMPLES, DOCUMENTS), strict=True
+    ):
+        assert to_ragas_row(case) == {**row, "response": ""}
+        assert to_ragas_row(SimpleNamespace(**case)) == {**row, "response": ""}
+        assert to_ragas_row(json.loads(json.dumps(case))) == {**row, "response": ""}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +67,10 @@ def test_a_deepeval_case_goes_out_and_comes_back_as_the_ragas_row() -> None:
         {"user_input": QUESTION, "retrieved_contexts": [FILM[1], DIRECTOR[1]]},
         {"question": QUESTION, "contexts": [FILM[1], DIRECTOR[1]], "ground_truth": "Vienna"},
         {"input": QUESTION, "retrievalContext": [FILM[1], DIRECTOR[1]]},
-        SimpleNamespace(input=QUESTION, retrieval_context=[FILM[1], SimpleNamespace(context=DIRECTOR[1], source="wiki")]),
+        SimpleNamespace(
+            input=QUESTION,
+            retrieval_context=[FILM[1], SimpleNamespace(context=DIRECTOR[1], source="wiki")],
+        ),
     ],
 )
 def test_every_shape_is_the_same_to_the_gate(case: Any) -> None:
@@ -80,7 +93,10 @@ def test_rows_go_under_the_gate_also_without_contexts() -> None:
         ({"user_input": 3, "retrieved_contexts": []}, "user_input is of type int"),
         ({"user_input": "x"}, "no retrieved texts"),
         ({"user_input": "x", "retrieved_contexts": "y"}, "retrieved_contexts is of type str"),
-        ({"user_input": "x", "retrieved_contexts": [None]}, "retrieved_contexts is of type NoneType"),
+        (
+            {"user_input": "x", "retrieved_contexts": [None]},
+            "retrieved_contexts is of type NoneType",
+        ),
         (
             {"user_input": "x", "retrieved_contexts": ["y"], "retrieved_context_ids": ["a", "b"]},
             "2 retrieved_context_ids for 1",

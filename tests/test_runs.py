@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.evaluate.metrics import per_question, score
-from suffice.evaluate.runs import Run, evaluate_retrieval, source_commit
+from suffice.evaluation.metrics import per_question, score
+from suffice.evaluation.runs import RetrievalRun, evaluate_retrieval, source_commit
 from suffice.types import Hit, Question
 
 
@@ -26,12 +26,21 @@ class Shelf:
 
     def search(self, questions, *, k, filters=None):
         self.asked.append((len(questions), k))
-        return [tuple(Hit(doc_id, self.score) for doc_id in self.answers[question][:k]) for question in questions]
+        return [
+            tuple(Hit(doc_id, self.score) for doc_id in self.answers[question][:k])
+            for question in questions
+        ]
 
 
-def example(question_id: str, *gold: str, kind: str | None = None, hits: Sequence[str] | None = None) -> Example:
+def example(
+    question_id: str, *gold: str, kind: str | None = None, hits: Sequence[str] | None = None
+) -> GoldQuestion:
     given = None if hits is None else tuple(Hit(doc_id) for doc_id in hits)
-    return Example(Question(question_id, f"ask {question_id}"), Gold(question_id, frozenset(gold), kind=kind), given)
+    return GoldQuestion(
+        Question(question_id, f"ask {question_id}"),
+        Gold(question_id, frozenset(gold), kind=kind),
+        given,
+    )
 
 
 VILLAGE = [
@@ -55,7 +64,9 @@ def test_questions_go_in_batches_and_progress_counts_them():
     examples = [example(str(at), "d") for at in range(10)]
     shelf = Shelf({f"ask {at}": ["d"] for at in range(10)})
     seen: list[tuple[str, int, int]] = []
-    evaluate_retrieval("ten", examples, {"shelf": shelf}, (4,), batch=4, progress=lambda *step: seen.append(step))
+    evaluate_retrieval(
+        "ten", examples, {"shelf": shelf}, (4,), batch=4, progress=lambda *step: seen.append(step)
+    )
     assert shelf.asked == [(4, 4), (4, 4), (2, 4)]
     assert seen == [("shelf", 4, 10), ("shelf", 8, 10), ("shelf", 10, 10)]
 
@@ -100,13 +111,18 @@ def test_chunks_fold_into_their_parent_at_the_place_of_the_first_and_the_search_
 
 def test_folding_stops_when_the_retriever_has_no_more_and_when_it_is_only_one_document():
     endless = Shelf({"ask ada": [f"byron#{at}" for at in range(1000)]})
-    run = evaluate_retrieval("village", VILLAGE[:1], {"e": endless}, (3,), parents=lambda doc_id: doc_id.split("#")[0])
+    run = evaluate_retrieval(
+        "village", VILLAGE[:1], {"e": endless}, (3,), parents=lambda doc_id: doc_id.split("#")[0]
+    )
     assert endless.asked[-1][1] == 48
     assert run.system("e").ranks == ((1,),)
 
 
 def test_hits_that_came_with_the_examples_are_judged_as_given():
-    examples = [example("ada", "byron", "tutor", hits=["x", "byron"]), example("mill", "river", hits=[])]
+    examples = [
+        example("ada", "byron", "tutor", hits=["x", "byron"]),
+        example("mill", "river", hits=[]),
+    ]
     run = evaluate_retrieval("village", examples, {}, (2,))
     assert run.names == ("given",)
     assert run.system("given").ranks == ((2,), ())
@@ -114,16 +130,27 @@ def test_hits_that_came_with_the_examples_are_judged_as_given():
 
 
 def test_the_same_seed_gives_the_same_document_but_for_timings(tmp_path: Path):
-    runs = [evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (1, 3), seed=7) for _ in range(2)]
+    runs = [
+        evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (1, 3), seed=7)
+        for _ in range(2)
+    ]
     assert runs[0].to_json(timings=False) == runs[1].to_json(timings=False)
     assert set(runs[0].timings) == {"shelf"}
-    one, other = (Run.load(run.save(tmp_path / f"{at}.json")) for at, run in enumerate(runs))
+    one, other = (
+        RetrievalRun.load(run.save(tmp_path / f"{at}.json")) for at, run in enumerate(runs)
+    )
     assert one.to_json(timings=False) == other.to_json(timings=False)
 
 
 def test_a_run_says_on_what_it_was_made(tmp_path: Path):
     run = evaluate_retrieval(
-        "village", VILLAGE, {"shelf": Shelf(SHELF)}, (3, 1, 3), settings={"k1": 1.2}, data={"village.jsonl": "ff"}, commit="abc"
+        "village",
+        VILLAGE,
+        {"shelf": Shelf(SHELF)},
+        (3, 1, 3),
+        settings={"k1": 1.2},
+        data={"village.jsonl": "ff"},
+        commit="abc",
     )
     document = json.loads(run.save(tmp_path / "deep" / "run.json").read_text(encoding="utf-8"))
     assert document["version"] == 1
@@ -136,7 +163,7 @@ def test_a_run_says_on_what_it_was_made(tmp_path: Path):
 def test_scores_that_are_no_numbers_are_unknown_and_the_document_stays_json(tmp_path: Path):
     run = evaluate_retrieval("village", VILLAGE, {"odd": Shelf(SHELF, score=math.nan)}, (3,))
     assert run.system("odd").top_scores == (None, None, None)
-    assert Run.load(run.save(tmp_path / "run.json")) == run
+    assert RetrievalRun.load(run.save(tmp_path / "run.json")) == run
     assert score(run.judged("odd"), "null_rejection") is None
 
 
@@ -161,7 +188,9 @@ def test_no_retriever_and_no_hits_is_an_input_error():
     with pytest.raises(InputError, match="nothing to evaluate"):
         evaluate_retrieval("village", VILLAGE, {}, (2,))
     with pytest.raises(InputError, match="taken"):
-        evaluate_retrieval("village", [example("ada", "b", hits=["b"])], {"given": Shelf(SHELF)}, (2,))
+        evaluate_retrieval(
+            "village", [example("ada", "b", hits=["b"])], {"given": Shelf(SHELF)}, (2,)
+        )
 
 
 def test_an_unknown_system_or_kind_names_the_nearest():
@@ -189,7 +218,7 @@ def test_a_file_that_is_no_run_is_a_clear_error(tmp_path: Path, content, error):
     path = tmp_path / "run.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(error):
-        Run.load(path)
+        RetrievalRun.load(path)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +232,14 @@ def test_a_file_that_is_no_run_is_a_clear_error(tmp_path: Path, content, error):
     ],
 )
 def test_a_damaged_run_is_told_apart(tmp_path: Path, damage):
-    path = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (3,)).save(tmp_path / "run.json")
+    path = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (3,)).save(
+        tmp_path / "run.json"
+    )
     document = json.loads(path.read_text(encoding="utf-8"))
     damage(document)
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(DataError, match="damaged"):
-        Run.load(path)
+        RetrievalRun.load(path)
 
 
 def test_the_commit_is_read_from_the_checkout_and_is_missing_outside_of_one(tmp_path: Path):
@@ -230,5 +261,10 @@ def test_the_commit_is_read_from_the_checkout_and_is_missing_outside_of_one(tmp_
 
 def test_a_run_of_many_questions_is_judged_quickly():
     examples = [example(str(at), "d", "e") for at in range(5000)]
-    run = evaluate_retrieval("many", examples, {"shelf": Shelf({f"ask {at}": ["d", "x", "e"] for at in range(5000)})}, (4,))
+    run = evaluate_retrieval(
+        "many",
+        examples,
+        {"shelf": Shelf({f"ask {at}": ["d", "x", "e"] for at in range(5000)})},
+        (4,),
+    )
     assert (per_question(run.judged("shelf"), "recall@4") == np.ones(5000)).all()

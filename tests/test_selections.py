@@ -10,27 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.assess.selections import (
+from suffice.errors import InputError
+from suffice.types import Document, Evidence, Hit, Question
+from suffice_research.paper_features import (
     FRAMES,
     FRAMES_WITH_HOPS,
     MAGAF,
     REASONING,
-    AskedFor,
-    cues,
+    QuestionAnnotations,
     frames_features,
+    guess_annotations,
     magaf_features,
 )
-from suffice.errors import InputError
-from suffice.types import Document, Evidence, Hit, Question
 
 
 def news(doc_id: str, source: str, entity: str, day: int, title: str = "") -> Document:
-    return Document(doc_id, "text", title or doc_id, source, "business", date(2023, 10, day), (entity,))
+    return Document(
+        doc_id, "text", title or doc_id, source, "business", date(2023, 10, day), (entity,)
+    )
 
 
 def held(question: str, documents: list[Document], scores: list[float | None]) -> Evidence:
     hits = tuple(Hit(document.doc_id, score) for document, score in zip(documents, scores))
-    return Evidence(Question("q", question), hits, {document.doc_id: document for document in documents})
+    return Evidence(
+        Question("q", question), hits, {document.doc_id: document for document in documents}
+    )
 
 
 VERGE = held(
@@ -68,43 +72,59 @@ def test_magaf_looks_at_the_best_four() -> None:
     assert column(rows, MAGAF, "top4_min") == 1.0
     assert column(rows, MAGAF, "gap_1_2") == 1.0
     assert column(rows, MAGAF, "gap_4_5") == 0.5
-    assert column(rows, MAGAF, "source_diversity") == 0.75  # The Verge, TechCrunch, Wired among four
+    assert (
+        column(rows, MAGAF, "source_diversity") == 0.75
+    )  # The Verge, TechCrunch, Wired among four
     assert column(rows, MAGAF, "category_diversity") == 0.25
     assert column(rows, MAGAF, "entity_diversity") == 0.5
     weights = np.exp([4.0, 3.0, 2.0, 1.0])
     shares = weights / weights.sum()
     assert column(rows, MAGAF, "attention_max") == pytest.approx(shares[0], rel=1e-5)
-    assert column(rows, MAGAF, "attention_entropy") == pytest.approx(-(shares * np.log(shares)).sum(), rel=1e-5)
+    assert column(rows, MAGAF, "attention_entropy") == pytest.approx(
+        -(shares * np.log(shares)).sum(), rel=1e-5
+    )
 
 
 def test_metadata_overlap_is_the_papers_agreement() -> None:
     rows = magaf_features([VERGE])
     # a: source .35 + its whole name .10 + entity .40; b likewise; c: source only; d: entity only
     assert column(rows, MAGAF, "metadata_overlap_max") == pytest.approx(0.85)
-    assert column(rows, MAGAF, "metadata_overlap_avg") == pytest.approx((0.85 + 0.85 + 0.45 + 0.40) / 4)
+    assert column(rows, MAGAF, "metadata_overlap_avg") == pytest.approx(
+        (0.85 + 0.85 + 0.45 + 0.40) / 4
+    )
 
 
 def test_graph_density_is_the_formula_of_the_paper() -> None:
     # Edges of the four: three pairs about Acme 1.00 each; all six pairs one category .20; a-c one source .15;
     # a-b the same day .10; c-d 8 days, a-c and b-c 19, a-d and b-d 27: .04 each.
     total = 3 * 1.0 + 6 * 0.2 + 0.15 + 0.10 + 5 * 0.04
-    assert column(magaf_features([VERGE]), MAGAF, "graph_density_top4") == pytest.approx(2 * total / 12, rel=1e-5)
+    assert column(magaf_features([VERGE]), MAGAF, "graph_density_top4") == pytest.approx(
+        2 * total / 12, rel=1e-5
+    )
 
 
 def test_frames_counts_words_and_titles() -> None:
-    films = [Document("1", "", "Alien (film)"), Document("2", "", "Sigourney Weaver"), Document("3", "", "Ripley")]
+    films = [
+        Document("1", "", "Alien (film)"),
+        Document("2", "", "Sigourney Weaver"),
+        Document("3", "", "Ripley"),
+    ]
     rows = frames_features([held("Who played Ripley in Alien in 1979?", films, [2.0, 1.0, 1.0])])
     assert column(rows, FRAMES, "question_tokens") == 7
     assert column(rows, FRAMES, "question_digits") == 4
     assert column(rows, FRAMES, "temporal_phrase") == 1
     assert column(rows, FRAMES, "top10_nonzero") == 3
-    assert column(rows, FRAMES, "top10_entropy") == pytest.approx(1.5 * math.log(2))  # shares 1/2, 1/4, 1/4
-    assert column(rows, FRAMES, "title_jaccard_max") == pytest.approx(1 / 6)  # ripley, of six different words
+    assert column(rows, FRAMES, "top10_entropy") == pytest.approx(
+        1.5 * math.log(2)
+    )  # shares 1/2, 1/4, 1/4
+    assert column(rows, FRAMES, "title_jaccard_max") == pytest.approx(
+        1 / 6
+    )  # ripley, of six different words
     assert column(rows, FRAMES, "title_jaccard_mean") == pytest.approx((1 / 7 + 0 + 1 / 6) / 3)
 
 
 def test_what_the_papers_are_told_goes_in_where_it_is_given() -> None:
-    told = AskedFor(["null"], [{"Tabular reasoning", "Multiple constraints"}], [3])
+    told = QuestionAnnotations(["null"], [{"Tabular reasoning", "Multiple constraints"}], [3])
     magaf = magaf_features([VERGE], asked=told)
     assert (column(magaf, MAGAF, "is_null_query"), column(magaf, MAGAF, "estimated_hops")) == (1, 3)
     frames = frames_features([VERGE], asked=told, hops=True)
@@ -115,9 +135,15 @@ def test_what_the_papers_are_told_goes_in_where_it_is_given() -> None:
 
 
 def test_without_being_told_cue_words_decide_and_nothing_is_ever_guessed_to_be_null() -> None:
-    guess = cues([VERGE.question.text, "Did it change between October 1, 2023 and October 9, 2023?", "Who is the founder?"])
+    guess = guess_annotations(
+        [
+            VERGE.question.text,
+            "Did it change between October 1, 2023 and October 9, 2023?",
+            "Who is the founder?",
+        ]
+    )
     assert list(guess.kinds) == ["comparison", "temporal", "inference"]
-    assert "numerical reasoning" in cues(["How many letters are in it?"]).labels[0]
+    assert "numerical reasoning" in guess_annotations(["How many letters are in it?"]).labels[0]
     assert set(REASONING) >= set().union(*guess.labels)
 
 
@@ -125,7 +151,7 @@ def test_the_gold_hop_count_is_not_there_for_the_asking() -> None:
     with pytest.raises(InputError, match="data set only"):
         frames_features([VERGE], hops=True)
     with pytest.raises(InputError, match="each of the 1 questions"):
-        magaf_features([VERGE], asked=AskedFor([], [], []))
+        magaf_features([VERGE], asked=QuestionAnnotations([], [], []))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InputError, ModelError
-from suffice.integrations.sending import BusyError, Pace, pause_asked_for, side_by_side, tried
+from suffice.integrations.retry import (
+    RateLimit,
+    ServerBusyError,
+    call_with_retries,
+    retry_after,
+    run_concurrently,
+)
 
 
 class Day:
@@ -30,9 +36,11 @@ class Day:
     requests=st.integers(1, 6),
     tokens=st.integers(50, 200),
 )
-def test_in_no_minute_more_go_than_the_pace_allows(coming: list[tuple[float, int]], requests: int, tokens: int) -> None:
+def test_in_no_minute_more_go_than_the_pace_allows(
+    coming: list[tuple[float, int]], requests: int, tokens: int
+) -> None:
     day = Day()
-    pace = Pace(requests=requests, tokens=tokens, clock=day.clock, sleep=day.sleep)
+    pace = RateLimit(requests=requests, tokens=tokens, clock=day.clock, sleep=day.sleep)
     sent: list[tuple[float, int]] = []
     for pause, size in coming:
         day.sleep(pause)
@@ -46,7 +54,7 @@ def test_in_no_minute_more_go_than_the_pace_allows(coming: list[tuple[float, int
 
 def test_who_is_within_the_pace_does_not_wait() -> None:
     day = Day()
-    pace = Pace(requests=3, tokens=100, clock=day.clock, sleep=day.sleep)
+    pace = RateLimit(requests=3, tokens=100, clock=day.clock, sleep=day.sleep)
     for _ in range(3):
         pace.wait(30, seconds=1)
     assert day.now == 0
@@ -54,7 +62,7 @@ def test_who_is_within_the_pace_does_not_wait() -> None:
 
 def test_a_turn_that_comes_too_late_is_refused_at_once_and_takes_no_place() -> None:
     day = Day()
-    pace = Pace(requests=1, clock=day.clock, sleep=day.sleep)
+    pace = RateLimit(requests=1, clock=day.clock, sleep=day.sleep)
     pace.wait(1, seconds=5)
     with pytest.raises(ModelError, match="no turn within 5 s") as caught:
         pace.wait(1, seconds=5)
@@ -66,7 +74,7 @@ def test_a_turn_that_comes_too_late_is_refused_at_once_and_takes_no_place() -> N
 
 def test_tokens_that_were_not_used_make_room() -> None:
     day = Day()
-    pace = Pace(tokens=100, clock=day.clock, sleep=day.sleep)
+    pace = RateLimit(tokens=100, clock=day.clock, sleep=day.sleep)
     settle = pace.wait(90, seconds=0)
     settle(10)
     pace.wait(90, seconds=0)
@@ -75,7 +83,7 @@ def test_tokens_that_were_not_used_make_room() -> None:
 
 def test_a_pace_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="allows nothing"):
-        Pace(requests=0)
+        RateLimit(requests=0)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +101,7 @@ def test_a_pace_of_nothing_is_refused() -> None:
     ],
 )
 def test_what_a_server_asks_for_is_read(headers: dict[str, str], pause: float) -> None:
-    assert pause_asked_for(headers, now=100.0) == pause
+    assert retry_after(headers, now=100.0) == pause
 
 
 def fails_with(*errors: Exception) -> Callable[[float], str]:
@@ -109,25 +117,39 @@ def fails_with(*errors: Exception) -> Callable[[float], str]:
 
 def test_only_what_may_pass_is_tried_again() -> None:
     slept: list[float] = []
-    assert tried(fails_with(BusyError("a"), BusyError("b")), retries=2, seconds=60, sleep=slept.append) == "done"
+    assert (
+        call_with_retries(
+            fails_with(ServerBusyError("a"), ServerBusyError("b")),
+            retries=2,
+            seconds=60,
+            sleep=slept.append,
+        )
+        == "done"
+    )
     assert len(slept) == 2
     with pytest.raises(ModelError, match="wrong"):
-        tried(fails_with(ModelError("wrong")), retries=2, seconds=60, sleep=slept.append)
+        call_with_retries(
+            fails_with(ModelError("wrong")), retries=2, seconds=60, sleep=slept.append
+        )
     assert len(slept) == 2
     with pytest.raises(ZeroDivisionError):
-        tried(fails_with(ZeroDivisionError()), retries=2, seconds=60, sleep=slept.append)
+        call_with_retries(
+            fails_with(ZeroDivisionError()), retries=2, seconds=60, sleep=slept.append
+        )
 
 
 def test_a_server_that_asks_for_ever_is_not_waited_for() -> None:
-    with pytest.raises(BusyError):
-        tried(fails_with(BusyError("later", pause=float("inf"))), retries=5, seconds=60)
+    with pytest.raises(ServerBusyError):
+        call_with_retries(
+            fails_with(ServerBusyError("later", pause=float("inf"))), retries=5, seconds=60
+        )
 
 
 def test_one_that_hangs_is_left_behind_and_the_others_come() -> None:
     hung = threading.Event()
     calls = [lambda: "a", lambda: hung.wait(20) and "never", lambda: "c"]
     started = time.monotonic()
-    found = dict(side_by_side(calls, most=2, seconds=0.2))
+    found = dict(run_concurrently(calls, most=2, seconds=0.2))
     assert time.monotonic() - started < 2
     hung.set()
     assert (found[0], found[2]) == ("a", "c")
@@ -137,4 +159,4 @@ def test_one_that_hangs_is_left_behind_and_the_others_come() -> None:
 
 def test_a_mistake_of_ours_stays_loud() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(side_by_side([lambda: 1 / 0], most=1, seconds=1))
+        list(run_concurrently([lambda: 1 / 0], most=1, seconds=1))

@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 from tests.service import ASKED, LINES, cinema, client, events_of, lines_of
 from tests.small_world import BRIDGE, COMPARISON
 
-from suffice.assess.gate import Gate
-from suffice.service.keys import Keys
+from suffice.gate.gate import Gate
+from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
 
 
@@ -47,14 +47,26 @@ def test_a_check_may_be_short(visitor: TestClient) -> None:
 
 
 def test_no_hits_are_no_evidence(visitor: TestClient) -> None:
-    assert visitor.post("/v1/check", json={"question": "Who taught Ada?", "hits": []}).json()["data"]["action"] == "abstain"
+    assert (
+        visitor.post("/v1/check", json={"question": "Who taught Ada?", "hits": []}).json()["data"][
+            "action"
+        ]
+        == "abstain"
+    )
 
 
 def test_hits_of_the_library_need_only_their_ids(visitor: TestClient) -> None:
-    named = visitor.post("/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]})
-    nobody = visitor.post("/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "what"}]})
+    named = visitor.post(
+        "/v1/check",
+        json={"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]},
+    )
+    nobody = visitor.post(
+        "/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "what"}]}
+    )
     assert named.json()["data"]["p_complete"] > 2 * nobody.json()["data"]["p_complete"]
-    line = json.dumps({"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]})
+    line = json.dumps(
+        {"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]}
+    )
     (told,) = lines_of(visitor.post("/v1/check/batch", content=line, headers=LINES).text)
     assert told["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
 
@@ -62,19 +74,32 @@ def test_hits_of_the_library_need_only_their_ids(visitor: TestClient) -> None:
 def test_checks_that_come_together_get_their_own_verdicts(visitor: TestClient) -> None:
     import concurrent.futures
 
-    questions = [f"Which film came out first, The Navigator or Metropolis {number}?" for number in range(24)]
+    questions = [
+        f"Which film came out first, The Navigator or Metropolis {number}?" for number in range(24)
+    ]
     with concurrent.futures.ThreadPoolExecutor(12) as crowd:
-        said = list(crowd.map(lambda one: visitor.post("/v1/check", json={**ASKED, "question": one}).json(), questions))
-    assert [one["data"]["missing"][0] for one in said] == [f"Metropolis {number}" for number in range(24)]
+        said = list(
+            crowd.map(
+                lambda one: visitor.post("/v1/check", json={**ASKED, "question": one}).json(),
+                questions,
+            )
+        )
+    assert [one["data"]["missing"][0] for one in said] == [
+        f"Metropolis {number}" for number in range(24)
+    ]
 
 
 def test_a_hit_that_cannot_be_read_fails_alone(visitor: TestClient) -> None:
     import concurrent.futures
 
-    bodies = [{**ASKED, "hits": [{"colour": "red"}]} if number % 3 == 0 else ASKED for number in range(12)]
+    bodies = [
+        {**ASKED, "hits": [{"colour": "red"}]} if number % 3 == 0 else ASKED for number in range(12)
+    ]
     with concurrent.futures.ThreadPoolExecutor(12) as crowd:
         said = list(crowd.map(lambda body: visitor.post("/v1/check", json=body), bodies))
-    assert [one.status_code for one in said] == [422 if number % 3 == 0 else 200 for number in range(12)]
+    assert [one.status_code for one in said] == [
+        422 if number % 3 == 0 else 200 for number in range(12)
+    ]
     assert "hit 1 is a dict without 'text'" in said[0].json()["error"]["message"]
 
 
@@ -84,7 +109,10 @@ def test_an_unknown_gate_is_named_with_the_known_ones(visitor: TestClient) -> No
 
 
 def test_wrong_values_are_told_with_their_place_and_not_repeated(visitor: TestClient) -> None:
-    said = visitor.post("/v1/check", json={"question": "Who?", "hits": ["a", {"text": 5, "secret": "hunter2"}], "k": 1})
+    said = visitor.post(
+        "/v1/check",
+        json={"question": "Who?", "hits": ["a", {"text": 5, "secret": "hunter2"}], "k": 1},
+    )
     assert said.status_code == 422
     assert "hits[1].text" in said.json()["error"]["message"]
     assert "hunter2" not in said.text
@@ -92,11 +120,16 @@ def test_wrong_values_are_told_with_their_place_and_not_repeated(visitor: TestCl
 
 def test_a_batch_comes_back_line_by_line_in_order(visitor: TestClient) -> None:
     lines = [json.dumps({**ASKED, "question_id": f"q{number}"}) for number in range(100)]
-    lines[7], lines[50] = "{broken", json.dumps({"question_id": "odd", "question": "Who?", "hits": [{}]})
+    lines[7], lines[50] = (
+        "{broken",
+        json.dumps({"question_id": "odd", "question": "Who?", "hits": [{}]}),
+    )
     said = visitor.post("/v1/check/batch?explain=false", content="\n".join(lines), headers=LINES)
     told = lines_of(said.text)
     assert [one["line"] for one in told] == list(range(1, 101))
-    assert [one["question_id"] for one in told if one["ok"]] == [f"q{number}" for number in range(100) if number not in (7, 50)]
+    assert [one["question_id"] for one in told if one["ok"]] == [
+        f"q{number}" for number in range(100) if number not in (7, 50)
+    ]
     assert told[7]["error"]["code"] == told[50]["error"]["code"] == "bad_input"
     assert told[50]["question_id"] == "odd"
 
@@ -108,8 +141,14 @@ def test_an_empty_batch_has_an_empty_answer(visitor: TestClient) -> None:
 
 def test_a_batch_that_is_too_long_says_where_it_ended() -> None:
     with client(batch_lines=5, body_bytes=2000) as visitor:
-        lines = [json.dumps(ASKED)] * 3 + [json.dumps({**ASKED, "question": "x" * 3000})] + [json.dumps(ASKED)] * 9
-        told = lines_of(visitor.post("/v1/check/batch", content="\n".join(lines), headers=LINES).text)
+        lines = (
+            [json.dumps(ASKED)] * 3
+            + [json.dumps({**ASKED, "question": "x" * 3000})]
+            + [json.dumps(ASKED)] * 9
+        )
+        told = lines_of(
+            visitor.post("/v1/check/batch", content="\n".join(lines), headers=LINES).text
+        )
     assert [one["ok"] for one in told] == [True, True, True, False, True, False]
     assert "longer than 2,000 bytes" in told[3]["error"]["message"]
     assert "more than 5 lines" in told[5]["error"]["message"]
@@ -130,11 +169,21 @@ def test_a_search_finds_documents_with_their_texts(visitor: TestClient) -> None:
     assert hits[0]["doc_id"] == "dog"
     assert "Jerome Storm" in hits[0]["text"]
     assert {part["name"] for part in hits[0]["parts"]} >= {"bm25"}
-    assert visitor.post("/v1/search", json={"question": "Dog Law", "texts": False}).json()["data"]["hits"][0]["text"] is None
+    assert (
+        visitor.post("/v1/search", json={"question": "Dog Law", "texts": False}).json()["data"][
+            "hits"
+        ][0]["text"]
+        is None
+    )
 
 
 def test_an_unknown_retriever_or_filter_is_the_callers_mistake(visitor: TestClient) -> None:
-    for wrong in ({"retriever": "hybird"}, {"filter": {"colour": "red"}}, {"filter": "automatic"}, {"k": 0}):
+    for wrong in (
+        {"retriever": "hybird"},
+        {"filter": {"colour": "red"}},
+        {"filter": "automatic"},
+        {"k": 0},
+    ):
         assert visitor.post("/v1/search", json={"question": "Dog Law", **wrong}).status_code == 422
 
 
@@ -152,7 +201,9 @@ def test_a_question_is_answered_with_its_citations(visitor: TestClient) -> None:
 
 
 def test_a_journey_can_be_watched(visitor: TestClient) -> None:
-    said = visitor.post("/v1/ask", json={"question": COMPARISON}, headers={"accept": "text/event-stream"})
+    said = visitor.post(
+        "/v1/ask", json={"question": COMPARISON}, headers={"accept": "text/event-stream"}
+    )
     assert said.headers["content-type"].startswith("text/event-stream")
     events = events_of(said.text)
     names = [name for name, _ in events]
@@ -165,7 +216,15 @@ def test_a_journey_can_be_watched(visitor: TestClient) -> None:
 
 def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
     sent: list[bytes] = []
-    comes = iter([{"type": "http.request", "body": json.dumps({"question": COMPARISON}).encode(), "more_body": False}])
+    comes = iter(
+        [
+            {
+                "type": "http.request",
+                "body": json.dumps({"question": COMPARISON}).encode(),
+                "more_body": False,
+            }
+        ]
+    )
 
     async def receive() -> dict[str, object]:
         return next(comes, {"type": "http.disconnect"})
@@ -173,12 +232,24 @@ def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
     async def send(message: dict[str, object]) -> None:
         sent.append(message.get("body", b""))
 
-    headers = {"host": "127.0.0.1", "content-type": "application/json", "accept": "text/event-stream"}
+    headers = {
+        "host": "127.0.0.1",
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+    }
     told = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": "POST", "path": "/v1/ask", "query_string": b"", "headers": told}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/ask",
+        "query_string": b"",
+        "headers": told,
+    }
     visitor.portal.call(visitor.app, scope, receive, send)
     assert b"event: end" not in b"".join(sent)
-    for give_back in [visitor.app.service.take_place() for _ in range(4)]:  # its place is free again
+    for give_back in [
+        visitor.app.service.take_place() for _ in range(4)
+    ]:  # its place is free again
         give_back()
 
 
@@ -186,7 +257,9 @@ def test_the_library_tells_what_it_is(visitor: TestClient) -> None:
     told = visitor.get("/v1/library").json()["data"]
     assert (told["documents"], told["encoder"]) == (8, "wordllama")
     assert "bridge" in told["retrievers"]
-    known, nobody = visitor.get("/v1/library/documents", params={"id": ["dog", "cat"]}).json()["data"]
+    known, nobody = visitor.get("/v1/library/documents", params={"id": ["dog", "cat"]}).json()[
+        "data"
+    ]
     assert (known["title"], nobody) == ("Dog Law", None)
 
 
@@ -195,22 +268,46 @@ def test_without_a_library_its_doors_say_how_to_bring_one() -> None:
         said = visitor.post("/v1/search", json={"question": "Dog Law"})
         assert (said.status_code, said.json()["error"]["code"]) == (409, "not_ready")
         assert "--library" in said.json()["error"]["hint"]
-        assert visitor.post("/v1/check", json={"question": "Who?", "hits": [{"doc_id": "dog"}]}).status_code == 200
+        assert (
+            visitor.post(
+                "/v1/check", json={"question": "Who?", "hits": [{"doc_id": "dog"}]}
+            ).status_code
+            == 200
+        )
 
 
 def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     writer, reader = keys.new("writer", ("read", "write"))[0], keys.new("reader")[0]
     settings = Settings(library=cinema(tmp_path / "cinema"), keys=str(keys.path))
-    new = {"documents": [{"doc_id": "ada", "title": "Ada", "text": "Ada was taught by Mary.", "published_at": "1843-09-05"}]}
+    new = {
+        "documents": [
+            {
+                "doc_id": "ada",
+                "title": "Ada",
+                "text": "Ada was taught by Mary.",
+                "published_at": "1843-09-05",
+            }
+        ]
+    }
     with client(settings) as visitor:
         assert visitor.post("/v1/library/documents", json=new).status_code == 401
-        assert visitor.post("/v1/library/documents", json=new, headers=_with(reader)).status_code == 403
+        assert (
+            visitor.post("/v1/library/documents", json=new, headers=_with(reader)).status_code
+            == 403
+        )
         told = visitor.post("/v1/library/documents", json=new, headers=_with(writer)).json()["data"]
         assert (told["written"], told["documents"]) == (1, 9)
-        found = visitor.post("/v1/search", json={"question": "Who taught Ada?", "k": 1}, headers=_with(reader)).json()
-        assert (found["data"]["hits"][0]["doc_id"], found["data"]["hits"][0]["published_at"]) == ("ada", "1843-09-05")
-        gone = visitor.delete("/v1/library/documents", params={"id": ["ada", "nobody"]}, headers=_with(writer)).json()["data"]
+        found = visitor.post(
+            "/v1/search", json={"question": "Who taught Ada?", "k": 1}, headers=_with(reader)
+        ).json()
+        assert (found["data"]["hits"][0]["doc_id"], found["data"]["hits"][0]["published_at"]) == (
+            "ada",
+            "1843-09-05",
+        )
+        gone = visitor.delete(
+            "/v1/library/documents", params={"id": ["ada", "nobody"]}, headers=_with(writer)
+        ).json()["data"]
         assert (gone["written"], gone["documents"]) == (1, 8)
 
 
@@ -243,8 +340,8 @@ def test_figures_count_verdicts_and_requests() -> None:
 
 
 def test_drift_is_seen_after_enough_strange_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.service.checking.SAMPLE_S", 0.0)
-    monkeypatch.setattr("suffice.service.checking.DRIFT_S", 0.0)
+    monkeypatch.setattr("suffice.service.batching.DRIFT_SAMPLE_S", 0.0)
+    monkeypatch.setattr("suffice.service.batching.DRIFT_INTERVAL_S", 0.0)
     with client() as visitor:
         for number in range(40):
             visitor.post("/v1/check", json={"question": f"hm {number}", "hits": ["x y z"]})
@@ -258,10 +355,18 @@ def test_the_log_has_a_line_a_request_and_no_text(caplog: pytest.LogCaptureFixtu
         visitor.post("/v1/check", json=told, headers={"x-request-id": "mine-1"})
         visitor.get("/v1/library/documents?id=secret")
     first, second = (record.told for record in caplog.records)
-    assert (first["request_id"], first["route"], first["status"], first["hits"]) == ("mine-1", "/v1/check", 200, 1)
+    assert (first["request_id"], first["route"], first["status"], first["hits"]) == (
+        "mine-1",
+        "/v1/check",
+        200,
+        1,
+    )
     assert second["status"] == 409
     assert "secret" not in json.dumps([first, second])
     caplog.clear()
-    with client(Settings(log_texts=True)) as visitor, caplog.at_level(logging.INFO, "suffice.service"):
+    with (
+        client(Settings(log_texts=True)) as visitor,
+        caplog.at_level(logging.INFO, "suffice.service"),
+    ):
         visitor.post("/v1/check", json=told)
     assert caplog.records[0].told["question"] == "Is this a secret?"

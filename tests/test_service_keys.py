@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import DataError, InputError
-from suffice.service.keys import Keys
+from suffice.service.keys import ApiKeys
 from suffice.service.settings import Limits, Settings
 
 
 def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     token, key = keys.new("laptop", ("read", "write"))
     assert keys.admitted(token) == key
     assert key.scopes == ("read", "write")
@@ -26,16 +26,18 @@ def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
     assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("wrong", ["", "suf", "suf_", "x" * 10_000, "suf_000000000000_" + "a" * 43, "sufé"])
+@pytest.mark.parametrize(
+    "wrong", ["", "suf", "suf_", "x" * 10_000, "suf_000000000000_" + "a" * 43, "sufé"]
+)
 def test_any_other_text_does_not_open(tmp_path: Path, wrong: str) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     token = keys.new("laptop")[0]
     for one in (wrong, token + " ", token[:-1] + ("a" if token[-1] != "a" else "b"), token.upper()):
         assert keys.admitted(one) is None
 
 
 def test_a_key_made_elsewhere_is_known_at_once(tmp_path: Path) -> None:
-    here, elsewhere = Keys(tmp_path / "keys.json"), Keys(tmp_path / "keys.json")
+    here, elsewhere = ApiKeys(tmp_path / "keys.json"), ApiKeys(tmp_path / "keys.json")
     assert here.known() == []
     token, key = elsewhere.new("laptop")
     assert here.admitted(token) == key
@@ -44,20 +46,29 @@ def test_a_key_made_elsewhere_is_known_at_once(tmp_path: Path) -> None:
 
 
 def test_names_are_plain_and_once(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     keys.new("laptop")
-    for name, scopes in (("laptop", ("read",)), ("", ("read",)), ("a b", ("read",)), ("x", ()), ("x", ("admin",))):
+    for name, scopes in (
+        ("laptop", ("read",)),
+        ("", ("read",)),
+        ("a b", ("read",)),
+        ("x", ()),
+        ("x", ("admin",)),
+    ):
         with pytest.raises(InputError):
             keys.new(name, scopes)
     with pytest.raises(InputError, match="no key named 'tower'"):
         keys.revoke("tower")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2, "keys": []}', '{"version": 1, "keys": [{"name": "x"}]}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"version": 2, "keys": []}', '{"version": 1, "keys": [{"name": "x"}]}'],
+)
 def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(DataError, match="is no file of keys"):
-        Keys(tmp_path / "keys.json").admitted("suf_000000000000_" + "a" * 43)
+        ApiKeys(tmp_path / "keys.json").admitted("suf_000000000000_" + "a" * 43)
 
 
 # ------------------------------------------------------------------------------------------------------------- settings
@@ -65,10 +76,17 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("host", "local"),
-    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("example.org", False)],
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("example.org", False),
+    ],
 )
 def test_other_machines_are_served_only_with_a_key(tmp_path: Path, host: str, local: bool) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     for settings in (Settings(host=host), Settings(host=host, keys=str(keys.path))):
         if local:
             assert settings.checked() is settings
@@ -80,7 +98,11 @@ def test_other_machines_are_served_only_with_a_key(tmp_path: Path, host: str, lo
 
 
 def test_settings_reach_the_workers_as_they_are() -> None:
-    settings = Settings(library="films", gates={"default": "default", "news": "gates/news"}, limits=Limits(at_once=3))
+    settings = Settings(
+        library="films",
+        gates={"default": "default", "news": "gates/news"},
+        limits=Limits(at_once=3),
+    )
     assert Settings.from_json(settings.as_json()) == settings
 
 
@@ -101,7 +123,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     file = str(tmp_path / "keys.json")
     code, made = run("key", "new", "--keys", file, "--name", "laptop", "--write", "--json")
     assert code == 0
-    assert Keys(file).admitted(json.loads(made)["token"]) is not None
+    assert ApiKeys(file).admitted(json.loads(made)["token"]) is not None
     listed = run("key", "list", "--keys", file)[1]
     assert "read write" in listed
     assert "laptop" in listed
@@ -124,7 +146,9 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--grade", "best"), "no grade is named 'best'"),
     ],
 )
-def test_what_cannot_be_served_is_said_before_anything_listens(words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_served_is_said_before_anything_listens(
+    words: tuple[str, ...], says: str
+) -> None:
     code, printed = run("--port", "0", *words)
     assert code == 2
     assert says in printed

@@ -30,16 +30,28 @@ def test_every_file_comes_as_what_it_is_and_nothing_else_comes() -> None:
 
 def test_all_that_the_page_asks_for_is_there() -> None:
     wanted = set(re.findall(r'(?:href|src)="page/([\w.]+)"', (PAGE / "index.html").read_text()))
-    wanted |= {name for file in FILES if file.suffix == ".js" for name in re.findall(r'from "\./([\w.]+)"', file.read_text())}
+    wanted |= {
+        name
+        for file in FILES
+        if file.suffix == ".js"
+        for name in re.findall(r'from "\./([\w.]+)"', file.read_text())
+    }
     assert wanted == {file.name for file in FILES} - {"index.html"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_file_is_short_fetches_nothing_from_elsewhere_and_makes_no_markup_of_texts(file: Path) -> None:
+def test_a_file_is_short_fetches_nothing_from_elsewhere_and_makes_no_markup_of_texts(
+    file: Path,
+) -> None:
     text = file.read_text()
     assert len(text.splitlines()) <= 400
-    assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}  # the name of SVG, not an address
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|style=|\son\w+=", text)
+    assert set(re.findall(r"https?://[\w.]+", text)) <= {
+        "http://www.w3.org"
+    }  # the name of SVG, not an address
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|style=|\son\w+=",
+        text,
+    )
 
 
 def test_labels_name_what_they_label() -> None:
@@ -70,5 +82,7 @@ def contrast(one: str, other: str) -> float:
 
 def luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

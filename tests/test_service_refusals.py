@@ -15,8 +15,8 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 from starlette.testclient import TestClient
 from tests.service import ASKED, JSON, LINES, cinema, client
 
-from suffice.service.app import application, described
-from suffice.service.keys import Keys
+from suffice.service.app import build_openapi, create_app
+from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
 
 FORMS: dict[tuple[str, str], dict[str, Any]] = {
@@ -38,19 +38,23 @@ FORMS: dict[tuple[str, str], dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    return Keys(tmp_path_factory.mktemp("keys") / "keys.json")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
+    return ApiKeys(tmp_path_factory.mktemp("keys") / "keys.json")
 
 
 @pytest.fixture(scope="module")
-def tokens(keys: Keys) -> dict[str, str]:
+def tokens(keys: ApiKeys) -> dict[str, str]:
     scopes = {"both": ("read", "write"), "reader": ("read",), "writer": ("write",)}
     return {name: keys.new(name, which)[0] for name, which in scopes.items()}
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory, keys: Keys, tokens: dict[str, str]) -> Settings:
-    return Settings(library=cinema(tmp_path_factory.mktemp("library") / "cinema"), keys=str(keys.path))
+def settings(
+    tmp_path_factory: pytest.TempPathFactory, keys: ApiKeys, tokens: dict[str, str]
+) -> Settings:
+    return Settings(
+        library=cinema(tmp_path_factory.mktemp("library") / "cinema"), keys=str(keys.path)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def visitor(settings: Settings) -> Iterator[TestClient]:
 
 
 def documented() -> list[tuple[str, str, int]]:
-    told = described(application(Settings()).app)
+    told = build_openapi(create_app(Settings()).app)
     return [
         (method, path, int(status))
         for path, operations in told["paths"].items()
@@ -79,19 +83,26 @@ def send(visitor: TestClient, method: str, path: str, token: str | None, **chang
 Ways = dict[int, Callable[[], Any]]
 
 
-def ways(visitor: TestClient, settings: Settings, token: dict[str, str], method: str, path: str) -> Ways:
+def ways(
+    visitor: TestClient, settings: Settings, token: dict[str, str], method: str, path: str
+) -> Ways:
     def plain() -> Any:
         return send(visitor, method, path, token["both"])
 
     def with_body(content: bytes, headers: dict[str, str] = JSON) -> Any:
-        return send(visitor, method, path, token["both"], json=None, content=content, headers=headers)
+        return send(
+            visitor, method, path, token["both"], json=None, content=content, headers=headers
+        )
 
     def of(changed: Settings, **limits: Any) -> Any:
         with client(changed, **limits) as other:
             return send(other, method, path, token["both"])
 
     def wrong_scope() -> Any:
-        writes = (method, path) in (("post", "/v1/library/documents"), ("delete", "/v1/library/documents"))
+        writes = (method, path) in (
+            ("post", "/v1/library/documents"),
+            ("delete", "/v1/library/documents"),
+        )
         return send(visitor, method, path, token["reader" if writes else "writer"])
 
     def crowded() -> Any:
@@ -115,7 +126,11 @@ def ways(visitor: TestClient, settings: Settings, token: dict[str, str], method:
     def wrong_value() -> Any:
         if "params" in FORMS[method, path]:
             return send(visitor, method, path, token["both"], params={})
-        return with_body(b"{}") if "json" in FORMS[method, path] else visitor.post(path + "?rounds_left=-1", headers=with_key())
+        return (
+            with_body(b"{}")
+            if "json" in FORMS[method, path]
+            else visitor.post(path + "?rounds_left=-1", headers=with_key())
+        )
 
     def with_key() -> dict[str, str]:
         return {**LINES, "authorization": f"Bearer {token['both']}"}
@@ -151,7 +166,11 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
         sent.append(message)
 
     with client(settings, body_seconds=0.1) as other:
-        headers = {"host": "127.0.0.1", "content-type": "application/json", "authorization": f"Bearer {token}"}
+        headers = {
+            "host": "127.0.0.1",
+            "content-type": "application/json",
+            "authorization": f"Bearer {token}",
+        }
         scope = {
             "type": "http",
             "method": method.upper(),
@@ -177,7 +196,7 @@ def test_every_documented_status_is_met(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     if path == "/v1/ask" and status == 504:
-        monkeypatch.setattr("suffice.service.porter.SPARE_S", 0.0)
+        monkeypatch.setattr("suffice.service.middleware.ASK_GRACE_S", 0.0)
     said = ways(visitor, settings, tokens, method, path)[status]()
     assert said.status_code == status
     if status != 200:
@@ -191,7 +210,12 @@ def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[
     told = visitor.get("/openapi.json").json()
     seen = []
     for path, operations in told["paths"].items():
-        body = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json")
+        body = (
+            operations.get("post", {})
+            .get("requestBody", {})
+            .get("content", {})
+            .get("application/json")
+        )
         if body is not None:
             form = told["components"]["schemas"][body["schema"]["$ref"].rsplit("/", 1)[1]]
             said = send(visitor, "post", path, tokens["both"], json=form["examples"][0])
@@ -232,14 +256,22 @@ def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[
 def test_a_hostile_body_is_refused_or_judged_but_never_a_crash(
     visitor: TestClient, tokens: dict[str, str], body: bytes, status: int
 ) -> None:
-    said = visitor.post("/v1/check", content=body, headers={**JSON, "authorization": f"Bearer {tokens['reader']}"})
+    said = visitor.post(
+        "/v1/check", content=body, headers={**JSON, "authorization": f"Bearer {tokens['reader']}"}
+    )
     assert said.status_code == status, said.text
     assert said.json()["ok"] is (status == 200)
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/../etc/passwd", "/v1/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/v1/check/..%2f..", "/page/..%2f..%2fkeys.py"],
+    [
+        "/../etc/passwd",
+        "/v1/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/v1/check/..%2f..",
+        "/page/..%2f..%2fkeys.py",
+    ],
 )
 def test_paths_lead_nowhere_else(visitor: TestClient, path: str) -> None:
     said = visitor.get(path)
@@ -250,19 +282,36 @@ def test_paths_lead_nowhere_else(visitor: TestClient, path: str) -> None:
 def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, str]) -> None:
     bomb = gzip.compress(b" " * 10_000_000)
     for path, kind in (("/v1/check", JSON), ("/v1/check/batch", LINES)):
-        headers = {**kind, "content-encoding": "gzip", "authorization": f"Bearer {tokens['reader']}"}
+        headers = {
+            **kind,
+            "content-encoding": "gzip",
+            "authorization": f"Bearer {tokens['reader']}",
+        }
         said = visitor.post(path, content=bomb, headers=headers)
         assert (said.status_code, said.json()["error"]["message"]) == (415, "the body is packed")
 
 
 def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.json")
+    keys = ApiKeys(tmp_path / "keys.json")
     token = keys.new("laptop")[0]
     with client(Settings(keys=str(keys.path))) as visitor:
         for header in ({"authorization": f"Bearer {token}"}, {"x-api-key": token}):
             assert visitor.get("/v1/gates", headers=header).status_code == 200
-        for wrong in ("", "Bearer", "Bearer x", f"Bearer {token}x", f"Bearer {token[:-1]}", f"Basic {token}", "Bearer \xff"):
-            assert visitor.get("/v1/gates", headers={"authorization": wrong.encode("latin-1")}).status_code == 401
+        for wrong in (
+            "",
+            "Bearer",
+            "Bearer x",
+            f"Bearer {token}x",
+            f"Bearer {token[:-1]}",
+            f"Basic {token}",
+            "Bearer \xff",
+        ):
+            assert (
+                visitor.get(
+                    "/v1/gates", headers={"authorization": wrong.encode("latin-1")}
+                ).status_code
+                == 401
+            )
         keys.revoke("laptop")
         assert visitor.get("/v1/gates", headers={"x-api-key": token}).status_code == 401
 

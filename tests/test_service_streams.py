@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.service.streams import IN_MEMORY, Spool, in_groups
+from suffice.service.streaming import SPOOL_MEMORY_BYTES, Spool, split_lines
 
 
 async def one_by_one(pieces: list[bytes]) -> AsyncIterator[bytes]:
@@ -22,7 +22,7 @@ async def one_by_one(pieces: list[bytes]) -> AsyncIterator[bytes]:
 
 def lines_of(pieces: list[bytes], most: int) -> list[bytes | None]:
     async def read() -> list[bytes | None]:
-        return [line async for lines in in_groups(one_by_one(pieces), most) for line in lines]
+        return [line async for lines in split_lines(one_by_one(pieces), most) for line in lines]
 
     return asyncio.run(read())
 
@@ -48,7 +48,7 @@ def test_a_line_without_end_is_not_kept() -> None:
         yield b"\nshort\n"
 
     async def read() -> list[bytes | None]:
-        return [line async for lines in in_groups(endless(), 5000) for line in lines]
+        return [line async for lines in split_lines(endless(), 5000) for line in lines]
 
     assert asyncio.run(read()) == [None, b"short"]
 
@@ -56,7 +56,9 @@ def test_a_line_without_end_is_not_kept() -> None:
 def test_what_nobody_reads_waits_in_order_and_then_goes() -> None:
     async def story() -> tuple[bytes, int]:
         spool = Spool()
-        written = b"".join(b"%07d\n" % number for number in range(IN_MEMORY // 4))  # twice what is held in memory
+        written = b"".join(
+            b"%07d\n" % number for number in range(SPOOL_MEMORY_BYTES // 4)
+        )  # twice what is held in memory
         for start in range(0, len(written), 10_000):
             spool.write(written[start : start + 10_000])
         got = b""

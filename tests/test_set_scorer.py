@@ -8,23 +8,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training.scorer_data import Asked, lessons
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.integrations.set_scorer import CANDIDATE, SHIPPED, TOLD, Layout, OnnxSetScorer, telling
-from suffice.retrieve.bridge_reading import READING, UNREAD, ReadingBridge, SetScorer, breadth, reading_rows, shortlist
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.name_links import name_links
-from suffice.retrieve.named import bridge
-from suffice.retrieve.ranker import HandRanker
+from suffice.integrations.set_scorer import (
+    CANDIDATE_TOKENS,
+    HELD_TOKENS,
+    SHIPPED_MODEL,
+    OnnxSetScorer,
+    PairTokenizer,
+    most_relevant_sentence,
+)
+from suffice.retrieval.bridge import (
+    QUALITY_FEATURES,
+    UNREAD,
+    QualityBridgeRetriever,
+    SetScorer,
+    WeightedRanker,
+    quality_rows,
+    read_count,
+    shortlist,
+)
+from suffice.retrieval.builtin import bridge
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.name_links import name_links
 from suffice.types import Document
+from suffice_research.training.scorer_data import ScorerQuestion, training_states
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
 FILM = "Polish-Russian War (film)\nIt is a 2009 film. It was directed by Xawery Żuławski, and is based on a novel."
-DIRECTOR = (
-    "Xawery Żuławski\nXawery Żuławski (born 1971 in Warsaw) is a Polish film director. He is the son of Małgorzata Braunek."
-)
+DIRECTOR = "Xawery Żuławski\nXawery Żuławski (born 1971 in Warsaw) is a Polish film director. He is the son of Małgorzata Braunek."
 RIVER = "Oder\nThe Oder is a river in Central Europe. It is Poland's second-longest river."
 
 
@@ -35,10 +48,12 @@ def scorer() -> OnnxSetScorer:
 
 def test_the_shipped_scorer_reads_and_keeps_within_25_megabytes(scorer: OnnxSetScorer) -> None:
     assert isinstance(scorer, SetScorer)
-    assert sum(one.stat().st_size for one in SHIPPED.iterdir()) <= 25_000_000
+    assert sum(one.stat().st_size for one in SHIPPED_MODEL.iterdir()) <= 25_000_000
 
 
-def test_before_anything_is_held_the_film_of_the_question_is_needed_and_a_river_is_not(scorer: OnnxSetScorer) -> None:
+def test_before_anything_is_held_the_film_of_the_question_is_needed_and_a_river_is_not(
+    scorer: OnnxSetScorer,
+) -> None:
     film, river = scorer.score(QUESTION, [], [FILM, RIVER])
     assert film > 0.5 > river
 
@@ -72,20 +87,26 @@ def test_no_candidates_no_scores(scorer: OnnxSetScorer) -> None:
 
 def test_the_telling_sentence_names_the_candidate_or_answers_to_the_question() -> None:
     text = FILM.partition("\n")[2]
-    assert telling(text, "xawery zuławski", frozenset()) == telling(text, "", frozenset({"directed"}))
-    assert telling(text, "oder", frozenset({"2009"})) == "It is a 2009 film."
-    assert telling("", "oder", frozenset()) == ""
+    assert most_relevant_sentence(text, "xawery zuławski", frozenset()) == most_relevant_sentence(
+        text, "", frozenset({"directed"})
+    )
+    assert most_relevant_sentence(text, "oder", frozenset({"2009"})) == "It is a 2009 film."
+    assert most_relevant_sentence("", "oder", frozenset()) == ""
 
 
 def test_a_pair_stays_short_whatever_is_held(scorer: OnnxSetScorer) -> None:
     long = "Title\n" + "A sentence about the director of a film. " * 200
     (pair,) = scorer.layout.pairs(QUESTION, [long] * 9, [long])
-    assert len(pair.ids) <= 64 + 4 * (TOLD + 1) + CANDIDATE + 3
-    assert len(pair.ids) - pair.second <= CANDIDATE + 1
+    assert len(pair.ids) <= 64 + 4 * (HELD_TOKENS + 1) + CANDIDATE_TOKENS + 3
+    assert len(pair.ids) - pair.second <= CANDIDATE_TOKENS + 1
 
 
-def test_of_a_long_candidate_the_sentences_about_the_question_are_shown(scorer: OnnxSetScorer) -> None:
-    filler = "The weather of that year was of no interest to anybody at all and nobody wrote about it. "
+def test_of_a_long_candidate_the_sentences_about_the_question_are_shown(
+    scorer: OnnxSetScorer,
+) -> None:
+    filler = (
+        "The weather of that year was of no interest to anybody at all and nobody wrote about it. "
+    )
     long = f"Somebody\n{filler * 8}His mother was Małgorzata. {filler * 8}"
     (pair,) = scorer.layout.pairs("Who was his mother?", [], [long])
     mother = scorer.layout._cut("mother")[0]
@@ -94,7 +115,7 @@ def test_of_a_long_candidate_the_sentences_about_the_question_are_shown(scorer: 
 
 def test_a_damaged_model_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "scorer"
-    shutil.copytree(SHIPPED, folder)
+    shutil.copytree(SHIPPED_MODEL, folder)
     (folder / "model.onnx").write_bytes(b"nothing")
     with pytest.raises(DataError):
         OnnxSetScorer(folder)
@@ -109,7 +130,7 @@ def test_a_tokenizer_without_the_marks_of_bert_is_refused() -> None:
     from tokenizers.models import WordLevel
 
     with pytest.raises(InputError):
-        Layout(Tokenizer(WordLevel({"a": 0}, unk_token="a")))
+        PairTokenizer(Tokenizer(WordLevel({"a": 0}, unk_token="a")))
 
 
 # ------------------------------------------------------------------------------------------------ the bridge that reads
@@ -121,15 +142,18 @@ class Letters:
     name, dimension = "letters", 26
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        counts = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32).reshape(
-            -1, 26
-        )
+        counts = np.array(
+            [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32
+        ).reshape(-1, 26)
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-6)
 
 
 def village() -> MemoryStore:
     texts = [FILM, DIRECTOR, RIVER, "Małgorzata Braunek\nMałgorzata Braunek was a Polish actress."]
-    documents = [Document(f"d{at}", text.partition("\n")[2], title=text.partition("\n")[0]) for at, text in enumerate(texts)]
+    documents = [
+        Document(f"d{at}", text.partition("\n")[2], title=text.partition("\n")[0])
+        for at, text in enumerate(texts)
+    ]
     return MemoryStore(documents, Letters().encode(texts))
 
 
@@ -149,14 +173,16 @@ class ByReading:
     """A reader that goes by what was read now, and before that by BM25."""
 
     def p(self, rows: np.ndarray) -> np.ndarray:
-        now = rows[:, [one.name for one in READING].index("now")]
+        now = rows[:, [one.name for one in QUALITY_FEATURES].index("now")]
         return np.where(now > UNREAD, 1 / (1 + np.exp(-now)), rows[:, 0] * 0.01)
 
 
 def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
     store = village()
     wants = Prefers("Xawery", "Oder", "Polish")
-    reading = ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=wants, first=4, again=3)
+    reading = QualityBridgeRetriever(
+        store, Letters(), name_links(store.documents), ByReading(), scorer=wants, first=4, again=3
+    )
     (hits,) = reading.search([QUESTION], k=3)
     assert [hit.doc_id for hit in hits] == ["d1", "d2", "d0"]
     assert [held for held, _ in wants.asked] == [0, 1, 2]
@@ -165,24 +191,35 @@ def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
 
 
 def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many() -> None:
-    assert [breadth(held) for held in range(7)] == [20, 5, 3, 2, 2, 2, 2]
-    assert [breadth(held, first=16, again=6) for held in range(4)] == [16, 6, 6, 6]
+    assert [read_count(held) for held in range(7)] == [20, 5, 3, 2, 2, 2, 2]
+    assert [read_count(held, first=16, again=6) for held in range(4)] == [16, 6, 6, 6]
     store = village()
     for wrong in (-1, (), (3, -1)):
         with pytest.raises(InputError, match="too few to read"):
-            ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder"), again=wrong)
+            QualityBridgeRetriever(
+                store,
+                Letters(),
+                name_links(store.documents),
+                ByReading(),
+                scorer=Prefers("Oder"),
+                again=wrong,
+            )
 
 
 def test_what_is_held_is_never_read_again_and_all_can_be_held() -> None:
     store = village()
-    reading = ReadingBridge(store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder"))
+    reading = QualityBridgeRetriever(
+        store, Letters(), name_links(store.documents), ByReading(), scorer=Prefers("Oder")
+    )
     (hits,) = reading.search([QUESTION], k=10)
     assert len({hit.doc_id for hit in hits}) == len(hits)
 
 
 def test_rows_tell_how_far_a_candidate_is_behind_the_best_that_is_free() -> None:
-    features = np.zeros((3, len(READING) - 4), np.float32)
-    rows = reading_rows(features, np.array([5.0, 2.0, UNREAD]), np.array([4.0, 3.0, UNREAD]), held=[0])
+    features = np.zeros((3, len(QUALITY_FEATURES) - 4), np.float32)
+    rows = quality_rows(
+        features, np.array([5.0, 2.0, UNREAD]), np.array([4.0, 3.0, UNREAD]), held=[0]
+    )
     assert rows[1, -4:].tolist() == [2.0, 3.0, 0.0, 0.0]
     assert rows[2, -4:].tolist() == [UNREAD, UNREAD, -UNREAD, -UNREAD]
     assert shortlist(np.array([-1.0, 0.2, 0.9]), 2) == [2, 1]
@@ -203,17 +240,27 @@ def test_the_quality_preset_refuses_static_vectors_and_another_ranker() -> None:
     with pytest.raises(InputError, match="fitted with vectors of bge-small"):
         bridge(store, preset="quality", encoder=WordLlamaEncoder())
     with pytest.raises(InputError, match="a ranker of its own"):
-        bridge(store, preset="quality", ranker=HandRanker())
+        bridge(store, preset="quality", ranker=WeightedRanker())
 
 
 def test_a_lesson_asks_for_gold_that_is_not_held_and_the_next_hop_counts_most() -> None:
-    one = Asked("musique", QUESTION, gold=(FILM, DIRECTOR), ordered=True, pool=(FILM, RIVER, DIRECTOR, "Oder (film)\nA film."))
-    made = lessons([one], rounds=20, seed=1)
-    assert made == lessons([one], rounds=20, seed=1)
+    one = ScorerQuestion(
+        "musique",
+        QUESTION,
+        gold=(FILM, DIRECTOR),
+        ordered=True,
+        pool=(FILM, RIVER, DIRECTOR, "Oder (film)\nA film."),
+    )
+    made = training_states([one], rounds=20, seed=1)
+    assert made == training_states([one], rounds=20, seed=1)
     for lesson in made:
         asked_for = {text for text, needed in zip(lesson.candidates, lesson.needed) if needed}
         assert asked_for == {FILM, DIRECTOR} - set(lesson.held)
         assert not set(lesson.held) & set(lesson.candidates)
     assert any(RIVER in lesson.held for lesson in made)
     first = next(lesson for lesson in made if not lesson.held)
-    assert dict(zip(first.candidates, first.needed))[FILM] > dict(zip(first.candidates, first.needed))[DIRECTOR] > 0
+    assert (
+        dict(zip(first.candidates, first.needed))[FILM]
+        > dict(zip(first.candidates, first.needed))[DIRECTOR]
+        > 0
+    )

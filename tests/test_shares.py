@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.assess.shares import Shares
 from suffice.errors import DataError, InputError
+from suffice.gate.prior_shift import Shares
 
 
 def world(share: float, questions: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +46,9 @@ def test_the_same_world_is_nearly_always_explained() -> None:
 
 
 def test_few_questions_move_it_less_than_many() -> None:
-    few, many = (KNOWN.seen_in(world(0.6, questions, 5)[0]).nearest_to(0.3) for questions in (30, 600))
+    few, many = (
+        KNOWN.seen_in(world(0.6, questions, 5)[0]).nearest_to(0.3) for questions in (30, 600)
+    )
     assert 0.3 <= few < many
 
 

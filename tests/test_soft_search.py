@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError, ModelError
-from suffice.retrieve.extract import VocabularyExtractor
-from suffice.retrieve.lexical import TextSearch
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.quota import SourceQuota
-from suffice.retrieve.relax import StepwiseFilter, steps
-from suffice.retrieve.soft import SoftFilter
+from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.lexical import TextSearch
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter, relaxation_steps
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 
 NEWSROOM = (
@@ -64,7 +62,9 @@ def test_the_question_is_searched_word_for_word() -> None:
     asked: list[str] = []
 
     class Listening(TextSearch):
-        def search(self, questions: Sequence[str], *, k: int, filters: Any = None) -> list[tuple[Hit, ...]]:
+        def search(
+            self, questions: Sequence[str], *, k: int, filters: Any = None
+        ) -> list[tuple[Hit, ...]]:
             asked.extend(questions)
             return super().search(questions, k=k, filters=filters)
 
@@ -94,8 +94,12 @@ def test_each_named_source_gets_its_best_before_the_rest_competes() -> None:
 
 def test_a_quota_of_nothing_or_without_named_sources_changes_nothing() -> None:
     base = soft()
-    assert SourceQuota(base, STORE, VOCABULARY, per_source=0).search([QUESTION], k=4) == base.search([QUESTION], k=4)
-    assert SourceQuota(base, STORE, VOCABULARY).search(["the trial"], k=4) == base.search(["the trial"], k=4)
+    assert SourceQuota(base, STORE, VOCABULARY, per_source=0).search(
+        [QUESTION], k=4
+    ) == base.search([QUESTION], k=4)
+    assert SourceQuota(base, STORE, VOCABULARY).search(["the trial"], k=4) == base.search(
+        ["the trial"], k=4
+    )
     assert SourceQuota(base, STORE, VOCABULARY).search([], k=4) == []
     with pytest.raises(InputError):
         SourceQuota(base, STORE, VOCABULARY, per_source=-1)
@@ -105,7 +109,9 @@ def test_a_quota_of_nothing_or_without_named_sources_changes_nothing() -> None:
 
 
 def relaxing(judge: Any, **options: Any) -> StepwiseFilter:
-    return StepwiseFilter(soft(strict=True), STORE, VocabularyExtractor(VOCABULARY), judge, **options)
+    return StepwiseFilter(
+        soft(strict=True), STORE, VocabularyExtractor(VOCABULARY), judge, **options
+    )
 
 
 DATED = "What did The Verge say of the trial on October 4, 2023?"
@@ -113,12 +119,14 @@ DATED = "What did The Verge say of the trial on October 4, 2023?"
 
 def test_the_steps_give_up_dates_first_and_sources_last() -> None:
     (extraction,) = VocabularyExtractor(VOCABULARY).extract([DATED])
-    assert [[one.field for one in step.conditions] for step in steps(extraction.filter)] == [
+    assert [
+        [one.field for one in step.conditions] for step in relaxation_steps(extraction.filter)
+    ] == [
         ["source", "published_at"],
         ["source"],
         [],
     ]
-    assert steps(Filter()) == [Filter()]
+    assert relaxation_steps(Filter()) == [Filter()]
 
 
 def test_a_judge_that_is_content_keeps_the_filter() -> None:
@@ -130,7 +138,9 @@ def test_a_judge_that_is_content_keeps_the_filter() -> None:
 def test_the_filter_gives_way_while_the_evidence_looks_incomplete() -> None:
     seen: list[list[str]] = []
 
-    def wants_three_of_the_verge(questions: Sequence[str], found: Sequence[Sequence[Hit]]) -> list[float]:
+    def wants_three_of_the_verge(
+        questions: Sequence[str], found: Sequence[Sequence[Hit]]
+    ) -> list[float]:
         seen.extend(ids(hits) for hits in found)
         return [sum(hit.doc_id.startswith("verge") for hit in hits) / 3 for hits in found]
 
@@ -141,7 +151,9 @@ def test_the_filter_gives_way_while_the_evidence_looks_incomplete() -> None:
 
 
 def test_if_no_step_is_good_enough_the_whole_filter_is_kept() -> None:
-    (hits,) = relaxing(lambda questions, found: [len(one) / 100 for one in found]).search([DATED], k=9)
+    (hits,) = relaxing(lambda questions, found: [len(one) / 100 for one in found]).search(
+        [DATED], k=9
+    )
     assert set(ids(hits)) == {"verge-1", "nobody"}
     assert not any(hit.relaxed for hit in hits)
 

@@ -12,7 +12,18 @@ import pytest
 
 pytest.importorskip("packaging", reason="it comes with the test tools")
 
-from trust.supply import ALLOWED, LOCK, ROOT, bare_check, base_install, disagreements, forbidden, licences, licences_in, pins
+from robustness.supply import (
+    ALLOWED,
+    LOCK,
+    ROOT,
+    bare_check,
+    base_install,
+    disagreements,
+    forbidden,
+    licences,
+    licences_in,
+    pins,
+)
 
 
 def test_the_lock_is_what_the_constraints_say_and_has_a_hash_for_everything() -> None:
@@ -44,14 +55,19 @@ def test_every_installed_package_has_a_licence_that_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("headers", "named"),
     [
-        ({"License-Expression": "MPL-2.0 AND (Apache-2.0 OR MIT)"}, ("MPL-2.0", "Apache-2.0", "MIT")),
+        (
+            {"License-Expression": "MPL-2.0 AND (Apache-2.0 OR MIT)"},
+            ("MPL-2.0", "Apache-2.0", "MIT"),
+        ),
         ({"Classifier": "License :: OSI Approved :: Apache Software License"}, ("Apache-2.0",)),
         ({"License": "MIT License\n\nCopyright ..."}, ("MIT",)),
         ({"License": "GPL-3.0-or-later"}, ("GPL-3.0-or-later",)),
         ({}, ("unknown",)),
     ],
 )
-def test_a_licence_is_read_from_wherever_a_package_names_it(headers: dict[str, str], named: tuple[str, ...]) -> None:
+def test_a_licence_is_read_from_wherever_a_package_names_it(
+    headers: dict[str, str], named: tuple[str, ...]
+) -> None:
     about = Message()
     for name, value in headers.items():
         about[name] = value
@@ -59,7 +75,13 @@ def test_a_licence_is_read_from_wherever_a_package_names_it(headers: dict[str, s
 
 
 def test_a_licence_that_asks_for_the_same_terms_is_not_allowed() -> None:
-    assert not ALLOWED & {"GPL-3.0-or-later", "AGPL-3.0-only", "LGPL-3.0-only", "SSPL-1.0", "unknown"}
+    assert not ALLOWED & {
+        "GPL-3.0-or-later",
+        "AGPL-3.0-only",
+        "LGPL-3.0-only",
+        "SSPL-1.0",
+        "unknown",
+    }
     assert forbidden({"odd": ("GPL-3.0-or-later", "MIT")}) == ["odd: GPL-3.0-or-later"]
 
 
@@ -77,14 +99,29 @@ def test_nothing_is_told_to_anybody_and_nothing_left_behind(tmp_path: Path) -> N
         "suffice.Gate.load().check('Who taught Ada?', ['Ada was taught by Mary.'])\n"
         "print(len(list(pathlib.Path('/proc/self/task').iterdir())) if pathlib.Path('/proc/self/task').exists() else 1)\n"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    folders = {"HOME": tmp_path / "home", "TMPDIR": tmp_path / "tmp", "XDG_CACHE_HOME": tmp_path / "home" / "cache"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"
+    }
+    folders = {
+        "HOME": tmp_path / "home",
+        "TMPDIR": tmp_path / "tmp",
+        "XDG_CACHE_HOME": tmp_path / "home" / "cache",
+    }
     for folder in folders.values():
         folder.mkdir(parents=True)
-    environment |= {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {
+        "PYTHONPATH": str(ROOT / "src"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     environment |= {name: str(folder) for name, folder in folders.items()}
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=True,
     )
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
     assert done.stdout == "1\n", "a thread runs that we did not start"

@@ -8,21 +8,41 @@ import pytest
 from rich.console import Console
 
 from suffice.errors import InputError
-from suffice.evaluate.compare import Difference, Interval
-from suffice.evaluate.papers import Published, frames, magaf
-from suffice.evaluate.runs import Run, System
-from suffice.evaluate.tables import Signed, Table, comparison_table, kind_table, paper_tables, printed, retrieval_table
+from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.significance import Difference, Interval
+from suffice.evaluation.tables import (
+    PublishedTable,
+    SignedNumber,
+    Table,
+    comparison_table,
+    format_cell,
+    kind_table,
+    paper_tables,
+    retrieval_table,
+)
+from suffice_research.frames import published
+from suffice_research.magaf import published as magaf_published
 
 
-def small_run(**options: object) -> Run:
+def small_run(**options: object) -> RetrievalRun:
     """Four questions, the last one null; `tfidf` finds half of what `hybrid-metagraph` finds."""
     systems = (
-        System("tfidf", ((1,), (), (2,), ()), (1.0, 1.0, 1.0, 0.9)),
-        System("hybrid-metagraph", ((1, 2), (3,), (1, 4), ()), (1.0, 1.0, 1.0, 0.2), {"q1": "TimeoutError: slow"}),
+        SystemResult("tfidf", ((1,), (), (2,), ()), (1.0, 1.0, 1.0, 0.9)),
+        SystemResult(
+            "hybrid-metagraph",
+            ((1, 2), (3,), (1, 4), ()),
+            (1.0, 1.0, 1.0, 0.2),
+            {"q1": "TimeoutError: slow"},
+        ),
     )
     kinds = ("bridge", "bridge", "comparison", "null")
-    settings = {"dataset": "village", "ks": (2, 4), "question_ids": ("q0", "q1", "q2", "q3"), **options}
-    return Run(kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **settings)  # type: ignore[arg-type]
+    settings = {
+        "dataset": "village",
+        "ks": (2, 4),
+        "question_ids": ("q0", "q1", "q2", "q3"),
+        **options,
+    }
+    return RetrievalRun(kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -36,15 +56,15 @@ def small_run(**options: object) -> Run:
         (Interval(0.417, 0.3951, 0.4349), "0.417 [0.40, 0.43]"),
         (Interval(None), "--"),
         (Interval(0.5), "0.500"),
-        (Signed(0.0124), "+0.012"),
-        (Signed(-0.0001), "+0.000"),
-        (Signed(None), "--"),
+        (SignedNumber(0.0124), "+0.012"),
+        (SignedNumber(-0.0001), "+0.000"),
+        (SignedNumber(None), "--"),
         (Difference(-0.02, -0.05, 0.01, 0.2), "-0.020 [-0.05, +0.01]"),
         (Difference(None), "--"),
     ],
 )
 def test_a_cell_reads_as_the_house_prints_it(cell, text):
-    assert printed(cell) == text
+    assert format_cell(cell) == text
 
 
 HOSTILE = Table("a | <b>", ("name", "x"), (("[red]<script>|`\n", 0.5), ("\\", None)), "note & more")
@@ -90,7 +110,7 @@ def test_a_retrieval_table_has_a_row_for_each_system_and_k():
 
 def test_a_papers_figure_and_the_difference_stand_beside_ours_and_missing_ones_are_dashes():
     run = small_run()
-    paper = Published("Paper", "Table 9", "made up", {"tfidf": {"recall@2": 0.3}})
+    paper = PublishedTable("Paper", "Table 9", "made up", {"tfidf": {"recall@2": 0.3}})
     single = retrieval_table(run, ["recall"], paper=paper)
     assert single.columns == ("retriever", "k", "measured", "paper", "difference")
     assert single.texts[0] == ["tfidf", "2", "0.333", "0.300", "+0.033"]
@@ -102,14 +122,20 @@ def test_a_papers_figure_and_the_difference_stand_beside_ours_and_missing_ones_a
 
 
 def test_paper_tables_come_one_a_metric_at_the_cutoffs_that_both_have():
-    tables = paper_tables(small_run(), magaf.TABLE_3)
-    assert [table.title.split()[0] for table in tables] == ["recall", "complete", "ndcg", "mrr", "null_rejection"]
+    tables = paper_tables(small_run(), magaf_published.TABLE_3)
+    assert [table.title.split()[0] for table in tables] == [
+        "recall",
+        "complete",
+        "ndcg",
+        "mrr",
+        "null_rejection",
+    ]
     assert [row[1] for row in tables[0].rows] == [2, 4, 2, 4]
     assert [row[:2] for row in tables[4].rows] == [("tfidf", None), ("hybrid-metagraph", None)]
     assert "not the same thing" in tables[4].note
     assert "not the same thing" not in tables[0].note
-    assert paper_tables(small_run(), frames.TABLE_4)[0].rows[0][1] == 4
-    assert paper_tables(small_run(ks=(5, 6)), frames.TABLE_4) == []
+    assert paper_tables(small_run(), published.TABLE_4)[0].rows[0][1] == 4
+    assert paper_tables(small_run(ks=(5, 6)), published.TABLE_4) == []
 
 
 def test_kinds_show_where_a_system_is_weak_and_a_kind_without_gold_is_undefined():
@@ -122,7 +148,11 @@ def test_systems_are_compared_with_the_first_or_with_a_named_one():
     table = comparison_table(small_run(), "recall@4")
     assert [row[0] for row in table.rows] == ["hybrid-metagraph"]
     assert table.texts[0][1].startswith("+0.667")
-    assert comparison_table(small_run(), "recall@4", against="hybrid-metagraph").texts[0][1].startswith("-0.667")
+    assert (
+        comparison_table(small_run(), "recall@4", against="hybrid-metagraph")
+        .texts[0][1]
+        .startswith("-0.667")
+    )
 
 
 def test_records_are_json_values_with_unrounded_figures():
@@ -133,20 +163,39 @@ def test_records_are_json_values_with_unrounded_figures():
 
 
 def test_the_papers_figures_are_whole_and_plausible():
-    assert set(magaf.TABLE_3.figures) == {"tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagraph"}
-    assert all(len(row) == 4 * 3 + 1 for row in magaf.TABLE_3.figures.values())
-    assert magaf.TABLE_3.get("hybrid-metagraph", "complete@4") == 0.320
-    assert magaf.TABLE_3.get("tfidf", "recall@4") == 0.417
-    assert magaf.TABLE_3.get("tfidf", "recall@5") is None
-    for table in (frames.TABLE_4, frames.TABLE_5):
-        assert set(table.figures) == set(table.printed) == {"bm25", "hybrid-title", "tfidf-char", "tfidf-word"}
+    assert set(magaf_published.TABLE_3.figures) == {
+        "tfidf",
+        "metadata-tfidf",
+        "dense-proxy",
+        "graph",
+        "hybrid-metagraph",
+    }
+    assert all(len(row) == 4 * 3 + 1 for row in magaf_published.TABLE_3.figures.values())
+    assert magaf_published.TABLE_3.get("hybrid-metagraph", "complete@4") == 0.320
+    assert magaf_published.TABLE_3.get("tfidf", "recall@4") == 0.417
+    assert magaf_published.TABLE_3.get("tfidf", "recall@5") is None
+    for table in (published.TABLE_4, published.TABLE_5):
+        assert (
+            set(table.figures)
+            == set(table.printed)
+            == {"bm25", "hybrid-title", "tfidf-char", "tfidf-word"}
+        )
         for row in table.figures.values():
             assert list(row.values()) == sorted(row.values())  # reading deeper never loses
-    for system, row in frames.TABLE_4.figures.items():
-        assert all(frames.TABLE_5.figures[system][name.replace("coverage", "strict")] < value for name, value in row.items())
-    collection = magaf.TABLE_1.figures["collection"]
+    for system, row in published.TABLE_4.figures.items():
+        assert all(
+            published.TABLE_5.figures[system][name.replace("coverage", "strict")] < value
+            for name, value in row.items()
+        )
+    collection = magaf_published.TABLE_1.figures["collection"]
     hops = {2: "two-hop paths", 3: "three-hop paths", 4: "four-hop paths"}
     assert sum(collection[name] for name in hops.values()) == collection["non-null queries"]
-    mean = sum(count * collection[name] for count, name in hops.items()) / collection["non-null queries"]
+    mean = (
+        sum(count * collection[name] for count, name in hops.items())
+        / collection["non-null queries"]
+    )
     assert mean == pytest.approx(collection["mean path length"], abs=0.0005)
-    assert sum(frames.TABLE_2.figures["questions"].values()) > frames.TABLE_1.figures["collection"]["questions"]
+    assert (
+        sum(published.TABLE_2.figures["questions"].values())
+        > published.TABLE_1.figures["collection"]["questions"]
+    )

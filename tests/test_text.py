@@ -59,7 +59,14 @@ def day(text: str) -> list[tuple[date, date]]:
 
 @pytest.mark.parametrize(
     "written",
-    ["October 7, 2023", "7 October 2023", "Oct. 7 2023", "7th of October, 2023", "2023-10-07", "october 7th, 2023"],
+    [
+        "October 7, 2023",
+        "7 October 2023",
+        "Oct. 7 2023",
+        "7th of October, 2023",
+        "2023-10-07",
+        "october 7th, 2023",
+    ],
 )
 def test_a_day_is_read_however_it_is_written(written: str) -> None:
     assert day(f"the report of {written}, later") == [(date(2023, 10, 7), date(2023, 10, 7))]
@@ -75,7 +82,11 @@ def test_impossible_days_and_plain_numbers_are_no_dates() -> None:
 
 
 def test_dates_come_in_the_order_of_the_text() -> None:
-    assert [one.first.year for one in date_mentions("between 2001 and May 3, 1999 or 2020")] == [2001, 1999, 2020]
+    assert [one.first.year for one in date_mentions("between 2001 and May 3, 1999 or 2020")] == [
+        2001,
+        1999,
+        2020,
+    ]
 
 
 def test_sentences_keep_abbreviations_whole() -> None:
@@ -93,4 +104,6 @@ def test_any_text_can_be_read(text: str) -> None:
 
 def test_plain_ascii_gives_the_same_words_by_its_shorter_way() -> None:
     every = "".join(map(chr, range(128)))
-    assert tokens(every * 2 + "Ada_Lovelace's 2nd") == tokens(every * 2 + "Ada_Lovelace's 2nd" + "\u2014")
+    assert tokens(every * 2 + "Ada_Lovelace's 2nd") == tokens(
+        every * 2 + "Ada_Lovelace's 2nd" + "\u2014"
+    )

@@ -10,11 +10,18 @@ from typing import Any
 import pytest
 from tests.small_world import BRIDGE, Shelf, Wants, clock_of
 
+from suffice.answering.ask import ask
+from suffice.answering.budget import Budget
+from suffice.answering.traces import (
+    format_trace,
+    read_traces,
+    replay,
+    save_traces,
+    trace_from_json,
+    trace_to_json,
+)
 from suffice.errors import InputError, SufficeError
-from suffice.reason.budget import Budget
-from suffice.reason.loop import ask
-from suffice.reason.records import record_of
-from suffice.reason.tracing import dumped, read_traces, replay, save_traces, trace_of, tree
+from suffice.storage.dataclass_json import dataclass_from_json
 from suffice.types import Citation, Trace
 
 GATE = Wants("lothair", "a charter")
@@ -30,7 +37,14 @@ class Mumbles:
 
 
 def journey() -> Trace:
-    return ask(BRIDGE, Shelf(), GATE, Mumbles(), budget=Budget(seconds=60, rounds=2), clock=clock_of(0, 0.1, 0.25))  # type: ignore[arg-type]
+    return ask(
+        BRIDGE,
+        Shelf(),
+        GATE,
+        Mumbles(),
+        budget=Budget(seconds=60, rounds=2),
+        clock=clock_of(0, 0.1, 0.25),
+    )  # type: ignore[arg-type]
 
 
 def written(path: Path, *lines: str) -> Path:
@@ -40,7 +54,9 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> None:
     file = save_traces(tmp_path / "t.jsonl", [journey(), ask(BRIDGE, Shelf(), GATE), journey()])
-    assert "".join(dumped(replay(one, Shelf(), GATE)) + "\n" for one in read_traces(file)) == file.read_text(encoding="utf-8")
+    assert "".join(
+        trace_to_json(replay(one, Shelf(), GATE)) + "\n" for one in read_traces(file)
+    ) == file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +71,7 @@ def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> N
     ],
 )
 def test_what_is_no_trace_is_refused_with_its_line(line: str, why: str, tmp_path: Path) -> None:
-    good = dumped(journey())
+    good = trace_to_json(journey())
     with pytest.raises(InputError, match=r"t.jsonl:2: ") as caught:
         list(read_traces(written(tmp_path / "t.jsonl", good, line, good)))
     assert why in str(caught.value)
@@ -64,7 +80,7 @@ def test_what_is_no_trace_is_refused_with_its_line(line: str, why: str, tmp_path
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_a_trace_that_was_cut_off_is_refused(share: float, tmp_path: Path) -> None:
-    good = dumped(journey())
+    good = trace_to_json(journey())
     with pytest.raises(InputError, match=r"t.jsonl:1: not valid JSON"):
         list(read_traces(written(tmp_path / "t.jsonl", good[: int(share * len(good))])))
 
@@ -82,7 +98,7 @@ def test_a_file_of_bytes_and_a_line_without_end_are_refused(tmp_path: Path) -> N
 
 
 def test_what_stands_before_a_bad_line_is_read(tmp_path: Path) -> None:
-    lines = read_traces(written(tmp_path / "t.jsonl", dumped(journey()), "{}"))
+    lines = read_traces(written(tmp_path / "t.jsonl", trace_to_json(journey()), "{}"))
     assert next(lines) == journey()
     with pytest.raises(InputError, match=r"t.jsonl:2"):
         next(lines)
@@ -94,39 +110,56 @@ def damaged(value: Any) -> Iterator[Any]:
     for other in others:
         if other != value:
             yield other
-    for key in value if isinstance(value, dict) else range(min(len(value), 2)) if isinstance(value, list) else ():
+    for key in (
+        value
+        if isinstance(value, dict)
+        else range(min(len(value), 2))
+        if isinstance(value, list)
+        else ()
+    ):
         rest = (
-            {one: value[one] for one in value if one != key} if isinstance(value, dict) else [*value[:key], *value[key + 1 :]]
+            {one: value[one] for one in value if one != key}
+            if isinstance(value, dict)
+            else [*value[:key], *value[key + 1 :]]
         )
         yield rest
         for other in damaged(value[key]):
-            yield {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]]
+            yield (
+                {**value, key: other}
+                if isinstance(value, dict)
+                else [*value[:key], other, *value[key + 1 :]]
+            )
 
 
 def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
     """Never a crash, and never a replay of something else: each of its parts is changed in turn."""
     trace = ask(BRIDGE, Shelf(), GATE, budget=Budget(rounds=0))
-    told = json.loads(dumped(trace))
+    told = json.loads(trace_to_json(trace))
     refused = parted = 0
     for other in damaged(told):
         try:
-            found = trace_of(other) if isinstance(other, dict) else None
+            found = trace_from_json(other) if isinstance(other, dict) else None
         except ValueError:
             refused += 1
             continue
         if found is None:
             continue
-        assert tree(found)
+        assert format_trace(found)
         try:
-            assert dumped(replay(found, Shelf(), GATE)) == dumped(found)
+            assert trace_to_json(replay(found, Shelf(), GATE)) == trace_to_json(found)
         except SufficeError:
             parted += 1
     assert refused > 500
     assert parted > 150
 
 
-@pytest.mark.parametrize("value", [None, [], {"doc_id": "a"}, {"doc_id": "a", "sentence": True, "text": ""}, {"doc_id": 1}])
+@pytest.mark.parametrize(
+    "value",
+    [None, [], {"doc_id": "a"}, {"doc_id": "a", "sentence": True, "text": ""}, {"doc_id": 1}],
+)
 def test_a_record_is_what_its_fields_say(value: Any) -> None:
-    assert record_of(Citation, {"doc_id": "a", "sentence": 0, "text": "b"}) == Citation("a", 0, "b")
+    assert dataclass_from_json(Citation, {"doc_id": "a", "sentence": 0, "text": "b"}) == Citation(
+        "a", 0, "b"
+    )
     with pytest.raises(ValueError, match=r"Citation|sentence"):
-        record_of(Citation, value)
+        dataclass_from_json(Citation, value)

@@ -7,25 +7,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets.gold import Example, Gold
+from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluate import bridge_lessons, train_bridge
-from suffice.evaluate.bridge_lessons import Lessons, fit_ranker, states_of
-from suffice.evaluate.bridge_study import cause, chosen, folds_of, study
-from suffice.evaluate.reproduce import Study
-from suffice.retrieve.bridge import Bridge
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.named import bridge
-from suffice.retrieve.pool import FEATURES
-from suffice.retrieve.ranker import HandRanker, TreeRanker
+from suffice.evaluation import bridge_training
+from suffice.evaluation.bridge_training import BridgeQuestions, candidate_states, fit_ranker
+from suffice.evaluation.study import Study
+from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
+from suffice.retrieval.builtin import bridge
+from suffice.retrieval.candidate_pool import FEATURES
+from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Question
+from suffice_research.training import bridge as training_bridge
+from suffice_research.training.bridge_study import (
+    bridge_study,
+    choose_documents,
+    failure_cause,
+    question_folds,
+)
 
-SMALL = {"max_iter": 8, "max_bins": 16, "max_leaf_nodes": 4, "min_samples_leaf": 5, "learning_rate": 0.3}
+SMALL = {
+    "max_iter": 8,
+    "max_bins": 16,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 5,
+    "learning_rate": 0.3,
+}
 
 
-def village(films: int = 24) -> Lessons:
+def village(films: int = 24) -> BridgeQuestions:
     """Films whose directors have pages: the film is named, the director's page shares no word with the question."""
     documents, examples = [], []
     for at in range(films):
@@ -35,21 +46,23 @@ def village(films: int = 24) -> Lessons:
             Document(f"person{at}", f"{person} was born in {1900 + at}.", person),
         ]
         asked = Question(f"q{at}", f"When was the director of {film} born?")
-        examples.append(Example(asked, Gold(f"q{at}", frozenset({f"film{at}", f"person{at}"}), hops=2)))
+        examples.append(
+            GoldQuestion(asked, Gold(f"q{at}", frozenset({f"film{at}", f"person{at}"}), hops=2))
+        )
     encoder = WordLlamaEncoder()
-    store = MemoryStore(documents, encoder.encode([searchable(one) for one in documents]))
-    held = bridge(store, encoder=encoder, ranker=HandRanker(), depth=4)
-    assert isinstance(held, Bridge)
-    return Lessons.of("village", held, examples)
+    store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
+    held = bridge(store, encoder=encoder, ranker=WeightedRanker(), depth=4)
+    assert isinstance(held, BridgeRetriever)
+    return BridgeQuestions.of("village", held, examples)
 
 
 @pytest.fixture(scope="module")
-def lessons() -> Lessons:
+def lessons() -> BridgeQuestions:
     return village()
 
 
-def test_states_hold_what_is_needed_and_what_is_not(lessons: Lessons) -> None:
-    states = states_of(lessons)
+def test_states_hold_what_is_needed_and_what_is_not(lessons: BridgeQuestions) -> None:
+    states = candidate_states(lessons)
     assert states.rows.shape == (len(states.needed), len(FEATURES))
     assert states.needed.any()
     assert not states.needed.all()
@@ -57,49 +70,56 @@ def test_states_hold_what_is_needed_and_what_is_not(lessons: Lessons) -> None:
     assert all(not pool.held for pool in lessons.pools)
 
 
-def test_the_same_seed_gives_the_same_bytes(lessons: Lessons) -> None:
-    first, again = (fit_ranker([states_of(lessons)], trees=SMALL) for _ in range(2))
+def test_the_same_seed_gives_the_same_bytes(lessons: BridgeQuestions) -> None:
+    first, again = (fit_ranker([candidate_states(lessons)], trees=SMALL) for _ in range(2))
     assert first.content == again.content
 
 
-def test_what_was_learned_is_used(lessons: Lessons) -> None:
-    ranker = fit_ranker([states_of(lessons)], trees=SMALL)
-    found = chosen(lessons, ranker, np.arange(6), 2)
+def test_what_was_learned_is_used(lessons: BridgeQuestions) -> None:
+    ranker = fit_ranker([candidate_states(lessons)], trees=SMALL)
+    found = choose_documents(lessons, ranker, np.arange(6), 2)
     assert [set(ids) for ids in found] == [{f"film{at}", f"person{at}"} for at in range(6)]
 
 
-def test_states_of_some_questions(lessons: Lessons) -> None:
-    states = states_of(lessons)
+def test_states_of_some_questions(lessons: BridgeQuestions) -> None:
+    states = candidate_states(lessons)
     some = states.of(np.arange(len(lessons.examples)) < 3)
     assert set(some.question.tolist()) == {0, 1, 2}
 
 
-def test_without_gold_among_the_candidates_nothing_is_learned(lessons: Lessons) -> None:
-    lost = [Example(one.question, Gold(one.question.question_id, frozenset({"nowhere"}))) for one in lessons.examples[:2]]
+def test_without_gold_among_the_candidates_nothing_is_learned(lessons: BridgeQuestions) -> None:
+    lost = [
+        GoldQuestion(one.question, Gold(one.question.question_id, frozenset({"nowhere"})))
+        for one in lessons.examples[:2]
+    ]
     with pytest.raises(InputError, match="nothing can be learned"):
-        states_of(Lessons.of("lost", lessons.bridge, lost))
+        candidate_states(BridgeQuestions.of("lost", lessons.bridge, lost))
 
 
-def test_a_question_stays_in_its_fold(lessons: Lessons) -> None:
-    folds = folds_of(lessons.examples, 42)
-    assert folds_of(lessons.examples[::-1], 42).tolist() == folds[::-1].tolist()
+def test_a_question_stays_in_its_fold(lessons: BridgeQuestions) -> None:
+    folds = question_folds(lessons.examples, 42)
+    assert question_folds(lessons.examples[::-1], 42).tolist() == folds[::-1].tolist()
     assert set(folds.tolist()) <= set(range(5))
 
 
-def test_causes_are_told_apart(lessons: Lessons) -> None:
+def test_causes_are_told_apart(lessons: BridgeQuestions) -> None:
     pool, gold = lessons.pools[0], lessons.examples[0].gold.doc_ids
     pool.release()
-    assert cause(pool, gold | {"nowhere"}, ["film0"], 5) == "not a candidate"
-    assert cause(pool, frozenset("abc"), [], 2) == "more gold than places"
+    assert failure_cause(pool, gold | {"nowhere"}, ["film0"], 5) == "not a candidate"
+    assert failure_cause(pool, frozenset("abc"), [], 2) == "more gold than places"
     pool.hold(pool.at["film0"])
-    assert cause(pool, gold, ["film0"], 5) == "link not taken"
+    assert failure_cause(pool, gold, ["film0"], 5) == "link not taken"
     pool.release()
 
 
-def test_a_study_says_what_was_measured(lessons: Lessons, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge_lessons, "TREES", SMALL)
+def test_a_study_says_what_was_measured(
+    lessons: BridgeQuestions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_training, "TREES", SMALL)
     said: list[str] = []
-    made = study([lessons], [states_of(lessons)], data={"file": "hash"}, seed=1, say=said.append)
+    made = bridge_study(
+        [lessons], [candidate_states(lessons)], data={"file": "hash"}, seed=1, say=said.append
+    )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows
     assert row[:2] == ("village", len(lessons.examples))
@@ -107,12 +127,14 @@ def test_a_study_says_what_was_measured(lessons: Lessons, tmp_path: Path, monkey
 
 
 def test_a_wrong_data_set_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train_bridge.main(["--data", str(tmp_path), "--only", "nothing"]) == 2
+    assert training_bridge.main(["--data", str(tmp_path), "--only", "nothing"]) == 2
     assert "hotpotqa" in capsys.readouterr().err
 
 
-def test_a_users_own_ranker_is_saved_and_used(lessons: Lessons, tmp_path: Path) -> None:
-    fit_ranker([states_of(lessons)], trees=SMALL).save(tmp_path / "mine", card={"data": "mine"})
+def test_a_users_own_ranker_is_saved_and_used(lessons: BridgeQuestions, tmp_path: Path) -> None:
+    fit_ranker([candidate_states(lessons)], trees=SMALL).save(
+        tmp_path / "mine", card={"data": "mine"}
+    )
     mine = lessons.bridge.ranked_by(TreeRanker.load(tmp_path / "mine"))
     (hits,) = mine.search(["When was the director of Tide of Harbour3 born?"], k=2)
     assert {hit.doc_id for hit in hits} == {"film3", "person3"}

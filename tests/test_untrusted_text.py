@@ -7,18 +7,28 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from trust.attacks import ATTACKS, PLACES, STUFFED
-from trust.texts import Outcome, hits_of, measured, neutral_for
+from robustness.attack_eval import AttackOutcome, attack_table, neutral_text, retrieved_hits
+from robustness.attacks import ATTACKS, PLACES, STUFFED
 
 from suffice.datasets.gold import Gold
-from suffice.evaluate.cases import Case
+from suffice.evaluation.retrieved_questions import RetrievedQuestion
 from suffice.types import Document, Evidence, Hit, Question
 
 QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"
 HELD = [
-    Document("ada", "Ada Lovelace was born in 1815. She wrote of engines. Her mother taught her.", "Ada Lovelace"),
-    Document("babbage", "Charles Babbage made engines. He lived in London. He died there.", "Charles Babbage"),
-    Document("byron", "Lord Byron was a poet. He left England in 1816. He died in Greece.", "Lord Byron"),
+    Document(
+        "ada",
+        "Ada Lovelace was born in 1815. She wrote of engines. Her mother taught her.",
+        "Ada Lovelace",
+    ),
+    Document(
+        "babbage",
+        "Charles Babbage made engines. He lived in London. He died there.",
+        "Charles Babbage",
+    ),
+    Document(
+        "byron", "Lord Byron was a poet. He left England in 1816. He died in Greece.", "Lord Byron"
+    ),
 ]
 POOL = [
     *HELD,
@@ -29,11 +39,13 @@ POOL = [
 
 
 @pytest.fixture
-def case() -> Case:
+def case() -> RetrievedQuestion:
     question = Question("q", QUESTION)
     hits = tuple(Hit(one.doc_id, 3.0 - at) for at, one in enumerate(HELD))
     gold = Gold("q", frozenset({"ada", "somerville"}), "Mary Somerville", "bridge", 2)
-    return Case(question, gold, Evidence(question, hits, {one.doc_id: one for one in HELD}))
+    return RetrievedQuestion(
+        question, gold, Evidence(question, hits, {one.doc_id: one for one in HELD})
+    )
 
 
 def test_no_two_attacks_are_called_the_same():
@@ -42,27 +54,30 @@ def test_no_two_attacks_are_called_the_same():
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.name)
 def test_an_attack_and_its_neutral_twin_are_lists_as_long_as_the_one_that_came(attack, case):
-    came = hits_of(case)
+    came = retrieved_hits(case)
     rng = random.Random(1)
-    attacked, neutral = attack.pair(QUESTION, came, rng, neutral_for(case, POOL, rng))
+    attacked, neutral = attack.pair(QUESTION, came, rng, neutral_text(case, POOL, rng))
     assert len(attacked) == len(neutral) == len(came)
     assert attacked != neutral
-    assert came == hits_of(case)  # nothing was changed in place
+    assert came == retrieved_hits(case)  # nothing was changed in place
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_neutral_text_is_as_long_as_the_attack_and_in_the_same_place(place, case):
     said = STUFFED["the question"](QUESTION, random.Random(1))
-    neutral = neutral_for(case, POOL, random.Random(1))(len(said))
+    neutral = neutral_text(case, POOL, random.Random(1))(len(said))
     lengths = [
-        [len(hit["title"]) + len(hit["text"]) + len(hit.get("source") or "") for hit in PLACES[place](hits_of(case), text)]
+        [
+            len(hit["title"]) + len(hit["text"]) + len(hit.get("source") or "")
+            for hit in PLACES[place](retrieved_hits(case), text)
+        ]
         for text in (said, neutral)
     ]
     assert lengths[0] == lengths[1]
 
 
 def test_neutral_text_names_nothing_that_the_question_names(case):
-    said = neutral_for(case, POOL, random.Random(2))(500)
+    said = neutral_text(case, POOL, random.Random(2))(500)
     assert len(said) == 500
     assert not any(name in said for name in ("Ada", "Lovelace", "Babbage", "London"))
 
@@ -71,7 +86,9 @@ def test_the_same_chance_makes_the_same_attack(case):
     def made() -> list[object]:
         rng = random.Random("a")
         return [
-            one.pair(QUESTION, hits_of(case), rng, neutral_for(case, POOL, rng)) for one in ATTACKS if "NaN" not in one.name
+            one.pair(QUESTION, retrieved_hits(case), rng, neutral_text(case, POOL, rng))
+            for one in ATTACKS
+            if "NaN" not in one.name
         ]
 
     first = deepcopy(made())
@@ -79,7 +96,9 @@ def test_the_same_chance_makes_the_same_attack(case):
 
 
 def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():
-    found = Outcome(np.array([True, True, False, False]), np.array([True, False, False, False]))
+    found = AttackOutcome(
+        np.array([True, True, False, False]), np.array([True, False, False, False])
+    )
     assert found.points == 25.0
     assert found.told.startswith("+25.0 [")
 
@@ -87,8 +106,11 @@ def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():
 def test_two_points_over_all_data_sets_together_are_too_many():
     one = ATTACKS[0]
     still, moved = np.zeros(100, bool), np.arange(100) < 3
-    held = {"here": {one.name: Outcome(moved, still)}, "there": {one.name: Outcome(still, still)}}
-    assert measured("t", "Told.", [one], held, bound=True).kept is True  # three of two hundred
-    held["there"] = {one.name: Outcome(moved[::-1], still)}
-    assert measured("t", "Told.", [one], held, bound=True).kept is False
-    assert measured("t", "Told.", [one], held, bound=False).kept is None
+    held = {
+        "here": {one.name: AttackOutcome(moved, still)},
+        "there": {one.name: AttackOutcome(still, still)},
+    }
+    assert attack_table("t", "Told.", [one], held, bound=True).kept is True  # three of two hundred
+    held["there"] = {one.name: AttackOutcome(moved[::-1], still)}
+    assert attack_table("t", "Told.", [one], held, bound=True).kept is False
+    assert attack_table("t", "Told.", [one], held, bound=False).kept is None

@@ -17,23 +17,35 @@ from typing import TYPE_CHECKING, Any
 from suffice.types import Action, Document, Hit, Question, Trace, Verdict
 
 if TYPE_CHECKING:
-    from suffice.assess.gate import Gate
-    from suffice.assess.lessons import Labelled
+    from suffice.answering.ask import ask
+    from suffice.gate.gate import Gate
+    from suffice.gate.training import LabelledQuestion
     from suffice.library import Library
-    from suffice.reason.loop import ask
 
 __version__ = "0.1.0"
-__all__ = ["Action", "Document", "Gate", "Hit", "Labelled", "Library", "Question", "Trace", "Verdict", "__version__", "ask"]
+__all__ = [
+    "Action",
+    "Document",
+    "Gate",
+    "Hit",
+    "LabelledQuestion",
+    "Library",
+    "Question",
+    "Trace",
+    "Verdict",
+    "__version__",
+    "ask",
+]
 
 # onnxruntime from 1.29 on tells its maker about the process that uses it, unless this stands there when it is first imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 # Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
 _DOORS = {
-    "Gate": "suffice.assess.gate",
-    "Labelled": "suffice.assess.lessons",
+    "Gate": "suffice.gate.gate",
+    "Labelled": "suffice.gate.training",
     "Library": "suffice.library",
-    "ask": "suffice.reason.loop",
+    "ask": "suffice.answering.ask",
 }
 
 

@@ -26,8 +26,8 @@ __all__ = [
     "ModelError",
     "NotReadyError",
     "SufficeError",
+    "did_you_mean",
     "disk_hint",
-    "nearest",
 ]
 
 
@@ -42,10 +42,14 @@ class SufficeError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), str(self), self.__dict__)  # an error may come from another process
+        return _rebuild, (
+            type(self),
+            str(self),
+            self.__dict__,
+        )  # an error may come from another process
 
 
-def _again(kind: type[SufficeError], message: str, told: dict[str, Any]) -> SufficeError:
+def _rebuild(kind: type[SufficeError], message: str, told: dict[str, Any]) -> SufficeError:
     error = kind.__new__(kind, message)
     error.__dict__.update(told)
     return error
@@ -72,7 +76,10 @@ class MissingExtraError(SufficeError, ImportError):
     exit_code = 2
 
     def __init__(self, what: str, *, extra: str) -> None:
-        super().__init__(f"{what} needs the extra '{extra}', which is not installed", hint=f"pip install 'suffice[{extra}]'")
+        super().__init__(
+            f"{what} needs the extra '{extra}', which is not installed",
+            hint=f"pip install 'suffice[{extra}]'",
+        )
 
 
 class _FailureError(SufficeError):
@@ -116,13 +123,16 @@ def disk_hint(error: OSError) -> str:
     return _DISK.get(error.errno or 0, "look at that file or folder, then try again")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that names the known spellings closest to `name`, or all of them when there are few."""
     names = sorted({str(one) for one in known})
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if not close:
         folded = {one.casefold(): one for one in names}
-        close = [folded[one] for one in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+        close = [
+            folded[one]
+            for one in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
+        ]
     if close:
         return "did you mean " + " or ".join(repr(one) for one in close) + "?"
     if not names:

@@ -23,39 +23,50 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from suffice.engines.homes import Home, claim, opened
-from suffice.engines.qdrant import QdrantStore, is_address
+from suffice.answering.expand import Completion, ExpansionBudget, GateLike, expand
+from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
+from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.ports import ENCODERS, RETRIEVERS, Encoder, Extractor, Mapped, Progress, Retriever, by_id
-from suffice.reason.expand import Completion, Judge, Reach, expand
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.encoding import BlockEncoder
-from suffice.retrieve.extract import VocabularyExtractor
-from suffice.retrieve.filters import parse_filter
-from suffice.retrieve.links import Links, TitleIndex, mention_links, mention_links_in_blocks
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.name_links import NameLinks, name_links
-from suffice.retrieve.relax import PComplete, StepwiseFilter
-from suffice.retrieve.soft import SoftFilter
+from suffice.protocols import (
+    ENCODERS,
+    RETRIEVERS,
+    Encoder,
+    Extractor,
+    JobRunner,
+    Progress,
+    Retriever,
+    documents_by_id,
+)
+from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval.dense import BlockEncoder
+from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.filters import parse_filter
+from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, mention_links_in_blocks
+from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
 from suffice.types import DocId, Document, Filter, Hit
 
 if TYPE_CHECKING:
-    from suffice.assess.gate import Gate
+    from suffice.gate.gate import Gate
 
 __all__ = ["Library"]
 
-L = TypeVar("L", Links, NameLinks)
+L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
 
 
 class Library:
     """Made by `Library.build` or `Library.open`; use it in a `with` block, or close it."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: LibraryLocation) -> None:
         self.path, self.store, self.encoder_name = home.path, home.store, home.encoder
         self._encoder: Encoder | None = None
-        self._made: tuple[int, dict[str, Any]] = (-1, {})  # of which generation; replaced as one, for threads share it
+        self._made: tuple[int, dict[str, Any]] = (
+            -1,
+            {},
+        )  # of which generation; replaced as one, for threads share it
 
     @classmethod
     def build(
@@ -67,19 +78,21 @@ class Library:
         links: bool = True,
         rebuild: bool = False,
         progress: Progress | None = None,
-        mapped: Mapped | None = None,
+        mapped: JobRunner | None = None,
     ) -> Library:
         """Make a library in a new or empty folder, or add to the one that is there, replacing documents of the same id.
 
         Without an encoder only words are searched. `links` finds who mentions whom at the end; otherwise the first use does.
         On Qdrant, `rebuild` makes it anew beside the old one, which serves until the new one takes its place in one step.
-        `mapped` is where texts are encoded and links found, like a `suffice.engines.batch.Batch`; here unless told.
+        `mapped` is where texts are encoded and links found, like a `suffice.engines.batch.BatchRunner`; here unless told.
         """
         if encoder is not None:
             ENCODERS.get(encoder)  # a wrong name is said before the work, not after it
-        if rebuild and not is_address(path):
-            raise InputError(f"{path} is a folder, which is not rebuilt in place", hint="build in another folder")
-        claim(path, encoder)
+        if rebuild and not is_qdrant_address(path):
+            raise InputError(
+                f"{path} is a folder, which is not rebuilt in place", hint="build in another folder"
+            )
+        ensure_library(path, encoder)
         library = cls.open(path)
         if library.encoder_name != encoder and not rebuild:
             library.close()
@@ -100,7 +113,7 @@ class Library:
     @classmethod
     def open(cls, path: Path | str) -> Library:
         """The library in this folder, or at this address."""
-        return cls(opened(path))
+        return cls(open_location(path))
 
     def close(self) -> None:
         self.store.close()
@@ -125,7 +138,7 @@ class Library:
         *,
         anew: bool = False,
         progress: Progress | None = None,
-        mapped: Mapped | None = None,
+        mapped: JobRunner | None = None,
     ) -> int:
         """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many.
 
@@ -144,7 +157,9 @@ class Library:
             encoder = BlockEncoder(str(self.encoder_name), encoder, mapped)
         encode = None if encoder is None else encoder.encode
         if anew and isinstance(self.store, QdrantStore):
-            return self.store.rebuild(documents, encode=encode, encoder=self.encoder_name, acknowledged=count)
+            return self.store.rebuild(
+                documents, encode=encode, encoder=self.encoder_name, acknowledged=count
+            )
         return self.store.put(documents, encode=encode, acknowledged=count)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
@@ -210,7 +225,7 @@ class Library:
     ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:
         """The k best hits of one question, or of each of several; all from one generation of the library.
 
-        `retriever` is a name of `suffice.ports.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
+        `retriever` is a name of `suffice.protocols.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
         `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. "auto" makes it from
         what each question names, with `today` as the clock for "yesterday", or by an `extractor`. With a `gate` it is relaxed
         step by step while p_complete stays below `target`. Each hit says which metadata of the question it carries;
@@ -222,17 +237,27 @@ class Library:
             if filter is None and not matched:
                 found = searcher.search(asked, k=k)
             else:
-                vocabulary = self._of_this_generation("vocabulary", lambda: Vocabulary.of_store(self.store))
+                vocabulary = self._of_this_generation(
+                    "vocabulary", lambda: Vocabulary.of_store(self.store)
+                )
                 extractor = extractor or VocabularyExtractor(vocabulary, today=today)
-                soft: Retriever = SoftFilter(searcher, self.store, vocabulary, strict=strict, extractor=extractor)
+                soft: Retriever = SoftFilter(
+                    searcher, self.store, vocabulary, strict=strict, extractor=extractor
+                )
                 if gate is not None:
-                    soft = StepwiseFilter(soft, self.store, extractor, self._judge(gate), target=target)
-                found = soft.search(asked, k=k, filters=_filters(filter, vocabulary, len(asked)))
+                    soft = StepwiseFilter(
+                        soft, self.store, extractor, self._judge(gate), target=target
+                    )
+                found = soft.search(
+                    asked, k=k, filters=_parse_filters(filter, vocabulary, len(asked))
+                )
         return found[0] if isinstance(questions, str) else found
 
     def _judge(self, gate: Gate) -> PComplete:
-        def p_complete(questions: Sequence[str], found: Sequence[tuple[Hit, ...]]) -> Sequence[float]:
-            documents = by_id(self.get, (hit.doc_id for hits in found for hit in hits))
+        def p_complete(
+            questions: Sequence[str], found: Sequence[tuple[Hit, ...]]
+        ) -> Sequence[float]:
+            documents = documents_by_id(self.get, (hit.doc_id for hits in found for hit in hits))
             p: list[float] = gate.probabilities(zip(questions, found), documents=documents).tolist()
             return p
 
@@ -241,25 +266,38 @@ class Library:
     def complete(
         self,
         question: str,
-        gate: Judge,
+        gate: GateLike,
         *,
         k: int = 10,
-        reach: Reach | None = None,
+        reach: ExpansionBudget | None = None,
         retriever: str | None = None,
         **options: Any,
     ) -> Completion:
         """Search until the gate says that the evidence is complete: at most k documents, and no further than the reach allows.
 
         `retriever` is by default "bridge", or "bm25" in a library without vectors. What was held in each round, what the gate
-        said of it and why it ended stand in the result. For many questions at once: `suffice.reason.expand.expand`.
+        said of it and why it ended stand in the result. For many questions at once: `suffice.answering.expand.expand`.
         """
         if not isinstance(question, str):
-            raise InputError(f"the question is a {type(question).__name__}, expected a text", hint="one question a call")
-        allowed = replace(reach or Reach(), documents=k)
+            raise InputError(
+                f"the question is a {type(question).__name__}, expected a text",
+                hint="one question a call",
+            )
+        allowed = replace(reach or ExpansionBudget(), documents=k)
         with self.store.pinned():
-            searcher = self.retriever(retriever or ("bridge" if self.encoder_name else "bm25"), **options)
+            searcher = self.retriever(
+                retriever or ("bridge" if self.encoder_name else "bm25"), **options
+            )
             links = self._of_this_generation("mentions", self.links)
-            return expand([question], searcher, gate, self.get, follow=links.out, reach=allowed, clock=time.monotonic)[0]
+            return expand(
+                [question],
+                searcher,
+                gate,
+                self.get,
+                follow=links.out,
+                reach=allowed,
+                clock=time.monotonic,
+            )[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """The retriever of this name over this library. Without options it is made once a generation."""
@@ -298,7 +336,9 @@ class Library:
         except TypeError as error:
             if all(option in taken for option in options):
                 raise
-            raise InputError(f"retriever {name!r}: {error}", hint=f"its options: {', '.join(list(taken)[1:])}") from error
+            raise InputError(
+                f"retriever {name!r}: {error}", hint=f"its options: {', '.join(list(taken)[1:])}"
+            ) from error
 
     @property
     def encoder(self) -> Encoder | None:
@@ -309,17 +349,19 @@ class Library:
 
     # ----------------------------------------------------------------------------------------------------- links
 
-    def links(self, *, progress: Progress | None = None, mapped: Mapped | None = None) -> Links:
+    def links(
+        self, *, progress: Progress | None = None, mapped: JobRunner | None = None
+    ) -> MentionLinks:
         """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
 
-        def find() -> Links:
-            documents = _counted(self.store.documents(), len(self.store), progress)
+        def find() -> MentionLinks:
+            documents = _with_progress(self.store.documents(), len(self.store), progress)
             if mapped is None:
                 return mention_links(documents, TitleIndex.of(self.store.documents()))
             titles = [(one.doc_id, one.title) for one in self.store.documents()]
             return mention_links_in_blocks(documents, titles, mapped)
 
-        return self._kept("links", Links.load, find)
+        return self._kept("links", MentionLinks.load, find)
 
     def name_links(self) -> NameLinks:
         """Which names each document bears and mentions, for the bridge retriever; kept like the links."""
@@ -345,16 +387,25 @@ class Library:
         return found
 
 
-def _filters(filter: Filter | Mapping[str, Any] | str | None, vocabulary: Vocabulary, questions: int) -> list[Filter] | None:
+def _parse_filters(
+    filter: Filter | Mapping[str, Any] | str | None, vocabulary: Vocabulary, questions: int
+) -> list[Filter] | None:
     """The same filter for every question; None where each makes its own."""
     if isinstance(filter, str):
         if filter != "auto":
-            raise InputError(f"filter is {filter!r}", hint='give a mapping, or "auto" for what the question names')
+            raise InputError(
+                f"filter is {filter!r}",
+                hint='give a mapping, or "auto" for what the question names',
+            )
         return None
-    return [filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)] * questions
+    return [
+        filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
+    ] * questions
 
 
-def _counted(documents: Iterable[Document], total: int, progress: Progress | None) -> Iterator[Document]:
+def _with_progress(
+    documents: Iterable[Document], total: int, progress: Progress | None
+) -> Iterator[Document]:
     for done, document in enumerate(documents, 1):
         if progress is not None and (done % 1000 == 0 or done == total):
             progress("links", done, total)

@@ -17,10 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
-from suffice.ports import Encoder, Look, Retriever, Store
+from suffice.protocols import Encoder, Retriever, Store, StoreQuery
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
-__all__ = ["STORE_CHECKS", "VILLAGE", "VILLAGE_VECTORS", "Check", "check_encoder", "check_retriever", "check_store"]
+__all__ = [
+    "STORE_CHECKS",
+    "VILLAGE",
+    "VILLAGE_VECTORS",
+    "StoreCheck",
+    "check_encoder",
+    "check_retriever",
+    "check_store",
+]
 
 MakeStore = Callable[[], Store]
 
@@ -37,10 +45,12 @@ VILLAGE = (
 )  # fmt: skip
 
 
-VILLAGE_VECTORS: npt.NDArray[np.float32] = np.eye(len(VILLAGE), 8, dtype=np.float32)  # every document nearest to itself
+VILLAGE_VECTORS: npt.NDArray[np.float32] = np.eye(
+    len(VILLAGE), 8, dtype=np.float32
+)  # every document nearest to itself
 
 
-class Check(Protocol):
+class StoreCheck(Protocol):
     """One thing that a store must do: AssertionError where it does not."""
 
     __name__: str
@@ -59,7 +69,7 @@ def _expect(what: str, found: Any, expected: Any) -> None:
         raise AssertionError(f"{what}: expected {expected!r}, found {found!r}")
 
 
-def _refused(what: str, call: Callable[[], Any]) -> None:
+def _expect_input_error(what: str, call: Callable[[], Any]) -> None:
     try:
         call()
     except InputError:
@@ -100,7 +110,11 @@ def _documents_come_back_as_they_went_in(make: MakeStore) -> None:
     _expect("count", store.put(VILLAGE), len(VILLAGE))
     _expect("length", len(store), len(VILLAGE))
     _expect("documents", list(store.documents()), list(VILLAGE))
-    _expect("get", store.get(["tokyo", "nobody", "ada", "tokyo"]), [VILLAGE[4], None, VILLAGE[0], VILLAGE[4]])
+    _expect(
+        "get",
+        store.get(["tokyo", "nobody", "ada", "tokyo"]),
+        [VILLAGE[4], None, VILLAGE[0], VILLAGE[4]],
+    )
     _expect("extra", dict((store.get(["babbage"])[0] or VILLAGE[0]).extra), {"pages": 3})
 
 
@@ -115,12 +129,22 @@ def _replacing_keeps_the_place_and_forgets_the_old_text(make: MakeStore) -> None
     _expect("get", store.get(["ada"]), [new])
     _expect("old text", _ids(store.search_text(["Lovelace program"], k=9)[0]), [])
     _expect("new text", _ids(store.search_text(["zeppelin"], k=9)[0]), ["ada"])
-    _expect("old value", store.lookup("entities", ["Ada Lovelace", "Zeppelin"]), [("byron",), ("ada",)])
-    _expect("values", "Spiegel" in store.values("source") and store.values("source")["The Verge"], 1)
-    _expect("its vector is gone", "ada" in _ids(store.search_vectors(VILLAGE_VECTORS[:1], k=9)[0]), False)
+    _expect(
+        "old value", store.lookup("entities", ["Ada Lovelace", "Zeppelin"]), [("byron",), ("ada",)]
+    )
+    _expect(
+        "values", "Spiegel" in store.values("source") and store.values("source")["The Verge"], 1
+    )
+    _expect(
+        "its vector is gone",
+        "ada" in _ids(store.search_vectors(VILLAGE_VECTORS[:1], k=9)[0]),
+        False,
+    )
     store.put([new], VILLAGE_VECTORS[5:6])
     _expect(
-        "its new vector ties, earlier place first", _ids(store.search_vectors(VILLAGE_VECTORS[5:6], k=2)[0]), ["ada", "arabic"]
+        "its new vector ties, earlier place first",
+        _ids(store.search_vectors(VILLAGE_VECTORS[5:6], k=2)[0]),
+        ["ada", "arabic"],
     )
 
 
@@ -141,7 +165,11 @@ def _deleted_documents_are_gone_everywhere(make: MakeStore) -> None:
     _expect("length", len(store), len(VILLAGE) - 2)
     _expect("get", store.get(["byron"]), [None])
     _expect("text", _ids(store.search_text(["poet Thames"], k=9)[0]), [])
-    _expect("vectors", sorted(_ids(store.search_vectors(VILLAGE_VECTORS[2:3], k=9)[0])), ["ada", "arabic", "babbage", "tokyo"])
+    _expect(
+        "vectors",
+        sorted(_ids(store.search_vectors(VILLAGE_VECTORS[2:3], k=9)[0])),
+        ["ada", "arabic", "babbage", "tokyo"],
+    )
     _expect("lookup", store.lookup("entities", ["Lord Byron", "Ada Lovelace"]), [(), ("ada",)])
     _expect("values", store.values("category"), {"technology": 2, "world": 2})
     store.put([VILLAGE[2]])
@@ -151,7 +179,9 @@ def _deleted_documents_are_gone_everywhere(make: MakeStore) -> None:
 
 def _text_search_ranks_by_shared_words(make: MakeStore) -> None:
     store = _village(make)
-    engine, nothing, stop, cjk, rtl = store.search_text(["The first ENGINE program?", "zzz", "the of and", "日本", "مصر"], k=9)
+    engine, nothing, stop, cjk, rtl = store.search_text(
+        ["The first ENGINE program?", "zzz", "the of and", "日本", "مصر"], k=9
+    )
     _expect("best first", _ids(engine), ["ada", "babbage"])
     scores = [hit.score for hit in engine]
     _expect("scores fall", scores == sorted(scores, key=lambda score: -(score or 0)), True)
@@ -169,7 +199,9 @@ def _ties_keep_the_order_of_insertion(make: MakeStore) -> None:
     names = [f"d{n:02d}" for n in range(40)]
     for start in (0, 20):
         batch = names[start : start + 20]
-        store.put([Document(name, "the same words here") for name in batch], np.ones((20, 4), np.float32))
+        store.put(
+            [Document(name, "the same words here") for name in batch], np.ones((20, 4), np.float32)
+        )
     store.put([Document("d03", "the same words here")], np.ones((1, 4), np.float32))
     _expect("text", _ids(store.search_text(["same words"], k=25)[0]), names[:25])
     _expect("vectors", _ids(store.search_vectors(np.ones((1, 4)), k=25)[0]), names[:25])
@@ -187,7 +219,11 @@ def _vector_search_is_exact(make: MakeStore) -> None:
     for row, hits in zip(exact, store.search_vectors(questions, k=5)):
         best = np.argsort(-row, kind="stable")[:5]
         _expect("nearest", _ids(hits), [f"d{at}" for at in best])
-        _expect("scores", bool(np.allclose([hit.score or 0.0 for hit in hits], row[best], atol=1e-4)), True)
+        _expect(
+            "scores",
+            bool(np.allclose([hit.score or 0.0 for hit in hits], row[best], atol=1e-4)),
+            True,
+        )
     _expect("k above the size", len(store.search_vectors(questions[:1], k=10**6)[0]), 200)
     _expect("no questions", store.search_vectors(np.empty((0, 16), np.float32), k=5), [])
 
@@ -231,35 +267,56 @@ def _filters_hold_in_both_searches(make: MakeStore) -> None:
     for (filter, passing), by_text, by_vector in zip(FILTERED, texts, vectors):
         _expect(f"text under {filter}", set(_ids(by_text)), passing)
         _expect(f"vectors under {filter}", set(_ids(by_vector)), passing)
-    free, bound = store.search_text(["engine"] * 2, k=9, filters=[None, _filter("source", "$in", "BBC")])
-    _expect("no filter for one question", (_ids(free), _ids(bound)), (["babbage", "ada"], ["babbage"]))
+    free, bound = store.search_text(
+        ["engine"] * 2, k=9, filters=[None, _filter("source", "$in", "BBC")]
+    )
+    _expect(
+        "no filter for one question", (_ids(free), _ids(bound)), (["babbage", "ada"], ["babbage"])
+    )
     _expect("a filter does not change a score", bound[0].score, free[0].score)
 
 
 def _values_and_lookup_agree_with_the_documents(make: MakeStore) -> None:
     store = _village(make)
     _expect("sources", store.values("source"), {"The Verge": 2, "BBC": 2, "NHK": 1})
-    _expect("days", store.values("published_at"), {"2023-10-07": 1, "2023-11-01": 1, "2023-12-24": 1, "2024-01-15": 2})
+    _expect(
+        "days",
+        store.values("published_at"),
+        {"2023-10-07": 1, "2023-11-01": 1, "2023-12-24": 1, "2024-01-15": 2},
+    )
     _expect("entities", store.values("entities")["Analytical Engine"], 2)
-    _expect("by source", store.lookup("source", ["BBC", "nobody", "The Verge"]), [("babbage", "arabic"), (), ("ada", "byron")])
+    _expect(
+        "by source",
+        store.lookup("source", ["BBC", "nobody", "The Verge"]),
+        [("babbage", "arabic"), (), ("ada", "byron")],
+    )
     _expect("by day", store.lookup("published_at", ["2024-01-15"]), [("tokyo", "arabic")])
     _expect("by entity", store.lookup("entities", ["Ada Lovelace"]), [("ada", "byron")])
     store.put([Document("twice", "", entities=("Thames", "Thames"))])
     _expect(
-        "an entity named twice", (store.values("entities")["Thames"], store.lookup("entities", ["Thames"])), (1, [("twice",)])
+        "an entity named twice",
+        (store.values("entities")["Thames"], store.lookup("entities", ["Thames"])),
+        (1, [("twice",)]),
     )
 
 
 def _several_looks_at_once_find_what_each_finds_alone(make: MakeStore) -> None:
     store, some = _village(make), _filter("source", "$in", "BBC")
-    looks = [Look(3, text="engine"), Look(2, vector=VILLAGE_VECTORS[2]), Look(3, text="engine", filter=some), Look(1)]
+    looks = [
+        StoreQuery(3, text="engine"),
+        StoreQuery(2, vector=VILLAGE_VECTORS[2]),
+        StoreQuery(3, text="engine", filter=some),
+        StoreQuery(1),
+    ]
     seen = store.look(looks, ["river", "nobody"])
     words, filtered = store.search_text(["engine"] * 2, k=3, filters=[None, some])
-    _expect("hits", seen.hits, [words, store.search_vectors(VILLAGE_VECTORS[2:3], k=2)[0], filtered, ()])
+    _expect(
+        "hits", seen.hits, [words, store.search_vectors(VILLAGE_VECTORS[2:3], k=2)[0], filtered, ()]
+    )
     found = sorted({hit.doc_id for hits in seen.hits for hit in hits} | {"river"})
     _expect("documents", [seen.documents.get(one) for one in found], store.get(found))
     _expect("nobody", "nobody" in seen.documents, False)
-    _refused("k of zero", lambda: store.look([Look(0, text="engine")]))
+    _expect_input_error("k of zero", lambda: store.look([StoreQuery(0, text="engine")]))
 
 
 def _strange_texts_are_stored(make: MakeStore) -> None:
@@ -274,13 +331,25 @@ def _strange_texts_are_stored(make: MakeStore) -> None:
     store.put(strange)
     _expect("get", store.get([one.doc_id for one in strange]), strange)
     _expect("found", _ids(store.search_text(["needle"], k=3)[0]), ["long"])
-    _expect("found behind control characters", _ids(store.search_text(["null"], k=3)[0]), ["control"])
+    _expect(
+        "found behind control characters", _ids(store.search_text(["null"], k=3)[0]), ["control"]
+    )
     _expect("found behind a long word", _ids(store.search_text(["tail"], k=3)[0]), ["one word"])
     store.put([Document("broken", "half a \ud83d smile", source="\udc00")])
-    _expect("a lone surrogate is replaced", (store.get(["broken"])[0] or strange[0]).text, "half a \ufffd smile")
-    _expect("in metadata too", store.lookup("source", ["\ufffd", "🙂"]), [("broken",), ("emoji 👩‍👩‍👧",)])
+    _expect(
+        "a lone surrogate is replaced",
+        (store.get(["broken"])[0] or strange[0]).text,
+        "half a \ufffd smile",
+    )
+    _expect(
+        "in metadata too",
+        store.lookup("source", ["\ufffd", "🙂"]),
+        [("broken",), ("emoji 👩‍👩‍👧",)],
+    )
     _expect("an unknown id that no file can hold", store.get(["\ud83d"]), [None])
-    _expect("a very long question", _ids(store.search_text(["needle in " * 10_000], k=3)[0]), ["long"])
+    _expect(
+        "a very long question", _ids(store.search_text(["needle in " * 10_000], k=3)[0]), ["long"]
+    )
 
 
 def _bad_input_is_refused_and_changes_nothing(make: MakeStore) -> None:
@@ -288,22 +357,40 @@ def _bad_input_is_refused_and_changes_nothing(make: MakeStore) -> None:
     before = store.generation
     good = Document("new", "text")
     wrong: Any = "not a document"
-    _refused("not a document", lambda: store.put([good, wrong]))
-    _refused("an empty id", lambda: store.put([Document("", "text")]))
-    _refused("a surrogate in an id", lambda: store.put([Document("\ud83d", "text")]))
-    _refused("too few vectors", lambda: store.put([good, VILLAGE[0]], VILLAGE_VECTORS[:1]))
-    _refused("another dimension", lambda: store.put([good], np.ones((1, 3), np.float32)))
-    _refused("nan", lambda: store.put([good], np.full((1, 8), np.nan, np.float32)))
-    _refused("k of zero", lambda: store.search_text(["engine"], k=0))
-    _refused("negative k", lambda: store.search_vectors(VILLAGE_VECTORS, k=-1))
-    _refused("a vector of another dimension", lambda: store.search_vectors(np.ones((1, 3), np.float32), k=1))
-    _refused("one vector that is not a batch", lambda: store.search_vectors(np.ones(8, np.float32), k=1))
-    _refused("filters of another number", lambda: store.search_text(["engine"], k=1, filters=[None, None]))
-    _refused("a range over names", lambda: store.search_text(["engine"], k=1, filters=[_filter("source", "$gte", "BBC")]))
-    _refused("not a date", lambda: store.search_text(["engine"], k=1, filters=[_filter("published_at", "$lte", "soon")]))
+    _expect_input_error("not a document", lambda: store.put([good, wrong]))
+    _expect_input_error("an empty id", lambda: store.put([Document("", "text")]))
+    _expect_input_error("a surrogate in an id", lambda: store.put([Document("\ud83d", "text")]))
+    _expect_input_error(
+        "too few vectors", lambda: store.put([good, VILLAGE[0]], VILLAGE_VECTORS[:1])
+    )
+    _expect_input_error("another dimension", lambda: store.put([good], np.ones((1, 3), np.float32)))
+    _expect_input_error("nan", lambda: store.put([good], np.full((1, 8), np.nan, np.float32)))
+    _expect_input_error("k of zero", lambda: store.search_text(["engine"], k=0))
+    _expect_input_error("negative k", lambda: store.search_vectors(VILLAGE_VECTORS, k=-1))
+    _expect_input_error(
+        "a vector of another dimension",
+        lambda: store.search_vectors(np.ones((1, 3), np.float32), k=1),
+    )
+    _expect_input_error(
+        "one vector that is not a batch", lambda: store.search_vectors(np.ones(8, np.float32), k=1)
+    )
+    _expect_input_error(
+        "filters of another number",
+        lambda: store.search_text(["engine"], k=1, filters=[None, None]),
+    )
+    _expect_input_error(
+        "a range over names",
+        lambda: store.search_text(["engine"], k=1, filters=[_filter("source", "$gte", "BBC")]),
+    )
+    _expect_input_error(
+        "not a date",
+        lambda: store.search_text(
+            ["engine"], k=1, filters=[_filter("published_at", "$lte", "soon")]
+        ),
+    )
     field: Any = "sauce"
-    _refused("an unknown field", lambda: store.values(field))
-    _refused("an unknown field", lambda: store.lookup(field, ["x"]))
+    _expect_input_error("an unknown field", lambda: store.values(field))
+    _expect_input_error("an unknown field", lambda: store.lookup(field, ["x"]))
     _expect("generation", store.generation, before)
     _expect("documents", list(store.documents()), list(VILLAGE))
 
@@ -323,7 +410,7 @@ def _generations_grow_with_every_write(make: MakeStore) -> None:
     _expect("reading and deleting nothing leave it", store.generation, seen[-1])
 
 
-STORE_CHECKS: tuple[Check, ...] = (
+STORE_CHECKS: tuple[StoreCheck, ...] = (
     _an_empty_store_answers,
     _documents_come_back_as_they_went_in,
     _replacing_keeps_the_place_and_forgets_the_old_text,
@@ -366,7 +453,7 @@ def check_retriever(make: Callable[[Store], Retriever], store: Store) -> None:
     _expect("same question, same hits", retriever.search(questions, k=3), found)
     _expect("a batch is its questions", retriever.search(questions[:1], k=3)[0], found[0])
     _expect("no questions", retriever.search([], k=3), [])
-    _refused("k of zero", lambda: retriever.search(questions, k=0))
+    _expect_input_error("k of zero", lambda: retriever.search(questions, k=0))
 
 
 def check_encoder(encoder: Encoder) -> None:
@@ -387,5 +474,7 @@ def check_encoder(encoder: Encoder) -> None:
         lengths = np.linalg.norm(vectors, axis=1)
         _expect("unit length", bool(np.allclose(lengths[[0, 3, 5]], 1, atol=1e-3)), True)
         _expect("an empty text is zero", float(lengths[1]), 0.0)
-        _expect("same text, same vector", bool(np.allclose(vectors[0], vectors[5], atol=1e-5)), True)
+        _expect(
+            "same text, same vector", bool(np.allclose(vectors[0], vectors[5], atol=1e-5)), True
+        )
         _expect("no texts", encoder.encode([], query=query).shape, (0, encoder.dimension))

@@ -14,16 +14,16 @@ from datetime import date
 
 __all__ = [
     "CJK",
-    "EMPTY_WORDS",
-    "OPENERS",
+    "FUNCTION_WORDS",
+    "SENTENCE_OPENERS",
     "STOP_WORDS",
     "DateMention",
     "bare_title",
     "date_mentions",
-    "key_words",
     "names",
     "sentences",
     "title_key",
+    "title_words",
     "tokens",
 ]
 
@@ -49,7 +49,7 @@ def tokens(text: str) -> list[str]:
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
-def key_words(text: str) -> list[str]:
+def title_words(text: str) -> list[str]:
     """The words of a text in the form of title keys, but with their capitals kept: no accents, no punctuation."""
     if text.isascii():  # the same four times as fast
         return text.translate(_ASCII_GAPS).split()
@@ -71,7 +71,7 @@ def title_key(title: str) -> str:
     "Lothair II (emperor)" and "lothair ii" have one key. A title that is only a parenthesis keeps it; no letters give "".
     """
     bare = bare_title(title)
-    return " ".join(key_words(bare if tokens(bare) else title)).casefold()
+    return " ".join(title_words(bare if tokens(bare) else title)).casefold()
 
 
 # A name: capitalised words (or acronyms, or numbers after one), joined by the small words that names contain.
@@ -79,14 +79,14 @@ _WORD = r"(?:[^\W\d_a-z][\w'’.&-]*[\w]|[^\W\d_a-z])"
 _SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|&)"
 _NAME = re.compile(rf"{_WORD}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:{_WORD}|\d[\w.-]*))*")
 # Words that open a question or a sentence with a capital letter and name nothing.
-OPENERS = frozenset(
+SENTENCE_OPENERS = frozenset(
     "a after also although am an and are as at based because before besides between both but by can considering could did "
     "do does during each either for from given had has have he her his how however i if in into is it its like many more "
     "most much my name no nor not of on one or other our out regarding she should since so some such than that the their "
     "them then there these they this those though through to under until upon was we were what when where whether which "
     "while who whom whose why will with within without would yes you your".split()
 )
-EMPTY_WORDS = STOP_WORDS | OPENERS  # what names nothing by itself, wherever it stands
+FUNCTION_WORDS = STOP_WORDS | SENTENCE_OPENERS  # what names nothing by itself, wherever it stands
 
 
 def names(text: str) -> list[str]:
@@ -94,9 +94,11 @@ def names(text: str) -> list[str]:
     found: dict[str, None] = {}
     for match in _NAME.finditer(text):
         words = match.group().split()
-        while words and words[0].casefold().strip("'’.") in OPENERS:
+        while words and words[0].casefold().strip("'’.") in SENTENCE_OPENERS:
             words.pop(0)
-        while words and (words[-1].casefold() in OPENERS or re.fullmatch(_SMALL, words[-1])):
+        while words and (
+            words[-1].casefold() in SENTENCE_OPENERS or re.fullmatch(_SMALL, words[-1])
+        ):
             words.pop()
         name = re.sub(r"['’]s$", "", " ".join(words)).strip(".'’")
         if name:
@@ -117,9 +119,17 @@ class DateMention:
 _MONTHS = {
     name.casefold(): number
     for number in range(1, 13)
-    for name in (calendar.month_name[number], calendar.month_abbr[number], calendar.month_abbr[number] + ".")
+    for name in (
+        calendar.month_name[number],
+        calendar.month_abbr[number],
+        calendar.month_abbr[number] + ".",
+    )
 } | {"sept": 9, "sept.": 9}
-_MONTH = "(?=[adfjmnos])(?P<month>" + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True)) + r")(?!\w)"
+_MONTH = (
+    "(?=[adfjmnos])(?P<month>"
+    + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
+    + r")(?!\w)"
+)
 _YEAR = r"(?P<year>[12]\d{3})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _DATES = [

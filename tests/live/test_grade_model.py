@@ -23,7 +23,10 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("llm")]
 
 
 def written(path: Path, *, short: bool = False) -> Path:
-    path.write_text("".join(json.dumps(document_record(one)) + "\n" for one in films(short=short)), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(document_record(one)) + "\n" for one in films(short=short)),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -58,14 +61,24 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
 ) -> None:
     """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the budget, rules do instead."""
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
-    words = ("--by-model", by_model, "--max-requests", str(requests), "--fallback", "--max-tokens", "64")
+    words = (
+        "--by-model",
+        by_model,
+        "--max-requests",
+        str(requests),
+        "--fallback",
+        "--max-tokens",
+        "64",
+    )
     words += ("--longest", "2", "--per-hop", "1")
     result = grade(corpus, out, server, *words, timeout_s=240)
     found = as_json(result)
     assert found["counts"]["documents"] == 20
     assert found["counts"]["valid"] > 0
     assert answers(out) <= requests
-    assert answers(out) > 0 or by_model == "claims"  # "is this question clear?" has a short answer, a claim may have none
+    assert (
+        answers(out) > 0 or by_model == "claims"
+    )  # "is this question clear?" has a short answer, a claim may have none
     assert re.search(r"asked stand-in \d+ times", result.stderr)
     ids = {one.doc_id for one in films()}
     for line in (out / "questions.jsonl").read_text(encoding="utf-8").splitlines():
@@ -86,14 +99,21 @@ def reader(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
     prompt = request["messages"][0]["content"]
     title = "".join(re.findall(r"^Title: <<<(.*)>>>$", prompt, re.MULTILINE))
     numbered = re.findall(r"^(\d+)\. (.*)$", prompt, re.MULTILINE)
-    claims = [{"sentence": int(at), "claim": re.sub("^(She|He|It) ", f"{title} ", text)} for at, text in numbered]
-    says(json.dumps({"clear": True} if '"clear"' in prompt else {"claims": claims}))(handler, request)
+    claims = [
+        {"sentence": int(at), "claim": re.sub("^(She|He|It) ", f"{title} ", text)}
+        for at, text in numbered
+    ]
+    says(json.dumps({"clear": True} if '"clear"' in prompt else {"claims": claims}))(
+        handler, request
+    )
 
 
 MIXED = ("--by-model", "claims,validation")
 
 
-def test_a_server_that_dies_half_way_loses_nothing_that_was_done(corpus: Path, tmp_path: Path) -> None:
+def test_a_server_that_dies_half_way_loses_nothing_that_was_done(
+    corpus: Path, tmp_path: Path
+) -> None:
     answered = 0
 
     def dying(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
@@ -123,10 +143,18 @@ def test_a_spent_budget_is_taken_up_again_with_a_larger_one(corpus: Path, tmp_pa
         spent = grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "7")
         assert (spent.exit_code, len(seen)) == (1, 7)
         assert "budget" in spent.stderr
-        assert as_json(grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "100"))["counts"]["valid"] > 0
+        assert (
+            as_json(grade(corpus, tmp_path / "made", url, *MIXED, "--max-requests", "100"))[
+                "counts"
+            ]["valid"]
+            > 0
+        )
 
 
-@pytest.mark.parametrize("reply", [garbage, drips, hangs_up, says("no JSON here"), says('{"claims": [{"sentence": "x"}]}')])
+@pytest.mark.parametrize(
+    "reply",
+    [garbage, drips, hangs_up, says("no JSON here"), says('{"claims": [{"sentence": "x"}]}')],
+)
 def test_whatever_the_server_does_rules_can_go_on(reply: Any, corpus: Path, tmp_path: Path) -> None:
     with serving(reply) as (url, _):
         result = grade(corpus, tmp_path / "made", url, "--fallback")

@@ -27,14 +27,20 @@ from playwright import sync_api as playwright
 from tests.service import cinema
 from tests.small_world import COMPARISON
 
-from suffice.evaluate.gate_runs import GateRun
-from suffice.service.app import application
-from suffice.service.keys import Keys
+from suffice.evaluation.gate_runs import GateRun
+from suffice.service.app import create_app
+from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 # Not live without a browser: CI must not fail for want of a Debian package that it may be unable to install.
-pytestmark = pytest.mark.live if BROWSER else pytest.mark.skip(reason="no chromium here: apt-get install chromium")
+pytestmark = (
+    pytest.mark.live
+    if BROWSER
+    else pytest.mark.skip(reason="no chromium here: apt-get install chromium")
+)
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
 Open = Callable[..., Any]
@@ -47,7 +53,11 @@ def serving(settings: Settings) -> Iterator[str]:
     """The service on a free port of this machine, in a thread; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        application(settings), http="suffice.service.wire:Clocked", ws="none", proxy_headers=False, log_level="critical"
+        create_app(settings),
+        http="suffice.service.http_protocol:Clocked",
+        ws="none",
+        proxy_headers=False,
+        log_level="critical",
     )
     server = uvicorn.Server(config)
     running = threading.Thread(target=server.run, args=([listening],))
@@ -87,7 +97,7 @@ def judged() -> GateRun:
 def token(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A file of keys, and a token that may read."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
-    return str(path), Keys(path).new("page", ("read",))[0]
+    return str(path), ApiKeys(path).new("page", ("read",))[0]
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +119,9 @@ def bare() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        running = started.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield running
         running.close()
 
@@ -121,12 +133,16 @@ def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
     contexts = []
 
     def opened(view: str = "check", at: str = "", key: bool = True, **how: Any) -> Any:
-        context = browser.new_context(reduced_motion="reduce", **{"viewport": {"width": 1000, "height": 900}, **how})
+        context = browser.new_context(
+            reduced_motion="reduce", **{"viewport": {"width": 1000, "height": 900}, **how}
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+        )
         if key:
             page.add_init_script(f"sessionStorage.setItem('suffice-key', '{token[1]}')")
         page.goto((at or address) + f"#{view}", wait_until="networkidle")
@@ -161,12 +177,17 @@ def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
     expect(gauge).to_be_visible()
     low = share(gauge)
     expect(page.get_by_role("heading", name="Abstain")).to_be_visible()
-    assert page.locator(".marked mark").all_text_contents() == ["Shadows in Paradise (covered)", "Dog Law (covered)"]
+    assert page.locator(".marked mark").all_text_contents() == [
+        "Shadows in Paradise (covered)",
+        "Dog Law (covered)",
+    ]
     expect(page.locator(".chips.abstain")).to_have_text("Aki Kaurismäki")
     assert page.locator(".drawing .gap").count() == 1
     page.get_by_text("The same in words").click()
     expect(page.get_by_text("“Dog Law” mentions “Jerome Storm”.")).to_be_visible()
-    expect(page.get_by_text("“Shadows in Paradise” leads on to Aki Kaurismäki, which no hit is about.")).to_be_visible()
+    expect(
+        page.get_by_text("“Shadows in Paradise” leads on to Aki Kaurismäki, which no hit is about.")
+    ).to_be_visible()
     assert page.locator(".bars li").count() >= 2
     picture(page, "check")
 
@@ -193,7 +214,10 @@ def test_hits_come_from_the_library_and_what_is_missing_is_underlined(visit: Ope
     page.get_by_role("button", name="Find hits in the library").click()
     expect(page.locator(".hits h3").first).to_contain_text("Jerome Storm")
     assert page.locator(".marked mark").all_text_contents() == ["Jerome Storm (covered)"]
-    assert page.locator(".marked .lacking").all_text_contents() == ["Metropolis (in no hit)", "1927 (in no hit)"]
+    assert page.locator(".marked .lacking").all_text_contents() == [
+        "Metropolis (in no hit)",
+        "1927 (in no hit)",
+    ]
     before = page.locator(".hits > li").count()
     page.locator("button.chip").first.click()  # what the gate would look for next
     expect(page.get_by_role("status").first).to_contain_text("added")
@@ -276,7 +300,9 @@ def test_the_threshold_moves_by_pointer_and_by_keys(visit: Open) -> None:
     slider = page.get_by_role("slider", name="Answer from")
     at = page.locator("#threshold-at")
     expect(at).to_have_text("0.70")
-    expect(page.locator("#promise")).to_contain_text("The promise that can be kept: among answered, at most")
+    expect(page.locator("#promise")).to_contain_text(
+        "The promise that can be kept: among answered, at most"
+    )
     picture(page, "report")
     slider.focus()
     for _ in range(4):
@@ -308,7 +334,12 @@ def test_drift_is_shown_where_it_was_seen(visit: Open) -> None:
         "actions_now": {"answer": 0.2},
     }
     page = visit("check")
-    envelope = {"ok": True, "data": {"run": None, "drift": [drift]}, "error": None, "request_id": "1"}
+    envelope = {
+        "ok": True,
+        "data": {"run": None, "drift": [drift]},
+        "error": None,
+        "request_id": "1",
+    }
     page.route("**/v1/report", lambda route: route.fulfill(json=envelope))
     page.get_by_role("link", name="Report").click()
     expect(page.get_by_text("The questions have moved: recalibrate.")).to_be_visible()
@@ -342,18 +373,26 @@ def test_the_keyboard_goes_through_it_all_and_focus_follows_the_view(visit: Open
     expect(page.get_by_role("heading", name="Can the gate be trusted?")).to_be_focused()
     assert page.get_by_role("link", name="Report").get_attribute("aria-current") == "page"
     assert (
-        page.get_by_role("main").count() == page.get_by_role("banner").count() == page.get_by_role("contentinfo").count() == 1
+        page.get_by_role("main").count()
+        == page.get_by_role("banner").count()
+        == page.get_by_role("contentinfo").count()
+        == 1
     )
 
 
 @pytest.mark.parametrize(
     ("name", "how"),
     [
-        ("zoom", {"viewport": {"width": 500, "height": 450}, "device_scale_factor": 2}),  # a window of 1000 at 200 %
+        (
+            "zoom",
+            {"viewport": {"width": 500, "height": 450}, "device_scale_factor": 2},
+        ),  # a window of 1000 at 200 %
         ("phone", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}),
     ],
 )
-def test_nothing_is_cut_off_on_a_phone_or_at_twice_the_size(visit: Open, name: str, how: dict[str, Any]) -> None:
+def test_nothing_is_cut_off_on_a_phone_or_at_twice_the_size(
+    visit: Open, name: str, how: dict[str, Any]
+) -> None:
     page = visit(**how)
     page.get_by_role("button", name="Fill in an example").click()
     page.get_by_role("button", name="Check", exact=True).click()

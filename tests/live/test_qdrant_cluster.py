@@ -15,20 +15,19 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.datasets import jsonl
-from suffice.datasets.controlled import controlled
 from suffice.engines.qdrant import QdrantStore
-from suffice.engines.qdrant.writer import Writer
+from suffice.engines.qdrant.writer import CollectionWriter
 from suffice.errors import EngineError, InputError
 from suffice.library import Library
-from suffice.ports import RETRIEVERS
-from suffice.retrieve.bridge import Bridge
-from suffice.retrieve.corpus import searchable
-from suffice.retrieve.dense import WordLlamaEncoder
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.name_links import name_links
-from suffice.retrieve.ranker import TreeRanker
+from suffice.protocols import RETRIEVERS
+from suffice.retrieval.bridge import BridgeRetriever, TreeRanker
+from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.name_links import name_links
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 from suffice.types import Document, Hit
+from suffice_research.controlled import controlled_collection
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("qdrant")]
 
@@ -50,15 +49,17 @@ def ids(hits: tuple[Hit, ...]) -> list[str]:
 @pytest.fixture(scope="module")
 def news(qdrant_hosts: str) -> Iterator[tuple[MemoryStore, QdrantStore]]:
     """The controlled collection in memory and on three shards."""
-    documents = list(controlled(documents=300).documents())
-    vectors = ENCODER.encode([searchable(one) for one in documents])
-    with QdrantStore(f"qdrant://{qdrant_hosts}/news-{uuid.uuid4().hex}?shards=3", refresh_s=600) as store:
+    documents = list(controlled_collection(documents=300).documents())
+    vectors = ENCODER.encode([searchable_text(one) for one in documents])
+    with QdrantStore(
+        f"qdrant://{qdrant_hosts}/news-{uuid.uuid4().hex}?shards=3", refresh_s=600
+    ) as store:
         store.put(documents, vectors)
         yield MemoryStore(documents, vectors), store
         store.drop()
 
 
-QUESTIONS = [one.question.text for one in controlled(documents=300).examples()][:40]
+QUESTIONS = [one.question.text for one in controlled_collection(documents=300).examples()][:40]
 
 
 def test_bm25_on_three_shards_is_bm25_over_the_whole(news: tuple[MemoryStore, QdrantStore]) -> None:
@@ -69,23 +70,31 @@ def test_bm25_on_three_shards_is_bm25_over_the_whole(news: tuple[MemoryStore, Qd
         assert {hit.doc_id for hit in ours if hit.score > ours[-1].score + 1e-4} <= set(ids(theirs))
 
 
-def test_vector_search_finds_the_same_on_three_shards(news: tuple[MemoryStore, QdrantStore]) -> None:
+def test_vector_search_finds_the_same_on_three_shards(
+    news: tuple[MemoryStore, QdrantStore],
+) -> None:
     vectors = ENCODER.encode(QUESTIONS)
     exact, sharded = (store.search_vectors(vectors, k=10) for store in news)
     assert [set(ids(one)) for one in sharded] == [set(ids(one)) for one in exact]
 
 
 @pytest.mark.parametrize("name", ["hybrid-metagraph", "hybrid-title", "filtered", "bridge"])
-def test_a_retriever_finds_there_what_it_finds_in_memory(name: str, news: tuple[MemoryStore, QdrantStore]) -> None:
+def test_a_retriever_finds_there_what_it_finds_in_memory(
+    name: str, news: tuple[MemoryStore, QdrantStore]
+) -> None:
     make: Any = RETRIEVERS.get(name)
     here, there = (make(store).search(QUESTIONS[:5], k=8) for store in news)
-    shared = [len(set(ids(one)) & set(ids(other))) / max(len(one), 1) for one, other in zip(here, there)]
+    shared = [
+        len(set(ids(one)) & set(ids(other))) / max(len(one), 1) for one, other in zip(here, there)
+    ]
     assert np.mean(shared) > 0.97, shared
 
 
-def test_a_bridge_question_costs_hops_and_two_round_trips(news: tuple[MemoryStore, QdrantStore]) -> None:
+def test_a_bridge_question_costs_hops_and_two_round_trips(
+    news: tuple[MemoryStore, QdrantStore],
+) -> None:
     _, store = news
-    bridge = Bridge(store, ENCODER, name_links(store.documents), TreeRanker.load(), hops=3)
+    bridge = BridgeRetriever(store, ENCODER, name_links(store.documents), TreeRanker.load(), hops=3)
     bridge.search(QUESTIONS[:1], k=10)
     spent = []
     for question in QUESTIONS[:5]:
@@ -108,7 +117,9 @@ def test_a_rebuild_takes_the_place_of_the_old_in_one_step(address: str) -> None:
         store.put(VILLAGE, VILLAGE_VECTORS)
         before = store.generation
         seen_meanwhile: list[int] = []
-        count = store.rebuild(VILLAGE[:2], acknowledged=lambda _: seen_meanwhile.append(len(reader)))
+        count = store.rebuild(
+            VILLAGE[:2], acknowledged=lambda _: seen_meanwhile.append(len(reader))
+        )
         assert count == 2
         assert seen_meanwhile == [len(VILLAGE)]
         assert reader.generation > before
@@ -141,7 +152,7 @@ def test_a_first_batch_that_misleads_is_noticed_while_few_documents_are_in(
 ) -> None:
     weighed: list[float] = []
     monkeypatch.setattr("suffice.engines.qdrant.writer.EARLY", (8,))
-    monkeypatch.setattr(Writer, "_weigh_anew", lambda writer, mean: weighed.append(mean))
+    monkeypatch.setattr(CollectionWriter, "_weigh_anew", lambda writer, mean: weighed.append(mean))
     short = [Document(f"s{n}", "red fox") for n in range(4)]
     long = [Document(f"l{n}", "red " + "filler " * 9) for n in range(4)]
     with QdrantStore(address, batch=4) as store:
@@ -150,11 +161,13 @@ def test_a_first_batch_that_misleads_is_noticed_while_few_documents_are_in(
         assert len(weighed) == 2
 
 
-def test_a_writer_that_died_is_made_up_for_by_the_next(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_died_is_made_up_for_by_the_next(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with QdrantStore(address) as store:
         store.put(VILLAGE[:2])
         with monkeypatch.context() as dying:
-            dying.setattr(Writer, "publish", lambda self: 1 / 0)
+            dying.setattr(CollectionWriter, "publish", lambda self: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 store.put(VILLAGE[2:4])
     with QdrantStore(address) as store:
@@ -171,38 +184,55 @@ def test_a_collection_of_others_is_left_alone(qdrant_hosts: str) -> None:
 
     name = f"theirs-{uuid.uuid4().hex}"
     client = QdrantClient(url=f"http://{qdrant_hosts}", check_compatibility=False)
-    client.create_collection(name, vectors_config=models.VectorParams(size=2, distance=models.Distance.DOT))
+    client.create_collection(
+        name, vectors_config=models.VectorParams(size=2, distance=models.Distance.DOT)
+    )
     try:
-        with QdrantStore(f"qdrant://{qdrant_hosts}/{name}") as store, pytest.raises(InputError, match="did not make"):
+        with (
+            QdrantStore(f"qdrant://{qdrant_hosts}/{name}") as store,
+            pytest.raises(InputError, match="did not make"),
+        ):
             store.put(VILLAGE)
     finally:
         client.delete_collection(name)
         client.close()
 
 
-def test_build_and_search_by_the_command_line(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_and_search_by_the_command_line(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SUFFICE_CACHE", str(tmp_path / "cache"))
-    jsonl.write(controlled(documents=60), tmp_path / "data")
+    jsonl.write(controlled_collection(documents=60), tmp_path / "data")
     built = CliRunner().invoke(app, ["build", str(tmp_path / "data"), "--store", address])
     assert built.exit_code == 0, built.output
     with Library.open(address) as library:
         title = next(library.documents()).title
         assert (len(library), library.encoder_name) == (60, "wordllama")
-    for words in (["search", address, title], ["search", "--store", address, title, "--retriever", "bridge", "--json"]):
+    for words in (
+        ["search", address, title],
+        ["search", "--store", address, title, "--retriever", "bridge", "--json"],
+    ):
         found = CliRunner().invoke(app, words)
         assert found.exit_code == 0, found.output
         assert title.split()[0] in found.output
-    again = CliRunner().invoke(app, ["build", str(tmp_path / "data"), "--store", address, "--rebuild", "--encoder", "none"])
+    again = CliRunner().invoke(
+        app, ["build", str(tmp_path / "data"), "--store", address, "--rebuild", "--encoder", "none"]
+    )
     assert again.exit_code == 0, again.output
     with Library.open(address) as library:
         assert (len(library), library.encoder_name) == (60, None)
 
 
-def test_a_key_is_needed_and_never_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_needed_and_never_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.DEBUG)
     with Servers(key="the right key") as servers:
         address = f"qdrant://{servers.hosts}/locked?patience_s=5"
-        with QdrantStore(address, api_key="a wrong key") as store, pytest.raises(EngineError, match="refuses the key"):
+        with (
+            QdrantStore(address, api_key="a wrong key") as store,
+            pytest.raises(EngineError, match="refuses the key"),
+        ):
             store.put(VILLAGE)
         monkeypatch.setenv("QDRANT_API_KEY", "the right key")
         with QdrantStore(address) as store:

@@ -40,7 +40,9 @@ def servers() -> Iterator[Servers]:
 def store(servers: Servers) -> Iterator[QdrantStore]:
     with QdrantStore(f"qdrant://{servers.hosts}/news?{SETTINGS}", refresh_s=0) as made:
         made.put(document(n) for n in range(60))
-        wait_until_settled(servers)  # a copy that is not whole yet cannot stand in for one that is killed
+        wait_until_settled(
+            servers
+        )  # a copy that is not whole yet cannot stand in for one that is killed
         yield made
 
 
@@ -57,7 +59,9 @@ def leader(servers: Servers) -> int:
     """Which node leads the cluster now."""
     said = asked(servers.nodes[0], "/cluster")
     uri = said["peers"][str(said["raft_info"]["leader"])]["uri"]
-    return next(at for at, node in enumerate(servers.nodes) if node.peer_uri.rstrip("/") == uri.rstrip("/"))
+    return next(
+        at for at, node in enumerate(servers.nodes) if node.peer_uri.rstrip("/") == uri.rstrip("/")
+    )
 
 
 def settled(servers: Servers) -> bool:
@@ -68,7 +72,11 @@ def settled(servers: Servers) -> bool:
                 state = asked(node, f"/collections/{collection}/cluster")
                 copies = [*state["local_shards"], *state["remote_shards"]]
                 wanted = 2 * (3 if collection == "news" else 1)
-                if len(copies) != wanted or any(one["state"] != "Active" for one in copies) or state["shard_transfers"]:
+                if (
+                    len(copies) != wanted
+                    or any(one["state"] != "Active" for one in copies)
+                    or state["shard_transfers"]
+                ):
                     return False
     except OSError:
         return False
@@ -108,7 +116,9 @@ class Reading(threading.Thread):
         self.join(600)
 
 
-def test_any_node_may_be_killed_while_others_read_and_write(servers: Servers, store: QdrantStore) -> None:
+def test_any_node_may_be_killed_while_others_read_and_write(
+    servers: Servers, store: QdrantStore
+) -> None:
     first = leader(servers)
     acknowledged = dict.fromkeys(range(60), 0)
     reading = Reading(str(store.address))
@@ -128,15 +138,21 @@ def test_any_node_may_be_killed_while_others_read_and_write(servers: Servers, st
     assert reading.wrong == []
     assert reading.rounds > 5
     held = store.get([f"d{n}" for n in acknowledged])
-    assert [one and one.text for one in held] == [document(n, last).text for n, last in acknowledged.items()]
+    assert [one and one.text for one in held] == [
+        document(n, last).text for n, last in acknowledged.items()
+    ]
     assert len(store) == len(acknowledged)
     assert len(list(store.documents())) == len(acknowledged)
     for n, last in list(acknowledged.items())[::9]:
         assert store.search_text([f"number{n} version{last}"], k=1)[0][0].doc_id == f"d{n}"
 
 
-def test_all_nodes_gone_is_an_error_with_a_hint_and_passes(servers: Servers, store: QdrantStore) -> None:
-    with QdrantStore(f"qdrant://{servers.hosts}/news?timeout_s=60&patience_s=2", refresh_s=0) as hasty:
+def test_all_nodes_gone_is_an_error_with_a_hint_and_passes(
+    servers: Servers, store: QdrantStore
+) -> None:
+    with QdrantStore(
+        f"qdrant://{servers.hosts}/news?timeout_s=60&patience_s=2", refresh_s=0
+    ) as hasty:
         before = hasty.search_text(["number7"], k=1)
         for node in servers.nodes:
             node.kill()

@@ -95,13 +95,19 @@ def start(script: str, folder: Path, seed: int, seconds: float) -> subprocess.Po
 def test_two_readers_see_whole_generations_while_one_writes(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     EmbeddedStore(folder).close()
-    running = [start(WRITER, folder, 1, 8.0), start(READER, folder, 2, 7.0), start(READER, folder, 3, 7.0)]
+    running = [
+        start(WRITER, folder, 1, 8.0),
+        start(READER, folder, 2, 7.0),
+        start(READER, folder, 3, 7.0),
+    ]
     reports = []
     for process in running:
         out, error = process.communicate(timeout=120)
         assert process.returncode == 0, error
         reports.append(json.loads(out))
     assert reports[0]["writes"] > 10
-    assert all(report["reads"] > 20 and report["generations"] > 5 for report in reports[1:]), reports
+    assert all(report["reads"] > 20 and report["generations"] > 5 for report in reports[1:]), (
+        reports
+    )
     with EmbeddedStore(folder) as store:
         assert len(store) % 20 == 0

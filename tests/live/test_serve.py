@@ -26,14 +26,21 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
-from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
+from schemathesis.specs.openapi.checks import (
+    ignored_auth,
+    negative_data_rejection,
+    positive_data_acceptance,
+)
 from tests.service import ASKED, cinema, events_of
 from tests.small_world import COMPARISON
 from tests.test_service_refusals import FORMS
 
-from suffice.service.keys import Keys
+from suffice.service.keys import ApiKeys
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]  # in one process: the services are started once
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.xdist_group("serve"),
+]  # in one process: the services are started once
 
 ROOT = Path(__file__).parents[2]
 BODY = json.dumps(ASKED).encode()
@@ -44,11 +51,15 @@ def serving(*words: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """A service on a free port, ready; it is told to stop at the end."""
     command = [sys.executable, "-m", "suffice", "serve", "--port", "0", *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+    ) as running:
         try:
             assert running.stderr is not None
             port = int(json.loads(running.stderr.readline())["address"].rsplit(":", 1)[1])
-            threading.Thread(target=running.stderr.read, daemon=True).start()  # a full pipe would stop it
+            threading.Thread(
+                target=running.stderr.read, daemon=True
+            ).start()  # a full pipe would stop it
             while get(port, "/readyz")[0] != 200:
                 time.sleep(0.05)
             yield port, running
@@ -68,17 +79,19 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    return Keys(tmp_path_factory.mktemp("keys") / "keys.json")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
+    return ApiKeys(tmp_path_factory.mktemp("keys") / "keys.json")
 
 
 @pytest.fixture(scope="module")
-def token(keys: Keys) -> str:
+def token(keys: ApiKeys) -> str:
     return keys.new("tests", ("read", "write"))[0]
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, keys: Keys, token: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def service(
+    tmp_path_factory: pytest.TempPathFactory, keys: ApiKeys, token: str
+) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """Two workers that share a library and ask for keys."""
     library = cinema(tmp_path_factory.mktemp("library") / "cinema")
     with serving("--workers", "2", "--library", library, "--keys", str(keys.path)) as running:
@@ -97,7 +110,12 @@ def test_two_workers_serve_and_their_figures_add_up(service: tuple[int, Any], to
 
 def ask(port: int, token: str) -> int:
     visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    visit.request("POST", "/v1/check", BODY, {"content-type": "application/json", "authorization": f"Bearer {token}"})
+    visit.request(
+        "POST",
+        "/v1/check",
+        BODY,
+        {"content-type": "application/json", "authorization": f"Bearer {token}"},
+    )
     status = visit.getresponse().status
     visit.close()
     return status
@@ -105,13 +123,21 @@ def ask(port: int, token: str) -> int:
 
 def workers_of(running: subprocess.Popen[str]) -> list[psutil.Process]:
     """The processes that serve, not the one that multiprocessing keeps beside them."""
-    living = [one for one in psutil.Process(running.pid).children() if one.status() != psutil.STATUS_ZOMBIE]
+    living = [
+        one
+        for one in psutil.Process(running.pid).children()
+        if one.status() != psutil.STATUS_ZOMBIE
+    ]
     return [one for one in living if "spawn_main" in " ".join(one.cmdline())]
 
 
 def test_verdicts_come_while_questions_are_still_sent(service: tuple[int, Any], token: str) -> None:
     with talk(
-        service[0], "POST /v1/check/batch", token, "content-type: application/x-ndjson", "transfer-encoding: chunked"
+        service[0],
+        "POST /v1/check/batch",
+        token,
+        "content-type: application/x-ndjson",
+        "transfer-encoding: chunked",
     ) as line:
         got = b""
         for number in range(1, 4):
@@ -121,11 +147,17 @@ def test_verdicts_come_while_questions_are_still_sent(service: tuple[int, Any], 
         line.sendall(b"0\r\n\r\n")
 
 
-def test_a_client_that_sends_all_before_it_reads_is_served(service: tuple[int, Any], token: str) -> None:
+def test_a_client_that_sends_all_before_it_reads_is_served(
+    service: tuple[int, Any], token: str
+) -> None:
     lines = 4000  # their verdicts do not fit into the buffers of a connection
     body = (b'{"question": "Who taught Ada?", "hits": []}\n') * lines
     with talk(
-        service[0], "POST /v1/check/batch", token, "content-type: application/x-ndjson", f"content-length: {len(body)}"
+        service[0],
+        "POST /v1/check/batch",
+        token,
+        "content-type: application/x-ndjson",
+        f"content-length: {len(body)}",
     ) as line:
         line.sendall(body)
         got = b"".join(iter(lambda: line.recv(65536), b""))
@@ -134,7 +166,11 @@ def test_a_client_that_sends_all_before_it_reads_is_served(service: tuple[int, A
 
 def test_the_steps_of_a_journey_arrive_one_by_one(service: tuple[int, Any], token: str) -> None:
     visit = http.client.HTTPConnection("127.0.0.1", service[0], timeout=60)
-    headers = {"content-type": "application/json", "accept": "text/event-stream", "authorization": f"Bearer {token}"}
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "authorization": f"Bearer {token}",
+    }
     visit.request("POST", "/v1/ask", json.dumps({"question": COMPARISON}), headers)
     said = visit.getresponse()
     first = b""
@@ -151,7 +187,9 @@ def test_the_steps_of_a_journey_arrive_one_by_one(service: tuple[int, Any], toke
 
 @schemathesis.serializer("application/x-ndjson")
 def as_it_is(_: Any, value: Any) -> bytes:
-    return value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
+    return (
+        value.encode("utf-8", "replace") if isinstance(value, str) else json.dumps(value).encode()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +205,13 @@ def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
     strategy = openapi[path][method].as_strategy(generation_mode=mode)
 
     @given(case=strategy)
-    @settings(max_examples=4, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=4,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     def visit(case: Any) -> None:
         # Which gates and retrievers there are, no schema says; and left without its key, a case still sends our header.
         left_out = [positive_data_acceptance, ignored_auth]
@@ -195,7 +239,13 @@ def strict() -> Iterator[int]:
 def talk(port: int, what: str, token: str = "", *headers: str) -> Iterator[socket.socket]:
     """A connection on which a request has begun."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
-        told = [f"{what} HTTP/1.1", "host: 127.0.0.1", "connection: close", f"authorization: Bearer {token}", *headers]
+        told = [
+            f"{what} HTTP/1.1",
+            "host: 127.0.0.1",
+            "connection: close",
+            f"authorization: Bearer {token}",
+            *headers,
+        ]
         line.sendall("\r\n".join([*told, "", ""]).encode())
         yield line
 
@@ -239,7 +289,9 @@ HEAD = b"POST /v1/check HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application
         ((HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",), b"400"),
     ],
 )  # fmt: skip
-def test_dawdlers_and_garbage_are_cut_off_with_an_answer(strict: int, pieces: tuple[bytes, ...], status: bytes) -> None:
+def test_dawdlers_and_garbage_are_cut_off_with_an_answer(
+    strict: int, pieces: tuple[bytes, ...], status: bytes
+) -> None:
     said = answer_to(strict, *pieces)
     assert said.startswith(b"HTTP/1.1 " + status), said[:200]
     assert b'"ok":false' in said
@@ -266,9 +318,15 @@ def asking(port: int, times: int) -> Iterator[socket.socket]:
 
 
 def test_who_does_not_read_is_cut_off_and_keeps_no_place(strict: int) -> None:
-    with asking(strict, 1000) as first, asking(strict, 1000) as second, asking(strict, 1000) as third:
+    with (
+        asking(strict, 1000) as first,
+        asking(strict, 1000) as second,
+        asking(strict, 1000) as third,
+    ):
         time.sleep(4)
-        assert get(strict, "/v1/gates")[0] == 200  # two places there are, and three who held on to them
+        assert (
+            get(strict, "/v1/gates")[0] == 200
+        )  # two places there are, and three who held on to them
         assert all(0 < read_of(line) < 1000 for line in (first, second, third))
 
 
@@ -324,7 +382,9 @@ def test_a_worker_that_dies_is_replaced(service: tuple[int, Any], token: str) ->
     assert ask(port, token) == 200
 
 
-def test_told_to_stop_under_load_it_answers_everything_it_has_taken(service: tuple[int, Any], token: str) -> None:
+def test_told_to_stop_under_load_it_answers_everything_it_has_taken(
+    service: tuple[int, Any], token: str
+) -> None:
     port, running = service
     answered, lost = Counter[int](), []
     headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}

@@ -8,13 +8,22 @@ import pytest
 
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
-from trust.soak import GROUP, Soak, answer_table, flat_table, growth, is_flat, soak, write_table
+from robustness.soak import (
+    GROUP,
+    SoakLog,
+    answer_table,
+    flat_table,
+    growth,
+    is_flat,
+    run_soak,
+    write_table,
+)
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]
 
 
 def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Path) -> None:
-    told = soak(tmp_path, minutes=0.25, rate=8, write_every=1.0)
+    told = run_soak(tmp_path, minutes=0.25, rate=8, write_every=1.0)
     assert told.faults == []
     assert told.wrong == []
     for kind, statuses in told.statuses.items():
@@ -27,9 +36,11 @@ def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Pat
         assert last <= 1.25 * first + 10, what
 
 
-def steady(samples: int, grow: float) -> Soak:
-    told = Soak(60.0)
-    told.samples = [(at / samples, {"memory MB": 500 + grow * at / samples}) for at in range(samples)]
+def steady(samples: int, grow: float) -> SoakLog:
+    told = SoakLog(60.0)
+    told.samples = [
+        (at / samples, {"memory MB": 500 + grow * at / samples}) for at in range(samples)
+    ]
     told.loads = [1.0] * samples
     return told
 

@@ -28,7 +28,12 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 QUESTION = "Who is the father of the director of The Alder Tree?"
-HITS = [{"title": "The Alder Tree", "text": "The Alder Tree is a 1950 Norwegian drama film directed by Anna Berg."}]
+HITS = [
+    {
+        "title": "The Alder Tree",
+        "text": "The Alder Tree is a 1950 Norwegian drama film directed by Anna Berg.",
+    }
+]
 
 # All commands in one process: starting Python a dozen times would take longer than the work.
 SMOKE = """
@@ -82,7 +87,9 @@ class Installed(NamedTuple):
     wheel: Path
     folder: Path  # of the environment
 
-    def suffice(self, lines: list[str], cwd: Path, *, extras: bool = False) -> dict[str, tuple[int, str]]:
+    def suffice(
+        self, lines: list[str], cwd: Path, *, extras: bool = False
+    ) -> dict[str, tuple[int, str]]:
         """What each line comes to. Extras are those of the environment that runs the tests, lent by path; not its suffice."""
         lent = {"PYTHONPATH": sysconfig.get_path("purelib")} if extras else {}
         done = subprocess.run(
@@ -108,12 +115,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     pytest.importorskip("build", reason="pip install build hatchling")
     place = tmp_path_factory.mktemp("wheel")
     run = [sys.executable, "-m"]
-    subprocess.run([*run, "build", "--no-isolation", "--outdir", place, ROOT], check=True, capture_output=True)
+    subprocess.run(
+        [*run, "build", "--no-isolation", "--outdir", place, ROOT], check=True, capture_output=True
+    )
     (wheel,) = place.glob("*.whl")
     subprocess.run([*run, "venv", "--without-pip", place / "env"], check=True)
-    pip = [*run, "pip", "--python", place / "env" / "bin" / "python", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [
+        *run,
+        "pip",
+        "--python",
+        place / "env" / "bin" / "python",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]
     # Without compiling: of what is installed, these commands read a tenth.
-    subprocess.run([*pip, "--no-compile", "--constraint", ROOT / "constraints.txt", wheel], check=True, env=plain())
+    subprocess.run(
+        [*pip, "--no-compile", "--constraint", ROOT / "constraints.txt", wheel],
+        check=True,
+        env=plain(),
+    )
     return Installed(wheel, place / "env")
 
 
@@ -132,19 +153,41 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(installed: Installed
         (stated,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
         metadata = email.message_from_bytes(wheel.read(stated))
     package = ROOT / "src"
-    there = {str(file.relative_to(package)) for file in (package / "suffice").rglob("*") if file.is_file()}
+    there = {
+        str(file.relative_to(package))
+        for file in (package / "suffice").rglob("*")
+        if file.is_file()
+    }
     assert held == {name for name in there if "__pycache__" not in name}
-    assert {"suffice/py.typed", "suffice/models/gate-fast/manifest.json", "suffice/service/page/index.html"} <= held
+    assert {
+        "suffice/py.typed",
+        "suffice/models/gate-fast/manifest.json",
+        "suffice/service/page/index.html",
+    } <= held
     assert metadata["Version"] == PROJECT["version"]
-    assert sorted(metadata.get_all("Provides-Extra", [])) == sorted(PROJECT["optional-dependencies"])
+    assert sorted(metadata.get_all("Provides-Extra", [])) == sorted(
+        PROJECT["optional-dependencies"]
+    )
 
 
-def test_the_sdist_holds_what_the_tests_need_and_nothing_that_git_ignores(installed: Installed) -> None:
+def test_the_sdist_holds_what_the_tests_need_and_nothing_that_git_ignores(
+    installed: Installed,
+) -> None:
     (sdist,) = installed.wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"src/suffice/__init__.py", "tests/live/test_wheel.py", "Makefile", "constraints.txt", "PKG-INFO"} <= names
-    assert [name for name in names if re.match(r"(\.venv|site|runs|demo|shared|dist|build)/|.*__pycache__", name)] == []
+    assert {
+        "src/suffice/__init__.py",
+        "tests/live/test_wheel.py",
+        "Makefile",
+        "constraints.txt",
+        "PKG-INFO",
+    } <= names
+    assert [
+        name
+        for name in names
+        if re.match(r"(\.venv|site|runs|demo|shared|dist|build)/|.*__pycache__", name)
+    ] == []
 
 
 def test_every_command_does_its_work_without_an_extra(installed: Installed, desk: Path) -> None:
@@ -157,22 +200,33 @@ def test_every_command_does_its_work_without_an_extra(installed: Installed, desk
         assert (code, word in said) == (2, True), f"suffice {line}\n{said}"
 
 
-def test_what_is_fitted_reported_and_served_is_so_with_the_extras(installed: Installed, desk: Path) -> None:
+def test_what_is_fitted_reported_and_served_is_so_with_the_extras(
+    installed: Installed, desk: Path
+) -> None:
     told = installed.suffice(list(WITH_EXTRAS), desk, extras=True)
     for line, word in WITH_EXTRAS.items():
         code, said = told[line]
         assert (code, word in said) == (0, True), f"suffice {line}\n{said}"
 
 
-def test_the_script_is_on_the_path_and_the_service_comes_and_goes(installed: Installed, desk: Path) -> None:
+def test_the_script_is_on_the_path_and_the_service_comes_and_goes(
+    installed: Installed, desk: Path
+) -> None:
     script = installed.folder / "bin" / "suffice"
-    version = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=desk, env=plain()).stdout
+    version = subprocess.run(
+        [script, "--version"], capture_output=True, text=True, check=True, cwd=desk, env=plain()
+    ).stdout
     assert version.strip() == PROJECT["version"]
     lent = {**plain(), "PYTHONPATH": sysconfig.get_path("purelib")}
     words = shlex.split("serve --port 0 --library library --gate gate")
-    with subprocess.Popen([script, *words], cwd=desk, env=lent, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        [script, *words], cwd=desk, env=lent, stderr=subprocess.PIPE, text=True
+    ) as running:
         assert running.stderr is not None
         assert "http://127.0.0.1:" in json.loads(running.stderr.readline())["address"]
         running.terminate()
         running.stderr.read()
-    assert running.returncode in (0, -signal.SIGTERM)  # uvicorn ends by the signal that it was told with
+    assert running.returncode in (
+        0,
+        -signal.SIGTERM,
+    )  # uvicorn ends by the signal that it was told with

@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 
-from suffice.assess.calibration import Isotonic, Platt, VennAbers
+from suffice.gate.calibration import Isotonic, Platt, VennAbers
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -39,7 +39,9 @@ def test_platt_is_scikit_learns_sigmoid_calibration(seed: int) -> None:
     oracle = CalibratedClassifierCV(model, method="sigmoid").fit(scores[:, None], complete)
     asked = np.linspace(-4, 4, 50)
     # Ours has a faint pull on the slope, theirs none.
-    assert Platt.fit(scores, complete).apply(asked) == pytest.approx(oracle.predict_proba(asked[:, None])[:, 1], abs=2e-3)
+    assert Platt.fit(scores, complete).apply(asked) == pytest.approx(
+        oracle.predict_proba(asked[:, None])[:, 1], abs=2e-3
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,7 +54,9 @@ def test_isotonic_is_scikit_learns(seed: int) -> None:
 
 @pytest.mark.parametrize(("n", "decimals"), [(1, 1), (2, 1), (7, 0), (40, 1), (120, 6)])
 @pytest.mark.parametrize("seed", range(4))
-def test_venn_abers_is_an_isotonic_fit_with_the_case_added_under_each_label(n: int, decimals: int, seed: int) -> None:
+def test_venn_abers_is_an_isotonic_fit_with_the_case_added_under_each_label(
+    n: int, decimals: int, seed: int
+) -> None:
     scores, complete = cases(n, seed, decimals)
     asked = np.concatenate([scores[:20], np.linspace(-4, 4, 15)])
     low, high = VennAbers.fit(scores, complete).apply(asked)

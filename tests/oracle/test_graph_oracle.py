@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.graph import DocumentGraph
+from suffice.retrieval.corpus import Corpus
 from suffice.types import Document
+from suffice_research.retrievers.graph import DocumentGraph
 
 
 def newsroom(seed: int, size: int) -> Corpus:
@@ -30,7 +30,9 @@ def newsroom(seed: int, size: int) -> Corpus:
             text="",
             source=perhaps(f"source {rng.integers(4)}"),
             category=perhaps(f"category {rng.integers(3)}"),
-            published_at=date(2023, 9, 1) + timedelta(days=int(rng.integers(120))) if rng.random() < 0.8 else None,
+            published_at=date(2023, 9, 1) + timedelta(days=int(rng.integers(120)))
+            if rng.random() < 0.8
+            else None,
             entities=entities(),
         )
         for n in range(size)
@@ -60,7 +62,12 @@ def test_propagation_equals_the_dense_matrix(seed: int) -> None:
     seeds = np.zeros_like(scores)
     for row, best in enumerate(np.argsort(-scores, axis=1)[:, :20]):
         seeds[row, best] = scores[row, best]
-    np.testing.assert_allclose(DocumentGraph(corpus).propagate(scores), seeds @ dense_reference(corpus), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        DocumentGraph(corpus).propagate(scores),
+        seeds @ dense_reference(corpus),
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -75,17 +82,23 @@ def test_density_equals_the_dense_matrix(seed: int) -> None:
 
 def test_degrees_equal_the_row_sums_of_the_dense_matrix() -> None:
     corpus = newsroom(3, 80)
-    np.testing.assert_allclose(DocumentGraph(corpus).degrees(), dense_reference(corpus).sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        DocumentGraph(corpus).degrees(), dense_reference(corpus).sum(axis=1), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_pagerank_equals_networkx(seed: int) -> None:
-    corpus = Corpus([*newsroom(seed, 50).documents, Document("hermit", "nothing joins it to the others")])
+    corpus = Corpus(
+        [*newsroom(seed, 50).documents, Document("hermit", "nothing joins it to the others")]
+    )
     scores = np.zeros((2, 51))
     scores[0, [1, 5, 9]] = [3.0, 2.0, 1.0]
     scores[1, [2, 50]] = [1.0, 1.0]  # the hermit is a seed: its walk has to start again
     ours = DocumentGraph(corpus).pagerank(scores, tolerance=1e-12)
     graph = nx.from_numpy_array(dense_reference(corpus))
     for row in range(2):
-        theirs = nx.pagerank(graph, alpha=0.85, personalization=dict(enumerate(scores[row])), tol=1e-12, max_iter=500)
+        theirs = nx.pagerank(
+            graph, alpha=0.85, personalization=dict(enumerate(scores[row])), tol=1e-12, max_iter=500
+        )
         np.testing.assert_allclose(ours[row], [theirs[n] for n in range(51)], atol=1e-6)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import Bm25, Tfidf
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import Bm25, Tfidf
 from suffice.text import STOP_WORDS, tokens
 from suffice.types import Document
 
@@ -23,7 +23,9 @@ def corpus_of(documents: list[str]) -> Corpus:
     return Corpus(Document(str(at), text) for at, text in enumerate(documents))
 
 
-def lucene(documents: list[str], question: str, *, k1: float, b: float, stop_words: frozenset[str]) -> list[float]:
+def lucene(
+    documents: list[str], question: str, *, k1: float, b: float, stop_words: frozenset[str]
+) -> list[float]:
     """BM25 as Lucene's paper trail writes it, one document and one word at a time."""
     cut = [[word for word in tokens(text) if word not in stop_words] for text in documents]
     mean = sum(map(len, cut)) / len(cut) or 1
@@ -52,7 +54,9 @@ def test_bm25_equals_lucenes_formula(
     documents: list[str], question: str, k1: float, b: float, stop_words: frozenset[str]
 ) -> None:
     ours = Bm25(corpus_of(documents), k1=k1, b=b, stop_words=stop_words).scores([question])[0]
-    np.testing.assert_allclose(ours, lucene(documents, question, k1=k1, b=b, stop_words=stop_words), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        ours, lucene(documents, question, k1=k1, b=b, stop_words=stop_words), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
@@ -60,8 +64,12 @@ def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
     rank_bm25 = pytest.importorskip("rank_bm25")
     random = np.random.default_rng(7)
     zebras = [" zebra" * max(0, at % 10 - 6) for at in range(40)]
-    documents = [" ".join(random.choice(WORDS[:10], random.integers(4, 20))) + some for some in zebras]
-    theirs = rank_bm25.BM25Okapi([tokens(text) for text in documents], k1=1.2, b=0.75).get_scores(["zebra"])
+    documents = [
+        " ".join(random.choice(WORDS[:10], random.integers(4, 20))) + some for some in zebras
+    ]
+    theirs = rank_bm25.BM25Okapi([tokens(text) for text in documents], k1=1.2, b=0.75).get_scores(
+        ["zebra"]
+    )
     ours = Bm25(corpus_of(documents), stop_words=()).scores(["zebra"])[0]
     held = theirs > 0
     assert (held == (ours > 0)).all()
@@ -70,16 +78,26 @@ def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("analyzer", "theirs", "ngrams"), [("word", "word", (1, 2)), ("char", "char_wb", (3, 5))])
+@pytest.mark.parametrize(
+    ("analyzer", "theirs", "ngrams"), [("word", "word", (1, 2)), ("char", "char_wb", (3, 5))]
+)
 @pytest.mark.parametrize("sublinear", [True, False])
-def test_tfidf_equals_scikit_learns_cosine(analyzer, theirs: str, ngrams: tuple[int, int], sublinear: bool) -> None:
+def test_tfidf_equals_scikit_learns_cosine(
+    analyzer, theirs: str, ngrams: tuple[int, int], sublinear: bool
+) -> None:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.metrics.pairwise import cosine_similarity
 
     random = np.random.default_rng(3)
     documents = [" ".join(random.choice(WORDS, random.integers(3, 15))) for _ in range(30)]
     questions = [" ".join(random.choice(WORDS, 5)) for _ in range(10)] + ["nothing known"]
-    vectorizer = TfidfVectorizer(analyzer=theirs, ngram_range=ngrams, sublinear_tf=sublinear, max_df=0.92)
-    expected = cosine_similarity(vectorizer.fit(documents).transform(questions), vectorizer.transform(documents))
-    ours = Tfidf(corpus_of(documents), analyzer=analyzer, ngrams=ngrams, sublinear=sublinear).scores(questions)
+    vectorizer = TfidfVectorizer(
+        analyzer=theirs, ngram_range=ngrams, sublinear_tf=sublinear, max_df=0.92
+    )
+    expected = cosine_similarity(
+        vectorizer.fit(documents).transform(questions), vectorizer.transform(documents)
+    )
+    ours = Tfidf(
+        corpus_of(documents), analyzer=analyzer, ngrams=ngrams, sublinear=sublinear
+    ).scores(questions)
     np.testing.assert_allclose(ours, expected, atol=1e-6)

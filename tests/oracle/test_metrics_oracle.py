@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as theirs
 
-from suffice.evaluate.metrics import Predictions, judge, per_question, score
+from suffice.evaluation.metrics import Predictions, judge_rankings, per_question, score
 
 DOCUMENTS = [f"d{at}" for at in range(40)]
 KS = (1, 2, 4, 8, 40)
@@ -20,12 +20,14 @@ KS = (1, 2, 4, 8, 40)
 def rankings(seed: int) -> tuple[list[list[str]], list[set[str]]]:
     random = np.random.default_rng(seed)
     ranked = [random.permutation(DOCUMENTS).tolist() for _ in range(150)]
-    gold = [set(random.choice(DOCUMENTS, random.integers(1, 9), replace=False).tolist()) for _ in ranked]
+    gold = [
+        set(random.choice(DOCUMENTS, random.integers(1, 9), replace=False).tolist()) for _ in ranked
+    ]
     return ranked, gold
 
 
 RANKED, GOLD = rankings(7)
-JUDGED = judge(RANKED, GOLD, depth=len(DOCUMENTS))
+JUDGED = judge_rankings(RANKED, GOLD, depth=len(DOCUMENTS))
 TRUE = np.array([[document in gold for document in DOCUMENTS] for gold in GOLD])
 RANK = np.array([[ids.index(document) for document in DOCUMENTS] for ids in RANKED])
 
@@ -33,16 +35,26 @@ RANK = np.array([[ids.index(document) for document in DOCUMENTS] for ids in RANK
 @pytest.mark.parametrize("k", KS)
 def test_recall_precision_ndcg_and_complete_equal_scikit_learn(k):
     shown = k > RANK
-    assert score(JUDGED, f"recall@{k}") == pytest.approx(theirs.recall_score(TRUE, shown, average="samples"))
-    assert score(JUDGED, f"precision@{k}") == pytest.approx(theirs.precision_score(TRUE, shown, average="samples"))
-    assert score(JUDGED, f"ndcg@{k}") == pytest.approx(theirs.ndcg_score(TRUE, -RANK.astype(float), k=k))
+    assert score(JUDGED, f"recall@{k}") == pytest.approx(
+        theirs.recall_score(TRUE, shown, average="samples")
+    )
+    assert score(JUDGED, f"precision@{k}") == pytest.approx(
+        theirs.precision_score(TRUE, shown, average="samples")
+    )
+    assert score(JUDGED, f"ndcg@{k}") == pytest.approx(
+        theirs.ndcg_score(TRUE, -RANK.astype(float), k=k)
+    )
     # How deep one must read to see all that is relevant: complete when that is at most k.
     depth = [theirs.coverage_error(TRUE[[at]], -RANK[[at]]) for at in range(len(TRUE))]
-    assert per_question(JUDGED, f"complete@{k}").tolist() == [float(needed <= k) for needed in depth]
+    assert per_question(JUDGED, f"complete@{k}").tolist() == [
+        float(needed <= k) for needed in depth
+    ]
 
 
 def test_average_precision_over_the_whole_ranking_equals_scikit_learn():
-    assert score(JUDGED, "map") == pytest.approx(theirs.label_ranking_average_precision_score(TRUE, -RANK.astype(float)))
+    assert score(JUDGED, "map") == pytest.approx(
+        theirs.label_ranking_average_precision_score(TRUE, -RANK.astype(float))
+    )
 
 
 @pytest.mark.parametrize("k", KS)
@@ -75,9 +87,14 @@ def test_the_official_figures_equal_a_loop_that_follows_the_multihop_rag_script(
 
 @pytest.mark.parametrize("k", KS)
 def test_figures_equal_those_of_ir_measures(k):
-    ir = pytest.importorskip("ir_measures", reason="ir-measures is not installed: pip install --no-deps ir-measures")
+    ir = pytest.importorskip(
+        "ir_measures", reason="ir-measures is not installed: pip install --no-deps ir-measures"
+    )
     qrels = {str(at): dict.fromkeys(gold, 1) for at, gold in enumerate(GOLD)}
-    run = {str(at): {document: -float(rank) for rank, document in enumerate(ids)} for at, ids in enumerate(RANKED)}
+    run = {
+        str(at): {document: -float(rank) for rank, document in enumerate(ids)}
+        for at, ids in enumerate(RANKED)
+    }
     # MS MARCO's is the provider that comes with the package itself and needs no compiled trec_eval.
     found = ir.providers.registry["msmarco"].calc_aggregate([ir.RR @ k], qrels, run)
     assert score(JUDGED, f"mrr@{k}") == pytest.approx(found[ir.RR @ k])
@@ -122,7 +139,10 @@ def test_calibration_error_and_risk_equal_plain_loops(seed):
         gap += abs(p[inside].mean() - y[inside].mean()) * inside.mean() if inside.any() else 0
     assert score(made, "ece") == pytest.approx(gap)
 
-    risks = [np.mean([1 - y[at] for at in np.argsort(-p)[:answered]]) for answered in range(1, len(p) + 1)]
+    risks = [
+        np.mean([1 - y[at] for at in np.argsort(-p)[:answered]])
+        for answered in range(1, len(p) + 1)
+    ]
     assert score(made, "aurc") == pytest.approx(np.mean(risks))
     kept = [answered / len(p) for answered, risk in enumerate(risks, start=1) if risk <= 0.3]
     assert score(made, "coverage_at_risk@0.3") == pytest.approx(max(kept, default=0))

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets import read
-from suffice.evaluate.metrics import score
-from suffice.evaluate.papers.frames import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.frames_prediction import (
+from suffice.datasets import load
+from suffice.evaluation.metrics import score
+from suffice.evaluation.study import Study
+from suffice_research.frames.prediction import (
     MODELS,
     Folds,
     ablation,
@@ -20,24 +19,27 @@ from suffice.evaluate.reproduce.frames_prediction import (
     importances,
     paper_rows,
 )
-from suffice.evaluate.reproduce.frames_retrieval import HYBRID, Searched, search
-from suffice.evaluate.reproduce.frames_tables import SETTINGS
+from suffice_research.frames.published import SEED, TABLE_6, TABLE_7, TABLE_8, TABLE_9, TABLE_10
+from suffice_research.frames.retrieval import HYBRID, SearchResults, search
+from suffice_research.frames.tables import SETTINGS
 
 TOLERANCE = 0.025
 
 
 @pytest.fixture(scope="module")
-def searched(data_folder: Path) -> Searched:
-    return search(read("frames", data_folder / "frames" / "test.tsv"), seed=SEED)
+def searched(data_folder: Path) -> SearchResults:
+    return search(load("frames", data_folder / "frames" / "test.tsv"), seed=SEED)
 
 
 @pytest.fixture(scope="module")
-def folds(searched: Searched) -> Folds:
-    return folds_of([case.question.text for case in searched.cases()], complete_of(searched.cases()), SEED)
+def folds(searched: SearchResults) -> Folds:
+    return folds_of(
+        [case.question.text for case in searched.cases()], complete_of(searched.cases()), SEED
+    )
 
 
 @pytest.fixture(scope="module")
-def auroc(searched: Searched, folds: Folds) -> dict[str, float]:
+def auroc(searched: SearchResults, folds: Folds) -> dict[str, float]:
     return {row.name: score(row.predictions, "auroc") or 0.0 for row in paper_rows(searched, folds)}
 
 
@@ -47,10 +49,14 @@ def test_roc_auc_is_the_papers_in_all_nine_rows(auroc: dict[str, float]) -> None
     assert max(map(abs, apart.values())) <= TOLERANCE, apart
 
 
-def test_the_study_behind_the_results_page_holds_these_very_figures(auroc: dict[str, float]) -> None:
+def test_the_study_behind_the_results_page_holds_these_very_figures(
+    auroc: dict[str, float],
+) -> None:
     stored = Path(__file__).parents[2] / "docs" / "results" / "runs" / "study-frames.json"
     table = Study.load(stored).table("Table 8.")
-    held = {(row[0], row[1]): row[table.columns.index("auroc")].measured.value for row in table.rows}
+    held = {
+        (row[0], row[1]): row[table.columns.index("auroc")].measured.value for row in table.rows
+    }
     for name, value in auroc.items():
         setting, _, model = name.partition(" / ")
         assert held[SETTINGS[setting], MODELS[model]] == pytest.approx(value, abs=1e-5)
@@ -61,8 +67,10 @@ def test_knowing_the_hop_count_helps_every_model(auroc: dict[str, float]) -> Non
         assert auroc[f"hops / {model}"] > auroc[f"operational / {model}"] + 0.03
 
 
-def test_all_features_together_beat_each_family(searched: Searched, folds: Folds) -> None:
-    parts = {row.setting: score(row.predictions, "auroc") or 0.0 for row in ablation(searched, folds)}
+def test_all_features_together_beat_each_family(searched: SearchResults, folds: Folds) -> None:
+    parts = {
+        row.setting: score(row.predictions, "auroc") or 0.0 for row in ablation(searched, folds)
+    }
     assert parts.keys() == TABLE_9.figures.keys()
     families = [value for name, value in parts.items() if not name.startswith("All")]
     assert parts["All operational + hop count"] > parts["All operational"] > max(families)
@@ -70,25 +78,36 @@ def test_all_features_together_beat_each_family(searched: Searched, folds: Folds
     assert max(map(abs, apart.values())) <= 0.03, apart
 
 
-def test_the_boosted_trees_look_at_multiple_constraints_and_the_gap_first(searched: Searched, folds: Folds) -> None:
+def test_the_boosted_trees_look_at_multiple_constraints_and_the_gap_first(
+    searched: SearchResults, folds: Folds
+) -> None:
     found = [one.feature for one in importances(searched, folds)]
     assert found[:3] == list(TABLE_10.figures)[:3]
 
 
-def test_coverage_falls_with_the_number_of_articles(searched: Searched) -> None:
+def test_coverage_falls_with_the_number_of_articles(searched: SearchResults) -> None:
     judged = searched.judged[HYBRID]
     found = [score(judged.rows(held), "coverage@10") or 0.0 for held in searched.bins.values()]
     assert found == sorted(found, reverse=True)
-    assert found == pytest.approx([row["coverage@10"] for row in TABLE_6.figures.values()], abs=0.02)
+    assert found == pytest.approx(
+        [row["coverage@10"] for row in TABLE_6.figures.values()], abs=0.02
+    )
 
 
-def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardest(searched: Searched) -> None:
+def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardest(
+    searched: SearchResults,
+) -> None:
     judged = searched.judged[HYBRID]
     for metric in ("coverage@10", "strict@10"):
-        found = {label: score(judged.rows(held), metric) or 0.0 for label, held in searched.reasoning.items()}
+        found = {
+            label: score(judged.rows(held), metric) or 0.0
+            for label, held in searched.reasoning.items()
+        }
         assert max(found, key=found.__getitem__) == "Numerical reasoning"
         assert min(found, key=found.__getitem__) == "Multiple constraints"
-        assert found == pytest.approx({label: row[metric] for label, row in TABLE_7.figures.items()}, abs=0.012)
+        assert found == pytest.approx(
+            {label: row[metric] for label, row in TABLE_7.figures.items()}, abs=0.012
+        )
 
 
 def test_copies_of_a_question_share_a_fold() -> None:

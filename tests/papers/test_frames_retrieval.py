@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import suffice.retrieve.named  # noqa: F401 - registers the retrievers
-from suffice.datasets import Example, read
-from suffice.evaluate.papers.frames import TABLE_4, TABLE_5
-from suffice.ports import RETRIEVERS
-from suffice.retrieve.memory import MemoryStore
+import suffice.retrieval.builtin  # noqa: F401 - registers the retrievers
+from suffice.datasets import GoldQuestion, load
+from suffice.protocols import RETRIEVERS
+from suffice.retrieval.memory import MemoryStore
+from suffice_research.frames.published import TABLE_4, TABLE_5
 
 TOLERANCE = 0.012
 KS = (4, 8, 10, 15, 25)
@@ -19,12 +19,14 @@ NAMES = ("bm25", "tfidf-word", "tfidf-char", "hybrid-title")
 
 
 @pytest.fixture(scope="module")
-def frames(data_folder: Path) -> tuple[MemoryStore, list[Example]]:
-    dataset = read("frames", data_folder / "frames" / "test.tsv")
+def frames(data_folder: Path) -> tuple[MemoryStore, list[GoldQuestion]]:
+    dataset = load("frames", data_folder / "frames" / "test.tsv")
     return MemoryStore(dataset.documents()), list(dataset.examples())
 
 
-def found_gold(name: str, frames: tuple[MemoryStore, list[Example]]) -> tuple[np.ndarray, np.ndarray]:
+def found_gold(
+    name: str, frames: tuple[MemoryStore, list[GoldQuestion]]
+) -> tuple[np.ndarray, np.ndarray]:
     """Which of the first 25 hits are gold, (questions, 25), and how many gold titles each question has."""
     store, examples = frames
     hits = RETRIEVERS.get(name)(store).search([example.question.text for example in examples], k=25)
@@ -35,7 +37,9 @@ def found_gold(name: str, frames: tuple[MemoryStore, list[Example]]) -> tuple[np
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_coverage_and_strict_correctness_are_the_papers(name: str, frames: tuple[MemoryStore, list[Example]]) -> None:
+def test_coverage_and_strict_correctness_are_the_papers(
+    name: str, frames: tuple[MemoryStore, list[GoldQuestion]]
+) -> None:
     gold, needed = found_gold(name, frames)
     held = {k: gold[:, :k].sum(axis=1) for k in KS}
     measured = {f"coverage@{k}": float((held[k] / needed).mean()) for k in KS}
@@ -47,7 +51,9 @@ def test_coverage_and_strict_correctness_are_the_papers(name: str, frames: tuple
 
 
 @pytest.mark.parametrize("name", ["bm25", "hybrid-title"])
-def test_the_first_relevant_title_stands_near_the_top(name: str, frames: tuple[MemoryStore, list[Example]]) -> None:
+def test_the_first_relevant_title_stands_near_the_top(
+    name: str, frames: tuple[MemoryStore, list[GoldQuestion]]
+) -> None:
     gold, _ = found_gold(name, frames)
     first = np.where(gold.any(axis=1), 1 / (gold.argmax(axis=1) + 1), 0)
     assert first.mean() > 0.82

@@ -11,14 +11,21 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from typer.testing import CliRunner
 
-from suffice.assess.classic import CLASSICS
 from suffice.cli.app import app
-from suffice.evaluate.reproduce import Study, frames_prediction
-from suffice.evaluate.reproduce.frames import study
-from suffice.evaluate.tables import Table
+from suffice.evaluation.study import Study
+from suffice.evaluation.tables import Table
+from suffice_research.frames import prediction
+from suffice_research.frames.study import study
+from suffice_research.paper_models import PAPER_MODELS
 
 WIKI = "https://en.wikipedia.org/wiki/"
-LABELS = ("Multiple constraints", "Numerical reasoning", "Post processing", "Tabular reasoning", "Temporal reasoning")
+LABELS = (
+    "Multiple constraints",
+    "Numerical reasoning",
+    "Post processing",
+    "Tabular reasoning",
+    "Temporal reasoning",
+)
 FIRST = "Amber Birch Cedar Dahlia Elm Fern Ginger Hazel Iris Juniper Kale Laurel Maple Nettle Olive Poppy Quince Rose".split()
 LAST = "Abbey Bridge Castle Dam Estate Falls Garden Harbour Island Junction Keep Lake Mill Nunnery Orchard Palace".split()
 
@@ -27,7 +34,9 @@ def made_up(path: Path, questions: int) -> Path:
     """Questions about two to four places, of which some are only hinted at: those no title search can find."""
     draw = random.Random(7)
     places = [f"{first} {last}" for first in FIRST for last in LAST]
-    lines = ["\t".join(("", "Prompt", "Answer", "wikipedia_link_1", "wiki_links", "reasoning_types"))]
+    lines = [
+        "\t".join(("", "Prompt", "Answer", "wikipedia_link_1", "wiki_links", "reasoning_types"))
+    ]
     for at in range(questions):
         needed = draw.sample(places, draw.choice((2, 2, 3, 4)))
         hidden = needed[-1] if at % 2 else None
@@ -45,9 +54,17 @@ def made_up(path: Path, questions: int) -> Path:
 def two_folds() -> Iterator[None]:
     """Fitting is nearly all of the time, and what is shown does not depend on the number of folds and trees."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames_prediction, "FOLDS", 2)
-        patch.setitem(CLASSICS, "frames-rf", lambda seed: RandomForestClassifier(5, max_depth=7, random_state=seed))
-        patch.setitem(CLASSICS, "frames-gb", lambda seed: GradientBoostingClassifier(n_estimators=5, random_state=seed))
+        patch.setattr(prediction, "FOLDS", 2)
+        patch.setitem(
+            PAPER_MODELS,
+            "frames-rf",
+            lambda seed: RandomForestClassifier(5, max_depth=7, random_state=seed),
+        )
+        patch.setitem(
+            PAPER_MODELS,
+            "frames-gb",
+            lambda seed: GradientBoostingClassifier(n_estimators=5, random_state=seed),
+        )
         yield
 
 
@@ -68,10 +85,14 @@ def test_every_table_and_figure_of_the_paper_is_there(small: tuple[Path, Study])
     assert set(made.data) == {"test.tsv"}
 
 
-def test_the_gate_stands_beside_the_papers_rows_and_told_beside_guessed(small: tuple[Path, Study]) -> None:
+def test_the_gate_stands_beside_the_papers_rows_and_told_beside_guessed(
+    small: tuple[Path, Study],
+) -> None:
     _, made = small
     settings = column(made.table("Table 8."), "setting")
-    assert settings.count("hybrid, our gate") == settings.count("hybrid, our gate, labels given") == 1
+    assert (
+        settings.count("hybrid, our gate") == settings.count("hybrid, our gate, labels given") == 1
+    )
     assert set(column(made.table("Told (oracle)"), "knows")) == {
         "labels told",
         "labels guessed",
@@ -96,7 +117,10 @@ def test_the_same_file_and_seed_give_the_same_bytes_and_a_saved_study_comes_back
 
 def test_too_few_complete_questions_and_a_missing_file_are_said_plainly(tmp_path: Path) -> None:
     few = made_up(tmp_path / "test.tsv", 3)
-    for data, said in ((few, "too few of one kind"), (tmp_path / "nowhere", "there is no test.tsv")):
+    for data, said in (
+        (few, "too few of one kind"),
+        (tmp_path / "nowhere", "there is no test.tsv"),
+    ):
         result = CliRunner().invoke(app, ["reproduce", "frames", "--data", str(data)])
         assert result.exit_code == 2
         assert said in result.output

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.films import films
 
-from suffice.evaluate.compare import Interval
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.grade import _made, study
+from suffice.evaluation.significance import Interval
+from suffice.evaluation.study import Study
+from suffice_research.grade.study import _made, study
 
 
 @pytest.fixture(scope="module")

@@ -7,22 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.lexical import Bm25
-from suffice.retrieve.links import TitleIndex, mention_links, named_titles
-from suffice.retrieve.ranking import top_k
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.links import TitleIndex, mention_links, named_titles
+from suffice.retrieval.ranking import top_k
 from suffice.types import Document
 
 
 def passages(path: Path) -> list[Document]:
     found = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(found, dict):
-        return [Document(title, " ".join(sentences), title=title) for title, sentences in found.items()]
+        return [
+            Document(title, " ".join(sentences), title=title) for title, sentences in found.items()
+        ]
     return [Document(str(at), one["text"], title=one["title"]) for at, one in enumerate(found)]
 
 
-@pytest.mark.parametrize(("name", "top_ten", "with_links"), [("2wikimultihopqa", 0.41, 0.975), ("hotpotqa", 0.73, 0.94)])
-def test_links_bring_in_the_bridge_documents(data_folder: Path, name: str, top_ten: float, with_links: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "top_ten", "with_links"), [("2wikimultihopqa", 0.41, 0.975), ("hotpotqa", 0.73, 0.94)]
+)
+def test_links_bring_in_the_bridge_documents(
+    data_folder: Path, name: str, top_ten: float, with_links: float
+) -> None:
     corpus = Corpus(passages(data_folder / name / f"{name}_corpus.json"))
     asked = json.loads((data_folder / name / f"{name}.json").read_text(encoding="utf-8"))
     questions = [one["question"] for one in asked]

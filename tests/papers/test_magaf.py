@@ -11,22 +11,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets.controlled import controlled
-from suffice.evaluate.cases import Case, collect
-from suffice.evaluate.compare import Interval, interval
-from suffice.evaluate.metrics import Predictions
-from suffice.evaluate.papers import magaf as paper
-from suffice.evaluate.reproduce import Study, magaf
-from suffice.evaluate.reproduce.magaf_protocol import HYBRID, MODELS, K, features_of, given_asked, measure, parts_of, said_by
-from suffice.evaluate.reproduce.magaf_tables import Setting
-from suffice.evaluate.tables import Beside, Table
+from suffice.evaluation.metrics import Predictions
+from suffice.evaluation.retrieved_questions import RetrievedQuestion, retrieve_dataset
+from suffice.evaluation.significance import Interval, interval
+from suffice.evaluation.study import Study
+from suffice.evaluation.tables import Table, WithPublished
+from suffice_research.controlled import controlled_collection
+from suffice_research.magaf import published as paper
+from suffice_research.magaf import study
+from suffice_research.magaf.protocol import (
+    HYBRID,
+    MODELS,
+    K,
+    features_of,
+    gold_metadata,
+    measure,
+    model_outputs,
+    parts_of,
+)
+from suffice_research.magaf.tables import Setting
 
-STORED = Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"
+STORED = (
+    Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "runs" / "study-magaf.json"
+)
 
 
 @pytest.fixture(scope="module")
-def cases() -> tuple[Case, ...]:
-    return collect(controlled(), [HYBRID], [K]).cases(HYBRID, K)
+def cases() -> tuple[RetrievedQuestion, ...]:
+    return retrieve_dataset(controlled_collection(), [HYBRID], [K]).cases(HYBRID, K)
 
 
 def test_the_paper_s_predictor_is_as_good_as_printed_on_the_test_part(cases):
@@ -34,20 +46,28 @@ def test_the_paper_s_predictor_is_as_good_as_printed_on_the_test_part(cases):
     assert (len(parts.fit), len(parts.calibrate), len(parts.test)) == (1790, 382, 384)
     complete = np.array([case.complete for case in cases])
     (model,) = (one for one in MODELS if one.name == "MAGAF-calibrated")
-    said, _ = said_by(model, features_of(cases, given_asked(cases)), complete, parts, 42)
+    said, _ = model_outputs(model, features_of(cases, gold_metadata(cases)), complete, parts, 42)
     predictions = Predictions(complete[parts.test].astype(float), said.p)
     auroc, ece = interval(predictions, "auroc", seed=42), interval(predictions, "ece", seed=42)
     assert auroc.low is not None
-    assert auroc.low >= paper.TABLE_4.figures["MAGAF-calibrated"]["auroc"]  # the whole interval is above
+    assert (
+        auroc.low >= paper.TABLE_4.figures["MAGAF-calibrated"]["auroc"]
+    )  # the whole interval is above
     assert ece.value is not None
     assert ece.value <= paper.TABLE_4.figures["MAGAF-calibrated"]["ece"]
 
 
 def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
     parts = parts_of(cases, 42)
-    texts = [{cases[at].question.text for at in rows} for rows in (parts.fit, parts.calibrate, parts.test)]
+    texts = [
+        {cases[at].question.text for at in rows}
+        for rows in (parts.fit, parts.calibrate, parts.test)
+    ]
     assert len(set.union(*texts)) == sum(map(len, texts))
-    counts = {kind: sum(cases[at].gold.kind == kind for at in parts.test) for kind in ("comparison", "inference", "null")}
+    counts = {
+        kind: sum(cases[at].gold.kind == kind for at in parts.test)
+        for kind in ("comparison", "inference", "null")
+    }
     assert counts == {kind: paper.TABLE_5.figures[kind]["n"] for kind in counts}
 
 
@@ -56,21 +76,36 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 
 @pytest.fixture(scope="module")
 def small() -> Setting:
-    return Setting(measure(controlled(documents=87), seed=7, folds=False), beside=True)
+    return Setting(measure(controlled_collection(documents=87), seed=7, folds=False), beside=True)
 
 
 def test_every_table_and_figure_of_the_paper_is_there_and_ours_beside_it(small):
-    sections = magaf._sections(small)
+    sections = study._sections(small)
     titles = [one.title for section in sections for one in section.shown]
-    for wanted in ("Table 1", "Table 3", *(f"Table {at}" for at in range(4, 12)), *(f"Figure {at}" for at in range(3, 8))):
+    for wanted in (
+        "Table 1",
+        "Table 3",
+        *(f"Table {at}" for at in range(4, 12)),
+        *(f"Figure {at}" for at in range(3, 8)),
+    ):
         assert any(title.startswith(f"{wanted}.") for title in titles), wanted
-    for beyond in ("Our gate against", "Null questions", "Type and hop count predicted", "What one expansion", "Risk", "ROC"):
+    for beyond in (
+        "Our gate against",
+        "Null questions",
+        "Type and hop count predicted",
+        "What one expansion",
+        "Risk",
+        "ROC",
+    ):
         assert any(title.startswith(beyond) for title in titles), beyond
 
 
 def test_the_gate_is_judged_on_the_same_questions_as_the_paper_s_predictors(small):
     measured = small.measured
-    sizes = {len(said.p) for said in measured.rows.values()} | {len(measured.complete), len(measured.actions)}
+    sizes = {len(said.p) for said in measured.rows.values()} | {
+        len(measured.complete),
+        len(measured.actions),
+    }
     assert sizes == {len(measured.parts.test)}
     assert set(measured.rows) >= {"MAGAF-calibrated", "MAGAF-calibrated, predicted", "our gate"}
 
@@ -95,7 +130,9 @@ def test_table_1_is_exact(stored):
 
 
 def test_the_stored_predictor_reaches_the_paper_s_figures(stored):
-    auroc, ece = (_measured(stored.table("Table 4"), "MAGAF-calibrated", name) for name in ("auroc", "ece"))
+    auroc, ece = (
+        _measured(stored.table("Table 4"), "MAGAF-calibrated", name) for name in ("auroc", "ece")
+    )
     assert auroc.value is not None
     assert auroc.value >= 0.884
     assert ece.value is not None
@@ -104,7 +141,9 @@ def test_the_stored_predictor_reaches_the_paper_s_figures(stored):
 
 def test_the_gate_is_better_than_the_paper_s_predictor_in_order_and_squared_error(stored):
     for table in (one for one in stored.tables if one.title.startswith("Our gate against")):
-        assert str(table.cell("MAGAF-calibrated, predicted", "auroc, brier, ece")).startswith("better, better")
+        assert str(table.cell("MAGAF-calibrated, predicted", "auroc, brier, ece")).startswith(
+            "better, better"
+        )
 
 
 def test_an_expansion_pays_where_the_gate_asks_for_one(stored):
@@ -115,6 +154,6 @@ def test_an_expansion_pays_where_the_gate_asks_for_one(stored):
 
 def _measured(table: Table, row: str, column: str) -> Interval:
     cell = table.cell(row, column)
-    assert isinstance(cell, Beside)
+    assert isinstance(cell, WithPublished)
     assert isinstance(cell.measured, Interval)
     return cell.measured

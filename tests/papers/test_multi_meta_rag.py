@@ -8,15 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.datasets import read
-from suffice.evaluate.filter_quality import as_published, emptied, filter_quality, gold_metadata
-from suffice.evaluate.reproduce import Study
-from suffice.evaluate.reproduce.multi_meta_rag import study
-from suffice.files import BadRecords, read_json_records
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.extract import VocabularyExtractor
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.metadata import Vocabulary
+from suffice.datasets import load
+from suffice.evaluation.study import Study
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.metadata import Vocabulary
+from suffice.storage import BadRecords, read_json_records
+from suffice_research.multi_meta_rag.filter_quality import (
+    empty_filters,
+    filter_quality,
+    gold_metadata,
+    published_filter,
+)
+from suffice_research.multi_meta_rag.study import study
 
 
 @pytest.fixture(scope="module")
@@ -29,28 +34,36 @@ def news(data_folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def extractor(news: Path) -> VocabularyExtractor:
-    return VocabularyExtractor(Vocabulary.of_store(MemoryStore(read("multihop_rag", news).documents())))
+    return VocabularyExtractor(
+        Vocabulary.of_store(MemoryStore(load("multihop_rag", news).documents()))
+    )
 
 
-def test_our_filters_beat_the_published_ones_and_empty_nothing(news: Path, extractor: VocabularyExtractor) -> None:
-    dataset = read("multihop_rag", news)
+def test_our_filters_beat_the_published_ones_and_empty_nothing(
+    news: Path, extractor: VocabularyExtractor
+) -> None:
+    dataset = load("multihop_rag", news)
     examples, articles = list(dataset.examples()), list(dataset.documents())
     gold = gold_metadata(examples, articles)
     started = time.process_time()
     ours = [one.filter for one in extractor.extract([one.question.text for one in examples])]
     assert (time.process_time() - started) / len(examples) < 0.001
     records = read_json_records(news / "query_metadata_filters.json", BadRecords())
-    theirs = [as_published(one.value["filter"], extractor.vocabulary) for one in records]
+    theirs = [published_filter(one.value["filter"], extractor.vocabulary) for one in records]
     mine, published = filter_quality(ours, gold), filter_quality(theirs, gold)
     assert np.nanmean(mine.exact) > np.nanmean(published.exact)
     assert (mine.date_precision or 0) > (published.date_precision or 1)
     assert (mine.date_recall or 0) > (published.date_recall or 1)
-    assert not emptied(ours, Corpus(articles), lenient=True).any()
+    assert not empty_filters(ours, Corpus(articles), lenient=True).any()
 
 
 @pytest.mark.parametrize("place", ["hotpotqa", "2wikimultihopqa", "musique", "frames/test.tsv"])
-def test_no_filter_is_invented(place: str, data_folder: Path, extractor: VocabularyExtractor) -> None:
-    questions = [one.question.text for one in read(place.partition("/")[0], data_folder / place).examples()]
+def test_no_filter_is_invented(
+    place: str, data_folder: Path, extractor: VocabularyExtractor
+) -> None:
+    questions = [
+        one.question.text for one in load(place.partition("/")[0], data_folder / place).examples()
+    ]
     invented = sum(bool(one.filter) for one in extractor.extract(questions))
     assert invented / len(questions) <= 0.01
 
@@ -63,4 +76,6 @@ def measured(news: Path) -> Study:
 def test_filtering_helps_and_never_hurts(measured: Study) -> None:
     wordllama = [line for line in measured.summary if "wordllama" in line]
     assert len(wordllama) == 2
-    assert all(line.startswith("Holds") for line in measured.summary if "invented" not in line), measured.summary
+    assert all(line.startswith("Holds") for line in measured.summary if "invented" not in line), (
+        measured.summary
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.datasets.controlled import Difficulty, controlled
+from suffice_research.controlled import Difficulty, controlled_collection
 
 chance = st.floats(0, 1)
 difficulties = st.builds(
@@ -24,7 +24,7 @@ seeds = st.integers(-(2**63), 2**63)
 @settings(max_examples=25, deadline=None)
 @given(seed=seeds, difficulty=difficulties, more=st.integers(0, 150))
 def test_every_question_is_whole_and_its_gold_is_held(seed, difficulty, more):
-    collection = controlled(seed=seed, documents=80 + more, difficulty=difficulty)
+    collection = controlled_collection(seed=seed, documents=80 + more, difficulty=difficulty)
     held = {document.doc_id: document for document in collection.documents()}
     assert len(held) == 80 + more
     texts = set()
@@ -44,15 +44,19 @@ def test_every_question_is_whole_and_its_gold_is_held(seed, difficulty, more):
 @settings(max_examples=25, deadline=None)
 @given(seed=seeds, difficulty=difficulties, size=st.integers(80, 160), more=st.integers(0, 200))
 def test_a_smaller_collection_is_the_beginning_of_a_larger_one(seed, difficulty, size, more):
-    small = list(controlled(seed=seed, documents=size, difficulty=difficulty).documents())
-    large = list(controlled(seed=seed, documents=size + more, difficulty=difficulty).documents())
+    small = list(
+        controlled_collection(seed=seed, documents=size, difficulty=difficulty).documents()
+    )
+    large = list(
+        controlled_collection(seed=seed, documents=size + more, difficulty=difficulty).documents()
+    )
     assert large[:size] == small
 
 
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds)
 def test_names_are_never_shared_by_two_newsmakers(seed):
-    documents = list(controlled(seed=seed, documents=290).documents())
+    documents = list(controlled_collection(seed=seed, documents=290).documents())
     names = {document.entities[0] for document in documents}
     people = {document.entities[1] for document in documents}
     assert len(names) == len(people) == 30

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.errors import InputError
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.extract import VocabularyExtractor
-from suffice.retrieve.filters import parse_filter
-from suffice.retrieve.memory import MemoryStore
-from suffice.retrieve.metadata import Agreement, Vocabulary
-from suffice.retrieve.soft import SoftFilter
+from suffice.retrieval.corpus import Corpus
+from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.filters import parse_filter
+from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.metadata import Agreement, Vocabulary
+from suffice.retrieval.soft_filter import SoftFilter
 from suffice.types import Document, Filter, Hit
 
 SOURCES = ("The Verge", "Fortune", "FOX News - Health", "FOX News - Lifestyle")
@@ -35,18 +35,32 @@ STORE = MemoryStore(DOCUMENTS)
 CORPUS = Corpus(DOCUMENTS)
 VOCABULARY = Vocabulary.of(CORPUS)
 junk = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=8) | st.sampled_from([*SOURCES, "2023-10-05", "October 2023"]),
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from([*SOURCES, "2023-10-05", "October 2023"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["$in", "$nin", "$gte", "$lt", "$and", "source", "published_at", "x"]), inner, max_size=3
+            st.sampled_from(["$in", "$nin", "$gte", "$lt", "$and", "source", "published_at", "x"]),
+            inner,
+            max_size=3,
         )
     ),
     max_leaves=12,
 )
 questions = st.lists(
     st.sampled_from(
-        [*SOURCES, "Fox News", "Company 1", "trial", "business article", "after October 2023", "on October 10, 2023"]
+        [
+            *SOURCES,
+            "Fox News",
+            "Company 1",
+            "trial",
+            "business article",
+            "after October 2023",
+            "on October 10, 2023",
+        ]
     ),
     max_size=5,
 ).map(" of ".join) | st.text(max_size=60)
@@ -75,7 +89,9 @@ def test_in_and_not_in_share_the_documents_between_them(sources: list[str]) -> N
 @given(st.dates(date(2023, 9, 1), date(2024, 1, 31)))
 def test_before_and_from_a_day_share_the_documents_between_them(day: date) -> None:
     before = CORPUS.mask(parse_filter({"published_at": {"$lt": day.isoformat()}}, VOCABULARY))
-    since = CORPUS.mask(parse_filter({"published_at": {"$gte": f"{day:%B} {day.day}, {day.year}"}}, VOCABULARY))
+    since = CORPUS.mask(
+        parse_filter({"published_at": {"$gte": f"{day:%B} {day.day}, {day.year}"}}, VOCABULARY)
+    )
     assert (before ^ since).all()
 
 

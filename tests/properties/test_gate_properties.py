@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.small_gate import K, fresh, shown, small_gate
 
-from suffice.assess.incoming import take
 from suffice.errors import InputError
+from suffice.gate.hits import normalize_hits
 from suffice.types import Verdict
 
 places = st.integers(min_value=0, max_value=59)
@@ -28,7 +28,11 @@ def same(one: Verdict, other: Verdict) -> None:
         [other.estimate.p_complete, other.estimate.low, other.estimate.high],
         atol=1e-6,
     )
-    assert (one.action, one.missing, one.next_queries) == (other.action, other.missing, other.next_queries)
+    assert (one.action, one.missing, one.next_queries) == (
+        other.action,
+        other.missing,
+        other.next_queries,
+    )
     assert [reason.words for reason in one.reasons] == [reason.words for reason in other.reasons]
 
 
@@ -58,16 +62,25 @@ def test_any_positive_factor_leaves_the_probability_where_it_was(place: int, fac
     hits = shown(example)
     scaled = [{**hit, "score": float(hit["score"]) * factor} for hit in hits]  # type: ignore[arg-type]
     before, after = verdict(example.question, hits), verdict(example.question, scaled)
-    assert abs(before.p_complete - after.p_complete) < 0.02  # a share may fall to the other side of a split by rounding
+    assert (
+        abs(before.p_complete - after.p_complete) < 0.02
+    )  # a share may fall to the other side of a split by rounding
 
 
 @settings(max_examples=25)
 @given(places, st.integers(0, K - 2), st.permutations(range(3)), st.booleans())
-def test_copies_may_stand_in_any_order(place: int, which: int, order: list[int], other_ids: bool) -> None:
+def test_copies_may_stand_in_any_order(
+    place: int, which: int, order: list[int], other_ids: bool
+) -> None:
     example = fresh()[place]
     hits = shown(example)
-    copies = [{**hits[which], "id": f"copy {at}" if other_ids else hits[which]["id"]} for at in order]
-    same(verdict(example.question, hits), verdict(example.question, [*hits[: which + 1], *copies, *hits[which + 1 :]]))
+    copies = [
+        {**hits[which], "id": f"copy {at}" if other_ids else hits[which]["id"]} for at in order
+    ]
+    same(
+        verdict(example.question, hits),
+        verdict(example.question, [*hits[: which + 1], *copies, *hits[which + 1 :]]),
+    )
 
 
 @settings(max_examples=25)
@@ -81,7 +94,9 @@ def test_what_comes_after_the_cut_off_is_not_read(place: int, more: list[str]) -
 
 @settings(max_examples=60)
 @given(words, st.lists(st.tuples(words, words, numbers), max_size=5))
-def test_any_text_gets_a_probability_within_its_interval(question: str, hits: list[tuple[str, str, Any]]) -> None:
+def test_any_text_gets_a_probability_within_its_interval(
+    question: str, hits: list[tuple[str, str, Any]]
+) -> None:
     estimate = small_gate().check(question, hits).estimate
     assert 0 <= estimate.low <= estimate.p_complete <= estimate.high <= 1
 
@@ -91,7 +106,11 @@ anything = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.tuples(inner, inner),
-        st.dictionaries(st.sampled_from(["id", "text", "title", "score", "metadata", "published_at", "x"]), inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from(["id", "text", "title", "score", "metadata", "published_at", "x"]),
+            inner,
+            max_size=4,
+        ),
     ),
     max_leaves=8,
 )
@@ -103,7 +122,7 @@ def test_any_shape_is_taken_or_refused_with_its_place(hits: list[Any]) -> None:
     told = ""
     taken: list[Any] = []
     try:
-        taken = [hit.doc_id for hit in take("question", hits).evidence.hits]
+        taken = [hit.doc_id for hit in normalize_hits("question", hits).evidence.hits]
     except InputError as error:
         told = str(error)
     assert told.startswith("hit ") or len(set(taken)) == len(taken) <= len(hits)

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.retrieve.corpus import Corpus
-from suffice.retrieve.graph import DocumentGraph
+from suffice.retrieval.corpus import Corpus
 from suffice.types import Document
+from suffice_research.retrievers.graph import DocumentGraph
 
 documents = st.builds(
     Document,
@@ -18,7 +18,8 @@ documents = st.builds(
     text=st.just(""),
     source=st.sampled_from([None, "A", "B"]),
     category=st.sampled_from([None, "x", "y"]),
-    published_at=st.none() | st.integers(0, 60).map(lambda days: date(2023, 10, 1) + timedelta(days=days)),
+    published_at=st.none()
+    | st.integers(0, 60).map(lambda days: date(2023, 10, 1) + timedelta(days=days)),
     entities=st.lists(st.sampled_from("efgh"), unique=True, max_size=3).map(tuple),
 )
 corpora = st.lists(documents, min_size=1, max_size=12, unique_by=lambda document: document.doc_id)
@@ -37,7 +38,9 @@ def test_support_adds_up_over_seeds(found: list[Document], seed: int) -> None:
     graph = DocumentGraph(Corpus(found))
     scores = np.random.default_rng(seed).random((1, len(found))).astype(np.float32)
     alone = graph.propagate(np.eye(len(found), dtype=np.float32))
-    np.testing.assert_allclose(graph.propagate(scores, seeds=len(found)), scores @ alone, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        graph.propagate(scores, seeds=len(found)), scores @ alone, rtol=1e-4, atol=1e-5
+    )
 
 
 @given(corpora, st.randoms(use_true_random=False))

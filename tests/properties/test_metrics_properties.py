@@ -8,9 +8,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.evaluate.compare import interval, paired_difference
-from suffice.evaluate.metrics import PROBABILITY, RANKING, Judged, Predictions, judge, per_question, score, token_f1
-from suffice.evaluate.runs import Run, System
+from suffice.evaluation.metrics import (
+    PROBABILITY,
+    RANKING,
+    Predictions,
+    Rankings,
+    judge_rankings,
+    per_question,
+    score,
+    token_f1,
+)
+from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.significance import interval, paired_difference
 
 BY_K = [metric.name for metric in RANKING if metric.at == "k"]
 GROWING = ["recall", "complete", "hits", "mrr", "map", "official_hits", "official_mrr"]
@@ -21,8 +30,8 @@ golds = st.sets(document, max_size=5)
 questions = st.lists(st.tuples(ranking, golds), min_size=1, max_size=12)
 
 
-def judged(asked: list[tuple[list[str], set[str]]]) -> Judged:
-    return judge([ids for ids, _ in asked], [gold for _, gold in asked], depth=8)
+def judged(asked: list[tuple[list[str], set[str]]]) -> Rankings:
+    return judge_rankings([ids for ids, _ in asked], [gold for _, gold in asked], depth=8)
 
 
 @given(questions)
@@ -49,7 +58,9 @@ def test_complete_is_the_hardest_and_hits_the_easiest(asked):
     made = judged(asked)
     real = made.gold > 0
     for k in (1, 4, 8):
-        complete, recall, hits = (per_question(made, f"{name}@{k}")[real] for name in ("complete", "recall", "hits"))
+        complete, recall, hits = (
+            per_question(made, f"{name}@{k}")[real] for name in ("complete", "recall", "hits")
+        )
         assert (complete <= recall).all()
         assert (recall <= hits).all()
         assert (complete == (recall == 1)).all()
@@ -69,7 +80,9 @@ def test_shuffling_the_first_k_hits_does_not_change_what_was_found_among_them(id
     k = random.randint(1, 8)
     shuffled = random.sample(ids[:k], len(ids[:k])) + ids[k:]
     for name in ("recall", "complete", "precision", "hits"):
-        assert score(judged([(ids, gold)]), f"{name}@{k}") == score(judged([(shuffled, gold)]), f"{name}@{k}")
+        assert score(judged([(ids, gold)]), f"{name}@{k}") == score(
+            judged([(shuffled, gold)]), f"{name}@{k}"
+        )
 
 
 @given(golds.filter(bool), st.integers(1, 8))
@@ -121,7 +134,9 @@ def test_auroc_looks_at_the_order_only_and_turning_it_round_turns_the_figure(row
 def test_a_looser_risk_never_answers_less(rows, one, other):
     low, high = sorted((one, other))
     made = made_of(rows)
-    assert (score(made, f"coverage_at_risk@{low}") or 0) <= (score(made, f"coverage_at_risk@{high}") or 0)
+    assert (score(made, f"coverage_at_risk@{low}") or 0) <= (
+        score(made, f"coverage_at_risk@{high}") or 0
+    )
 
 
 # --------------------------------------------------------------------------------- intervals, answers, documents
@@ -138,7 +153,10 @@ def test_an_interval_is_ordered_and_stays_inside_the_range(asked, seed):
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20))
 def test_swapping_the_two_systems_turns_the_sign_and_keeps_p(rows):
     first, second = [one for one, _ in rows], [other for _, other in rows]
-    there, back = paired_difference(first, second, resamples=60), paired_difference(second, first, resamples=60)
+    there, back = (
+        paired_difference(first, second, resamples=60),
+        paired_difference(second, first, resamples=60),
+    )
     assert math.isclose(there.value or 0, -(back.value or 0), abs_tol=1e-12)
     assert there.p == back.p
 
@@ -155,8 +173,16 @@ def test_a_run_comes_back_from_its_document_as_it_was(tmp_path_factory, asked, n
     ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in made.relevance)
     scores = tuple([-math.inf, None, 0.25][at % 3] for at in range(len(asked)))
     ids = tuple(f"q{at}" for at in range(len(asked)))
-    system = System(name, ranks, scores, {"q0": name})
-    run = Run("set", (2, 8), ids, (None,) * len(asked), tuple(made.gold.tolist()), (system,), timings={name: 0.5})
+    system = SystemResult(name, ranks, scores, {"q0": name})
+    run = RetrievalRun(
+        "set",
+        (2, 8),
+        ids,
+        (None,) * len(asked),
+        tuple(made.gold.tolist()),
+        (system,),
+        timings={name: 0.5},
+    )
     path = tmp_path_factory.mktemp("runs") / "run.json"
-    assert Run.load(run.save(path)) == run
+    assert RetrievalRun.load(run.save(path)) == run
     assert (run.judged(name).relevance == made.relevance).all()

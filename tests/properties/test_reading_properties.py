@@ -6,29 +6,34 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.assess import folding
-from suffice.assess.asking import ask
-from suffice.assess.reading import ABSENT_COLUMNS, HIT_COLUMNS, WHOLE_COLUMNS, Reading, read
-from suffice.assess.words import Words
+from suffice.gate import question as question_module
+from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS, Extraction, extract
+from suffice.gate.question import WordTable, parse_question
 
-WORDS = Words.load()
+WORDS = WordTable.load()
 PIECES = st.sampled_from(
     [
-        *"Ivan Petrov|Solaris Dawn|the|of|director|directed by|born in|Riga|1972|mother|“|”| (film)|é|Ł|東京|.|,".split("|"),
+        *"Ivan Petrov|Solaris Dawn|the|of|director|directed by|born in|Riga|1972|mother|“|”| (film)|é|Ł|東京|.|,".split(
+            "|"
+        ),
         *("\ud800", "İ", "'s", "-", "|", "U.S.", "\n"),
     ]
 )
-TEXT = st.one_of(st.lists(PIECES, max_size=25).map(" ".join), st.lists(PIECES, max_size=25).map("".join), st.text(max_size=60))
+TEXT = st.one_of(
+    st.lists(PIECES, max_size=25).map(" ".join),
+    st.lists(PIECES, max_size=25).map("".join),
+    st.text(max_size=60),
+)
 SCORE = st.one_of(st.none(), st.just(float("nan")), st.floats(0.001, 1000.0))
 HITS = st.lists(st.tuples(TEXT, TEXT, SCORE), max_size=6)
 
 
-def reading(question: str, hits: list[tuple[str, str, float | None]]) -> Reading:
+def reading(question: str, hits: list[tuple[str, str, float | None]]) -> Extraction:
     titles, texts, scores = ([hit[at] for hit in hits] for at in range(3))
-    return read(ask(question, WORDS), titles, texts, scores, WORDS)
+    return extract(parse_question(question, WORDS), titles, texts, scores, WORDS)
 
 
-def same(one: Reading, other: Reading) -> None:
+def same(one: Extraction, other: Extraction) -> None:
     assert one.absent_names == other.absent_names
     for a, b in ((one.hits, other.hits), (one.absent, other.absent), (one.whole, other.whole)):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
@@ -36,11 +41,13 @@ def same(one: Reading, other: Reading) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(TEXT, HITS)
-def test_every_reading_has_its_shape_and_only_finite_figures(question: str, hits: list[tuple[str, str, float | None]]) -> None:
+def test_every_reading_has_its_shape_and_only_finite_figures(
+    question: str, hits: list[tuple[str, str, float | None]]
+) -> None:
     found = reading(question, hits)
     assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
     assert found.absent.shape == (len(found.absent_names), len(ABSENT_COLUMNS))
-    assert found.whole.shape == (len(WHOLE_COLUMNS),)
+    assert found.whole.shape == (len(SET_COLUMNS),)
     assert all(np.isfinite(part).all() for part in (found.hits, found.absent, found.whole))
     assert all(found.absent_names)
     same(found, reading(question, hits))
@@ -48,8 +55,12 @@ def test_every_reading_has_its_shape_and_only_finite_figures(question: str, hits
 
 @settings(max_examples=100, deadline=None)
 @given(TEXT, HITS, st.floats(0.01, 100.0))
-def test_rescaling_the_scores_changes_nothing(question: str, hits: list[tuple[str, str, float | None]], factor: float) -> None:
-    scaled = [(title, text, None if score is None else score * factor) for title, text, score in hits]
+def test_rescaling_the_scores_changes_nothing(
+    question: str, hits: list[tuple[str, str, float | None]], factor: float
+) -> None:
+    scaled = [
+        (title, text, None if score is None else score * factor) for title, text, score in hits
+    ]
     same(reading(question, hits), reading(question, scaled))
 
 
@@ -67,24 +78,46 @@ def test_exact_duplicates_have_the_same_row_but_for_rank_and_what_comes_first(
 
 @settings(max_examples=100, deadline=None)
 @given(TEXT, HITS)
-def test_shares_and_closeness_stay_between_nothing_and_all(question: str, hits: list[tuple[str, str, float | None]]) -> None:
+def test_shares_and_closeness_stay_between_nothing_and_all(
+    question: str, hits: list[tuple[str, str, float | None]]
+) -> None:
     found = reading(question, hits)
-    shares = ("rank", "title_share", "title_rare", "covered", "only_here", "gain", "residual", "relation", "closeness")
+    shares = (
+        "rank",
+        "title_share",
+        "title_rare",
+        "covered",
+        "only_here",
+        "gain",
+        "residual",
+        "relation",
+        "closeness",
+    )
     columns = found.hits[:, [HIT_COLUMNS.index(name) for name in shares]]
     assert (columns >= 0).all()
     assert (columns <= 1 + 1e-5).all()
-    whole = found.whole[[WHOLE_COLUMNS.index(name) for name in WHOLE_COLUMNS if name.startswith(("cov_", "greedy", "lacks"))]]
+    whole = found.whole[
+        [
+            SET_COLUMNS.index(name)
+            for name in SET_COLUMNS
+            if name.startswith(("cov_", "greedy", "lacks"))
+        ]
+    ]
     assert (whole >= -1e-5).all()
     assert (whole <= 1 + 1e-5).all()
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80) | TEXT)
-def test_what_is_looked_for_is_what_folding_leaves_and_a_name_is_written_as_it_stands(text: str) -> None:
-    raw = folding.plain(text)
-    assert folding.fold(raw).split() == folding.key(text).split()
-    assert folding.key(folding.key(text).decode()) == folding.key(text)
-    for name, run in folding.names(folding.name_runs(raw)).items():
+def test_what_is_looked_for_is_what_folding_leaves_and_a_name_is_written_as_it_stands(
+    text: str,
+) -> None:
+    raw = question_module.encode_text(text)
+    assert question_module.normalize(raw).split() == question_module.search_key(text).split()
+    assert question_module.search_key(
+        question_module.search_key(text).decode()
+    ) == question_module.search_key(text)
+    for name, run in question_module.unique_names(question_module.capitalized_runs(raw)).items():
         assert run in raw
-        assert folding.written(run)
-        assert name == folding.key(folding.written(run))
+        assert question_module.display_name(run)
+        assert name == question_module.search_key(question_module.display_name(run))

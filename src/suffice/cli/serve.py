@@ -8,53 +8,79 @@ from typing import Annotated, Any
 
 import typer
 
-from suffice.cli.manners import friendly_errors, print_json, say
-from suffice.cli.options import BaseUrl, Grade, Json, LibraryOption, ModelName, ModelTimeout
+from suffice.cli.options import BaseUrl, Json, LibraryOption, ModelName, ModelTimeout, Preset
+from suffice.cli.output import handle_errors, print_json, say
 
-app = typer.Typer(help="Serve checks, searches and questions over HTTP.", invoke_without_command=True)
+app = typer.Typer(
+    help="Serve checks, searches and questions over HTTP.", invoke_without_command=True
+)
 key = typer.Typer(help="API keys: who may use the service.", no_args_is_help=True)
 app.add_typer(key, name="key")
 
-KeyFile = Annotated[Path, typer.Option("--keys", envvar="SUFFICE_KEYS", help="The file that holds the keys' hashes.")]
+KeyFile = Annotated[
+    Path,
+    typer.Option("--keys", envvar="SUFFICE_KEYS", help="The file that holds the keys' hashes."),
+]
 
 
 @app.callback()
 def serve(
     context: typer.Context,
     library: LibraryOption = None,
-    host: Annotated[str, typer.Option("--host", help="Where to listen; other than this machine only with keys.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8080,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes; one a core.")] = 1,
+    host: Annotated[
+        str, typer.Option("--host", help="Where to listen; other than this machine only with keys.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")
+    ] = 8080,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Processes; one a core.")
+    ] = 1,
     gate: Annotated[
         list[str] | None,
-        typer.Option("--gate", help="'default', a folder made by `suffice fit`, or NAME=FOLDER; may be repeated."),
+        typer.Option(
+            "--gate",
+            help="'default', a folder made by `suffice fit`, or NAME=FOLDER; may be repeated.",
+        ),
     ] = None,
-    grade: Grade = "fast",
+    grade: Preset = "fast",
     keys: Annotated[
-        Path | None, typer.Option("--keys", envvar="SUFFICE_KEYS", help="Ask for keys: the file of `suffice serve key`.")
+        Path | None,
+        typer.Option(
+            "--keys", envvar="SUFFICE_KEYS", help="Ask for keys: the file of `suffice serve key`."
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="A gate's run for the page: what `suffice evaluate gate --out` wrote.")
+        Path | None,
+        typer.Option(
+            "--report", help="A gate's run for the page: what `suffice evaluate gate --out` wrote."
+        ),
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 30.0,
-    limit: Annotated[list[str] | None, typer.Option("--limit", help="Like at_once=128; may be repeated.")] = None,
-    log_texts: Annotated[bool, typer.Option("--log-texts", help="Write questions into the log.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Log faults only, not every request.")] = False,
+    limit: Annotated[
+        list[str] | None, typer.Option("--limit", help="Like at_once=128; may be repeated.")
+    ] = None,
+    log_texts: Annotated[
+        bool, typer.Option("--log-texts", help="Write questions into the log.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Log faults only, not every request.")
+    ] = False,
 ) -> None:
     """Serve checks, searches and questions over HTTP until stopped; `serve key` manages who may use it."""
     if context.invoked_subcommand is not None:
         return
-    with friendly_errors():
+    with handle_errors():
         from suffice.service.settings import Settings
 
         settings = Settings(
             host=host,
             port=port,
             workers=workers,
-            library=None if library is None else _absolute(library),
-            gates=_gates(gate or ["default"]),
+            library=None if library is None else _absolute_library(library),
+            gates=_parse_gates(gate or ["default"]),
             grade=grade,
             report=None if report is None else str(report.resolve()),
             keys=None if keys is None else str(keys.resolve()),
@@ -63,20 +89,20 @@ def serve(
             model_seconds=timeout_s,
             log_texts=log_texts,
             log_requests=not quiet,
-            limits=_limits(limit or []),
+            limits=_parse_limits(limit or []),
         ).checked()
-        _openable(settings)
-        _runner()(settings)
+        _check_openable(settings)
+        _import_server()(settings)
 
 
-def _absolute(library: str) -> str:
+def _absolute_library(library: str) -> str:
     """Workers may stand elsewhere; an address is the same everywhere."""
-    from suffice.engines.qdrant import is_address
+    from suffice.engines.qdrant import is_qdrant_address
 
-    return library if is_address(library) else str(Path(library).resolve())
+    return library if is_qdrant_address(library) else str(Path(library).resolve())
 
 
-def _runner() -> Any:
+def _import_server() -> Any:
     from suffice.errors import MissingExtraError
 
     try:
@@ -84,27 +110,27 @@ def _runner() -> Any:
         import httptools  # noqa: F401
         import prometheus_client  # noqa: F401
 
-        from suffice.service.running import run
+        from suffice.service.server import run_server
     except ImportError as error:
         raise MissingExtraError("suffice serve", extra="serve") from error
-    return run
+    return run_server
 
 
-def _openable(settings: Any) -> None:
+def _check_openable(settings: Any) -> None:
     """A wrong folder is said here, once, and not by every worker in turn."""
-    from suffice.evaluate.gate_at import GateAt
-    from suffice.evaluate.gate_runs import GateRun
+    from suffice.evaluation.gate_runs import GateRun
+    from suffice.gate.gate_ref import GateRef
     from suffice.library import Library
 
     for place in settings.gates.values():
-        GateAt.named(place, settings.grade)
+        GateRef.named(place, settings.grade)
     if settings.report is not None:
         GateRun.load(Path(settings.report))
     if settings.library is not None:
         Library.open(settings.library).close()
 
 
-def _gates(told: list[str]) -> dict[str, str]:
+def _parse_gates(told: list[str]) -> dict[str, str]:
     """The first without a name is the default one; another is called like its folder."""
     from suffice.errors import InputError
 
@@ -120,8 +146,8 @@ def _gates(told: list[str]) -> dict[str, str]:
     return gates
 
 
-def _limits(told: list[str]) -> Any:
-    from suffice.errors import InputError, nearest
+def _parse_limits(told: list[str]) -> Any:
+    from suffice.errors import InputError, did_you_mean
     from suffice.service.settings import Limits
 
     known: dict[str, type] = {name: type(value) for name, value in asdict(Limits()).items()}
@@ -129,11 +155,15 @@ def _limits(told: list[str]) -> Any:
     for one in told:
         name, _, value = one.partition("=")
         if name not in known:
-            raise InputError(f"--limit {one}: no limit is called {name!r}", hint=nearest(name, known))
+            raise InputError(
+                f"--limit {one}: no limit is called {name!r}", hint=did_you_mean(name, known)
+            )
         try:
             given[name] = known[name](value)
         except ValueError as error:
-            raise InputError(f"--limit {one}: {value!r} is no number", hint=f"for example --limit {name}=10") from error
+            raise InputError(
+                f"--limit {one}: {value!r} is no number", hint=f"for example --limit {name}=10"
+            ) from error
     return Limits(**given)
 
 
@@ -141,34 +171,43 @@ def _limits(told: list[str]) -> Any:
 
 
 @key.command("new")
-def new(
+def new_key(
     keys: KeyFile,
     name: Annotated[str, typer.Option("--name", help="What to call it: who or what will use it.")],
     write: Annotated[bool, typer.Option("--write", help="It may also change the library.")] = False,
     json: Json = False,
 ) -> None:
     """Make a key. Its token is shown once."""
-    with friendly_errors(json=json):
-        from suffice.service.keys import READ, WRITE, Keys
+    with handle_errors(json=json):
+        from suffice.service.keys import READ, WRITE, ApiKeys
 
-        token, made = Keys(keys).new(name, (READ, WRITE) if write else (READ,))
+        token, made = ApiKeys(keys).new(name, (READ, WRITE) if write else (READ,))
         if json:
-            print_json({"token": token, "key_id": made.key_id, "name": made.name, "scopes": made.scopes})
+            print_json(
+                {"token": token, "key_id": made.key_id, "name": made.name, "scopes": made.scopes}
+            )
         else:
             print(token)
             say(f"this is the only time it is shown; {made.name} may {' and '.join(made.scopes)}")
-            say(f"next: suffice serve --keys {keys}, and send the header: Authorization: Bearer {token[:8]}…")
+            say(
+                f"next: suffice serve --keys {keys}, and send the header: Authorization: Bearer {token[:8]}…"
+            )
 
 
 @key.command("list")
-def listed(keys: KeyFile, json: Json = False) -> None:
+def list_keys(keys: KeyFile, json: Json = False) -> None:
     """The keys of the file, without their tokens, which nobody has but their owners."""
-    with friendly_errors(json=json):
-        from suffice.service.keys import Keys
+    with handle_errors(json=json):
+        from suffice.service.keys import ApiKeys
 
-        known = Keys(keys).known()
+        known = ApiKeys(keys).known()
         if json:
-            print_json([{name: value for name, value in asdict(one).items() if name != "sha256"} for one in known])
+            print_json(
+                [
+                    {name: value for name, value in asdict(one).items() if name != "sha256"}
+                    for one in known
+                ]
+            )
             return
         for one in known:
             print(f"{one.key_id}  {' '.join(one.scopes):<10}  {one.made_at}  {one.name}")
@@ -177,16 +216,16 @@ def listed(keys: KeyFile, json: Json = False) -> None:
 
 
 @key.command("revoke")
-def revoke(
+def revoke_key(
     keys: KeyFile,
     name: Annotated[str, typer.Argument(help="The key's name or id.")],
     json: Json = False,
 ) -> None:
     """Take a key out. Running services refuse its token from the next request on."""
-    with friendly_errors(json=json):
-        from suffice.service.keys import Keys
+    with handle_errors(json=json):
+        from suffice.service.keys import ApiKeys
 
-        gone = Keys(keys).revoke(name)
+        gone = ApiKeys(keys).revoke(name)
         if json:
             print_json({"key_id": gone.key_id, "name": gone.name})
         else:

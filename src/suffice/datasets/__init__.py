@@ -9,27 +9,48 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from suffice.datasets import beir, fetch, frames, hotpotqa, jsonl, multihop_rag, musique, ragas, trec, twowiki
+from suffice.datasets import (
+    beir,
+    frames,
+    hotpotqa,
+    jsonl,
+    locate,
+    multihop_rag,
+    musique,
+    ragas,
+    trec,
+)
 from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
-from suffice.datasets.gold import Example, Gold, Split, split
-from suffice.errors import InputError, nearest
+from suffice.datasets.gold import Gold, GoldQuestion, Split, split
+from suffice.errors import InputError, did_you_mean
 
-__all__ = ["READERS", "Dataset", "Example", "Gold", "Split", "Summary", "check_gold", "describe", "read", "split"]
+__all__ = [
+    "LOADERS",
+    "Dataset",
+    "Gold",
+    "GoldQuestion",
+    "Split",
+    "Summary",
+    "check_gold",
+    "describe",
+    "load",
+    "split",
+]
 
-READERS: dict[str, Callable[..., Dataset]] = {
-    "frames": frames.read,
-    "multihop_rag": multihop_rag.read,
-    "hotpotqa": hotpotqa.read,
-    "2wikimultihopqa": twowiki.read,
-    "musique": musique.read,
-    "beir": beir.read,
-    "trec": trec.read,
-    "ragas": ragas.read,
-    "jsonl": jsonl.read,
+LOADERS: dict[str, Callable[..., Dataset]] = {
+    "frames": frames.load,
+    "multihop_rag": multihop_rag.load,
+    "hotpotqa": hotpotqa.load,
+    "2wikimultihopqa": hotpotqa.load_2wiki,
+    "musique": musique.load,
+    "beir": beir.load,
+    "trec": trec.load,
+    "ragas": ragas.load,
+    "jsonl": jsonl.load,
 }
 
 
-def read(
+def load(
     name: str,
     path: str | Path | None = None,
     *,
@@ -42,14 +63,14 @@ def read(
     Without any path the public files are fetched. With `skip_bad`, bad records are left out, counted and listed in `.bad`;
     otherwise the first one is an InputError. Case, hyphens and underscores in the name do not matter.
     """
-    known = {_plain(one): one for one in READERS} | {"2wiki": "2wikimultihopqa"}
+    known = {_plain(one): one for one in LOADERS} | {"2wiki": "2wikimultihopqa"}
     if _plain(name) not in known:
-        raise InputError(f"there is no data set '{name}'", hint=nearest(name, READERS))
+        raise InputError(f"there is no data set '{name}'", hint=did_you_mean(name, LOADERS))
     name = known[_plain(name)]
     if path is None and questions is None and corpus is None:
-        path = fetch.public_files(name)
+        path = locate.fetch_public_files(name)
     places = {"questions": questions and Path(questions), "corpus": corpus and Path(corpus)}
-    return READERS[name](path and Path(path), **places, skip_bad=skip_bad)
+    return LOADERS[name](path and Path(path), **places, skip_bad=skip_bad)
 
 
 def _plain(name: str) -> str:

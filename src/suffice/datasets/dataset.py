@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from suffice.datasets.gold import Example
+from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
-from suffice.files import BadRecords
+from suffice.storage import BadRecords
 from suffice.types import DocId, Document, QuestionId
 
 __all__ = ["Dataset", "MissingGold", "Summary", "check_gold", "describe"]
@@ -27,7 +27,7 @@ class Dataset:
         name: str,
         *,
         documents: Callable[[BadRecords], Iterable[Document]] | None = None,
-        examples: Callable[[BadRecords], Iterable[Example]] | None = None,
+        examples: Callable[[BadRecords], Iterable[GoldQuestion]] | None = None,
         skip_bad: bool = False,
         one_file: bool = False,
         whole_corpus: bool = True,
@@ -36,7 +36,10 @@ class Dataset:
         self.whole_corpus = whole_corpus and documents is not None
         self._documents, self._examples = documents, examples
         self._skip_bad, self._one_file = skip_bad, one_file
-        self._bad_documents, self._bad_examples = BadRecords(skip=skip_bad), BadRecords(skip=skip_bad)
+        self._bad_documents, self._bad_examples = (
+            BadRecords(skip=skip_bad),
+            BadRecords(skip=skip_bad),
+        )
 
     @property
     def has_documents(self) -> bool:
@@ -49,14 +52,20 @@ class Dataset:
     def documents(self) -> Iterator[Document]:
         """Every document once."""
         if self._documents is None:
-            raise InputError(f"the data set '{self.name}' came without documents", hint="name their file with --corpus")
+            raise InputError(
+                f"the data set '{self.name}' came without documents",
+                hint="name their file with --corpus",
+            )
         self._bad_documents = BadRecords(skip=self._skip_bad)
         yield from self._documents(self._bad_documents)
 
-    def examples(self) -> Iterator[Example]:
+    def examples(self) -> Iterator[GoldQuestion]:
         """Every question with its gold, in the order of the file."""
         if self._examples is None:
-            raise InputError(f"the data set '{self.name}' came without questions", hint="name their file with --questions")
+            raise InputError(
+                f"the data set '{self.name}' came without questions",
+                hint="name their file with --questions",
+            )
         self._bad_examples = BadRecords(skip=self._skip_bad)
         yield from self._examples(self._bad_examples)
 
@@ -127,7 +136,9 @@ def describe(dataset: Dataset) -> Summary:
         documents += 1
         gold.discard(document.doc_id)
     bad = dataset.bad
-    unresolved, unresolved_count = _unresolved(dataset, gold) if gold and dataset.whole_corpus else ((), 0)
+    unresolved, unresolved_count = (
+        _unresolved(dataset, gold) if gold and dataset.whole_corpus else ((), 0)
+    )
     return Summary(
         name=dataset.name,
         documents=documents,
@@ -137,7 +148,9 @@ def describe(dataset: Dataset) -> Summary:
         mentions=mentions,
         titles=titles,
         hops_min=min(hops, default=None),
-        hops_mean=sum(size * count for size, count in hops.items()) / with_gold if with_gold else None,
+        hops_mean=sum(size * count for size, count in hops.items()) / with_gold
+        if with_gold
+        else None,
         hops_max=max(hops, default=None),
         by_hops=dict(sorted(hops.items())),
         by_kind=dict(sorted(kinds.items())),
@@ -165,7 +178,11 @@ def check_gold(summary: Summary) -> None:
     """Raise an InputError if a question needs a document that the corpus does not hold."""
     if summary.unresolved:
         first = summary.unresolved[0]
-        more = f" (and {summary.unresolved_count - 1:,} more like it)" if summary.unresolved_count > 1 else ""
+        more = (
+            f" (and {summary.unresolved_count - 1:,} more like it)"
+            if summary.unresolved_count > 1
+            else ""
+        )
         raise InputError(
             f"question {first.question_id!r} needs document {first.doc_id!r}, which is not in the corpus{more}",
             hint="check that the question file and the corpus file belong together",

@@ -16,27 +16,41 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example, Gold
-from suffice.datasets.places import locate
-from suffice.datasets.records import OnlyOnce, mismatch, parsed, read_tsv, some_text, text
+from suffice.datasets.fields import (
+    UniqueIds,
+    field_error,
+    optional_text,
+    parse_records,
+    read_tsv,
+    required_text,
+)
+from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.datasets.locate import locate_files
 from suffice.errors import InputError
-from suffice.files import BadRecords, Record
+from suffice.storage import BadRecords, Record
 from suffice.types import Document, Question
 
-__all__ = ["read"]
+__all__ = ["load"]
 
 
-def read(
-    path: Path | None = None, *, questions: Path | None = None, corpus: Path | None = None, skip_bad: bool = False
+def load(
+    path: Path | None = None,
+    *,
+    questions: Path | None = None,
+    corpus: Path | None = None,
+    skip_bad: bool = False,
 ) -> Dataset:
     if corpus is not None:
         raise InputError(
-            "FRAMES has no corpus file: its documents are the titles in the question file", hint="leave --corpus out"
+            "FRAMES has no corpus file: its documents are the titles in the question file",
+            hint="leave --corpus out",
         )
-    places = locate(path, questions, None, question_names=("test.tsv", "*.tsv"))
+    places = locate_files(path, questions, None, question_names=("test.tsv", "*.tsv"))
     tsv = places.questions
     if tsv is None:
-        raise InputError("FRAMES needs its question file", hint="pass --path with the path of test.tsv")
+        raise InputError(
+            "FRAMES needs its question file", hint="pass --path with the path of test.tsv"
+        )
     return Dataset(
         "frames",
         documents=lambda bad: _documents(tsv, bad),
@@ -54,30 +68,33 @@ def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
             yield Document(article, "", title=article.replace("_", " "))
 
 
-def _examples(path: Path, bad: BadRecords) -> Iterator[Example]:
-    once = OnlyOnce("question")
+def _examples(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
+    once = UniqueIds("question")
     row = count()
 
-    def example(record: Record) -> Example:
+    def example(record: Record) -> GoldQuestion:
         at = next(row)
-        question_id = some_text(record, "Unnamed: 0") or some_text(record, "") or str(at)
+        question_id = optional_text(record, "Unnamed: 0") or optional_text(record, "") or str(at)
         once.check(question_id, record.where)
         articles = linked_articles(record)
         if not articles:
-            raise InputError(f"{record.where}: no column links to a Wikipedia article", hint="give the question its links")
+            raise InputError(
+                f"{record.where}: no column links to a Wikipedia article",
+                hint="give the question its links",
+            )
         labels = [label.strip() for label in record.value["reasoning_types"].split("|")]
-        return Example(
-            Question(question_id, text(record, "Prompt")),
+        return GoldQuestion(
+            Question(question_id, required_text(record, "Prompt")),
             Gold(
                 question_id,
                 frozenset(articles),
-                answer=some_text(record, "Answer"),
+                answer=optional_text(record, "Answer"),
                 hops=len(articles),
                 labels=tuple(dict.fromkeys(label for label in labels if label)),
             ),
         )
 
-    return parsed(_rows(path, bad), bad, example)
+    return parse_records(_rows(path, bad), bad, example)
 
 
 def _rows(path: Path, bad: BadRecords) -> Iterator[Record]:
@@ -94,7 +111,9 @@ def _rows(path: Path, bad: BadRecords) -> Iterator[Record]:
 
 # A link starts at its scheme, or at a bare host. Never split at commas: titles contain them.
 _START = re.compile(r"https?://|(?<![\w./-])(?=(?:[\w-]+\.)+wikipedia\.org/)", re.IGNORECASE)
-_HOST = re.compile(r"(?:https?://)?(?:[\w-]+\.)+wikipedia\.org/(?P<page>.*)", re.IGNORECASE | re.DOTALL)
+_HOST = re.compile(
+    r"(?:https?://)?(?:[\w-]+\.)+wikipedia\.org/(?P<page>.*)", re.IGNORECASE | re.DOTALL
+)
 _OPTIONAL = re.compile(r"\bnot required\b", re.IGNORECASE)
 _NO_ARTICLES = frozenset(
     "category file help image mediawiki module portal special talk template user wikipedia".split()
@@ -125,12 +144,16 @@ def _cell_items(record: Record, column: str, cell: str) -> list[str]:
         found = ast.literal_eval(cell.strip())
         return [str(item) for item in found]
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        raise mismatch(record, column, "links, or a list of links in brackets and quotes") from None
+        raise field_error(
+            record, column, "links, or a list of links in brackets and quotes"
+        ) from None
 
 
 def _links(cell: str) -> list[str]:
     starts = [match.start() for match in _START.finditer(cell)]
-    return [cell[start:end].strip(" \t\r\n,;|") for start, end in zip(starts, [*starts[1:], len(cell)])]
+    return [
+        cell[start:end].strip(" \t\r\n,;|") for start, end in zip(starts, [*starts[1:], len(cell)])
+    ]
 
 
 def _article(link: str) -> str | None:
@@ -145,6 +168,8 @@ def _article(link: str) -> str | None:
         title = parse_qs(query).get("title", [""])[0]
     title = unquote(unquote(title))  # one link of the file is escaped twice
     title = re.sub(r"[\s_]+", "_", unicodedata.normalize("NFC", title))
-    title = "".join(char for char in title if unicodedata.category(char) not in ("Cc", "Cf")).strip("_")
+    title = "".join(char for char in title if unicodedata.category(char) not in ("Cc", "Cf")).strip(
+        "_"
+    )
     namespace = title.partition(":")[0].casefold().removesuffix("_talk")
     return None if not title or (":" in title and namespace in _NO_ARTICLES) else title

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from suffice.errors import InputError
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["Example", "Gold", "Split", "draw_key", "split"]
+__all__ = ["Gold", "GoldQuestion", "Split", "draw_key", "split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class GoldQuestion:
     """A question with its gold and, where someone else has retrieved for it, the hits in rank order."""
 
     question: Question
@@ -39,19 +39,30 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    fit: tuple[Example, ...]
-    calibrate: tuple[Example, ...]
-    test: tuple[Example, ...]
+    fit: tuple[GoldQuestion, ...]
+    calibrate: tuple[GoldQuestion, ...]
+    test: tuple[GoldQuestion, ...]
 
 
-def split(examples: Iterable[Example], *, seed: int = 42, shares: Sequence[float] = (0.70, 0.15, 0.15)) -> Split:
+def split(
+    examples: Iterable[GoldQuestion],
+    *,
+    seed: int = 42,
+    shares: Sequence[float] = (0.70, 0.15, 0.15),
+) -> Split:
     """Three disjoint parts with the same mix of question kinds; each part keeps the order of the input.
 
     The same seed gives the same parts on every machine and for every order of the input: a question's place follows from a
     hash of its words. Questions with the same words go to the same part, so that a repeated one cannot leak.
     """
-    if len(shares) != 3 or not all(0 <= share <= 1 for share in shares) or abs(sum(shares) - 1) > 1e-9:
-        raise InputError(f"shares are {tuple(shares)}, expected three numbers from 0 to 1 that add up to 1")
+    if (
+        len(shares) != 3
+        or not all(0 <= share <= 1 for share in shares)
+        or abs(sum(shares) - 1) > 1e-9
+    ):
+        raise InputError(
+            f"shares are {tuple(shares)}, expected three numbers from 0 to 1 that add up to 1"
+        )
     held = list(examples)
     strata: dict[str, set[str]] = {}
     kind_of: dict[str, str] = {}
@@ -63,11 +74,13 @@ def split(examples: Iterable[Example], *, seed: int = 42, shares: Sequence[float
         ends = [round(len(texts) * shares[0]), round(len(texts) * (shares[0] + shares[1]))]
         for at, text in enumerate(sorted(texts, key=lambda text: draw_key(seed, text))):
             part_of[text] = sum(at >= end for end in ends)
-    parts = [tuple(example for example in held if part_of[_words(example)] == part) for part in range(3)]
+    parts = [
+        tuple(example for example in held if part_of[_words(example)] == part) for part in range(3)
+    ]
     return Split(*parts)
 
 
-def _words(example: Example) -> str:
+def _words(example: GoldQuestion) -> str:
     # A question whose words are not known (a TREC run without topics) is told apart by its id.
     return example.question.text or f"\0{example.question.question_id}"
 

@@ -25,25 +25,49 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import Example, Gold
-from suffice.datasets.places import locate
-from suffice.datasets.records import OnlyOnce, day, integer, is_text, items, mismatch, parsed, some_text, text, texts
+from suffice.datasets.fields import (
+    UniqueIds,
+    field_error,
+    is_text,
+    optional_count,
+    optional_date,
+    optional_text,
+    optional_texts,
+    parse_records,
+    required_list,
+    required_text,
+)
+from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.datasets.locate import locate_files
 from suffice.errors import InputError
-from suffice.files import BadRecords, Record, read_json_records, write_atomically
+from suffice.storage import BadRecords, Record, read_json_records, write_atomically
 from suffice.types import Document, Hit, Question
 
-__all__ = ["document_record", "example_record", "read", "read_documents", "read_examples", "write"]
+__all__ = [
+    "document_record",
+    "load",
+    "load_documents",
+    "load_questions",
+    "question_record",
+    "write",
+]
 
 _IDS = ("doc_id", "id", "_id")
-_READ = frozenset((*_IDS, "text", "title", "source", "category", "published_at", "entities", "parent"))
+_READ = frozenset(
+    (*_IDS, "text", "title", "source", "category", "published_at", "entities", "parent")
+)
 
 
-def read(
-    path: Path | None = None, *, questions: Path | None = None, corpus: Path | None = None, skip_bad: bool = False
+def load(
+    path: Path | None = None,
+    *,
+    questions: Path | None = None,
+    corpus: Path | None = None,
+    skip_bad: bool = False,
 ) -> Dataset:
     if path is not None and path.is_file() and not _holds_examples(path, BadRecords(skip=skip_bad)):
         path, corpus = None, corpus or path
-    places = locate(
+    places = locate_files(
         path,
         questions,
         corpus,
@@ -53,8 +77,8 @@ def read(
     asked, held = places.questions, places.corpus
     return Dataset(
         "jsonl",
-        documents=(lambda bad: read_documents(held, bad)) if held else None,
-        examples=(lambda bad: read_examples(asked, bad)) if asked else None,
+        documents=(lambda bad: load_documents(held, bad)) if held else None,
+        examples=(lambda bad: load_questions(asked, bad)) if asked else None,
         skip_bad=skip_bad,
     )
 
@@ -67,77 +91,87 @@ def _holds_examples(path: Path, bad: BadRecords) -> bool:
     return first is not None and "question" in first.value
 
 
-def read_documents(path: Path, bad: BadRecords, *, empty_ok: bool = False) -> Iterator[Document]:
+def load_documents(path: Path, bad: BadRecords, *, empty_ok: bool = False) -> Iterator[Document]:
     """The documents of a file, each id once. `empty_ok`: a document may have neither text nor title."""
-    once = OnlyOnce("document")
+    once = UniqueIds("document")
 
     def document(record: Record) -> Document:
         found = _document(record, empty_ok)
         once.check(found.doc_id, record.where)
         return found
 
-    return parsed(read_json_records(path, bad), bad, document)
+    return parse_records(read_json_records(path, bad), bad, document)
 
 
 def _document(record: Record, empty_ok: bool) -> Document:
     id_field = next((field for field in _IDS if record.value.get(field) is not None), "doc_id")
-    doc_id = some_text(record, id_field)
+    doc_id = optional_text(record, id_field)
     if doc_id is None:
-        raise mismatch(record, id_field, "a document id")
-    body, title = record.value.get("text"), some_text(record, "title") or ""
+        raise field_error(record, id_field, "a document id")
+    body, title = record.value.get("text"), optional_text(record, "title") or ""
     if not is_text(body) and not (body is None and title):
-        raise mismatch(record, "text", "a text")
+        raise field_error(record, "text", "a text")
     if not (empty_ok or title or (body or "").strip()):
-        raise mismatch(record, "text", "a text that is not empty, or a title")
+        raise field_error(record, "text", "a text that is not empty, or a title")
     return Document(
         doc_id,
         body or "",
         title=title,
-        source=some_text(record, "source"),
-        category=some_text(record, "category"),
-        published_at=day(record, "published_at"),
-        entities=texts(record, "entities"),
-        parent=some_text(record, "parent"),
+        source=optional_text(record, "source"),
+        category=optional_text(record, "category"),
+        published_at=optional_date(record, "published_at"),
+        entities=optional_texts(record, "entities"),
+        parent=optional_text(record, "parent"),
         extra={key: value for key, value in record.value.items() if key not in _READ},
     )
 
 
-def read_examples(path: Path, bad: BadRecords) -> Iterator[Example]:
+def load_questions(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
     """The labelled examples of a file, each question id once."""
-    once = OnlyOnce("question")
+    once = UniqueIds("question")
 
-    def example(record: Record) -> Example:
-        question_id = some_text(record, "question_id") or some_text(record, "id") or record.where.rpartition(":")[2]
+    def example(record: Record) -> GoldQuestion:
+        question_id = (
+            optional_text(record, "question_id")
+            or optional_text(record, "id")
+            or record.where.rpartition(":")[2]
+        )
         if "gold" not in record.value or record.value["gold"] is None:
-            raise mismatch(record, "gold", "a list of document ids (empty for a question that nothing answers)")
-        doc_ids = frozenset(texts(record, "gold"))
-        hops = integer(record, "hops")
-        found = Example(
-            Question(question_id, text(record, "question")),
+            raise field_error(
+                record, "gold", "a list of document ids (empty for a question that nothing answers)"
+            )
+        doc_ids = frozenset(optional_texts(record, "gold"))
+        hops = optional_count(record, "hops")
+        found = GoldQuestion(
+            Question(question_id, required_text(record, "question")),
             Gold(
                 question_id,
                 doc_ids,
-                answer=some_text(record, "answer"),
-                kind=some_text(record, "kind"),
+                answer=optional_text(record, "answer"),
+                kind=optional_text(record, "kind"),
                 hops=len(doc_ids) if hops is None else hops,
-                labels=texts(record, "labels"),
+                labels=optional_texts(record, "labels"),
             ),
             hits=_hits(record),
         )
         once.check(question_id, record.where)
         return found
 
-    return parsed(read_json_records(path, bad), bad, example)
+    return parse_records(read_json_records(path, bad), bad, example)
 
 
 def _hits(record: Record) -> tuple[Hit, ...] | None:
     if record.value.get("hits") is None:
         return None
     found: dict[str, Hit] = {}
-    for one in items(record, "hits"):
+    for one in required_list(record, "hits"):
         hit = _hit(one)
         if hit is None or hit.doc_id in found:
-            raise mismatch(record, "hits", "document ids, or objects with doc_id and a score, each document once")
+            raise field_error(
+                record,
+                "hits",
+                "document ids, or objects with doc_id and a score, each document once",
+            )
         found[hit.doc_id] = hit
     return tuple(found.values())
 
@@ -153,7 +187,9 @@ def _hit(value: Any) -> Hit | None:
         return None
     if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
         return None
-    if score is not None and not abs(score) <= sys.float_info.max:  # a whole number may be larger than any float; NaN is not
+    if (
+        score is not None and not abs(score) <= sys.float_info.max
+    ):  # a whole number may be larger than any float; NaN is not
         return None
     return Hit(doc_id, None if score is None else float(score))
 
@@ -173,7 +209,7 @@ def document_record(document: Document) -> dict[str, Any]:
     return {**document.extra, **{key: value for key, value in known.items() if value is not None}}
 
 
-def example_record(example: Example) -> dict[str, Any]:
+def question_record(example: GoldQuestion) -> dict[str, Any]:
     """An example as an object of this format; reading it gives the example back, its hits with id and score only."""
     gold = example.gold
     known = {
@@ -184,7 +220,9 @@ def example_record(example: Example) -> dict[str, Any]:
         "kind": gold.kind,
         "hops": gold.hops,
         "labels": list(gold.labels) or None,
-        "hits": None if example.hits is None else [{"doc_id": hit.doc_id, "score": hit.score} for hit in example.hits],
+        "hits": None
+        if example.hits is None
+        else [{"doc_id": hit.doc_id, "score": hit.score} for hit in example.hits],
     }
     return {key: value for key, value in known.items() if value is not None}
 
@@ -197,7 +235,7 @@ def write(dataset: Dataset, folder: Path) -> list[Path]:
         write_atomically(written[-1], (_line(document_record(one)) for one in dataset.documents()))
     if dataset.has_examples:
         written.append(folder / "examples.jsonl")
-        write_atomically(written[-1], (_line(example_record(one)) for one in dataset.examples()))
+        write_atomically(written[-1], (_line(question_record(one)) for one in dataset.examples()))
     return written
 
 

@@ -12,8 +12,8 @@ import asyncio
 from typing import Any
 
 from suffice.errors import MissingExtraError
-from suffice.integrations.gated import opened
-from suffice.integrations.rows import question_and_hits
+from suffice.integrations.common import load_gate
+from suffice.integrations.ragas_rows import question_and_hits
 from suffice.types import Action, Verdict
 
 try:
@@ -28,11 +28,15 @@ __all__ = ["EvidenceCompleteness"]
 class EvidenceCompleteness(BaseMetric):
     """`gate` is a Gate, the path of a saved one, or None for the one that ships."""
 
-    def __init__(self, threshold: float | None = None, gate: Any = None, *, include_reason: bool = True) -> None:
-        self._gate = opened(gate)
+    def __init__(
+        self, threshold: float | None = None, gate: Any = None, *, include_reason: bool = True
+    ) -> None:
+        self._gate = load_gate(gate)
         self._by_policy = threshold is None
         policy = getattr(getattr(self._gate, "policy", None), "answer_at", None)
-        self.threshold = threshold if threshold is not None else (1.0 if policy is None else policy)  # deepeval shows it
+        self.threshold = (
+            threshold if threshold is not None else (1.0 if policy is None else policy)
+        )  # deepeval shows it
         self.include_reason = include_reason
         self.evaluation_cost = 0.0
         self.verdict: Verdict | None = None

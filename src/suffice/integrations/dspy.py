@@ -13,9 +13,14 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
-from suffice.integrations.gated import Checked, checked, checked_async, opened
-from suffice.reason.expand import Reach
+from suffice.integrations.common import (
+    GatedDocuments,
+    load_gate,
+    search_and_check,
+    search_and_check_async,
+)
 
 try:
     import dspy
@@ -24,7 +29,7 @@ except ImportError as error:
 
 __all__ = ["GatedRetrieve"]
 
-LONGEST_TITLE = 150
+MAX_TITLE = 150
 
 
 class GatedRetrieve(dspy.Module):
@@ -34,30 +39,44 @@ class GatedRetrieve(dspy.Module):
     only `action` says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
     """
 
-    def __init__(self, retriever: Any, gate: Any = None, *, reach: Reach | None = None, hold_back: bool = True) -> None:
+    def __init__(
+        self,
+        retriever: Any,
+        gate: Any = None,
+        *,
+        reach: ExpansionBudget | None = None,
+        hold_back: bool = True,
+    ) -> None:
         super().__init__()
         self.retriever, self.reach, self.hold_back = retriever, reach, hold_back
-        self.gate = opened(gate)
+        self.gate = load_gate(gate)
 
     def forward(self, query: str) -> Any:
-        found = checked(query, lambda queries: [_passages(self.retriever(one)) for one in queries], self.gate, reach=self.reach)
+        found = search_and_check(
+            query,
+            lambda queries: [_passages(self.retriever(one)) for one in queries],
+            self.gate,
+            reach=self.reach,
+        )
         return self._told(found)
 
     async def aforward(self, query: str) -> Any:
         async def search(queries: Sequence[str]) -> Sequence[Iterable[Any]]:
             return [_passages(await self._ask(one)) for one in queries]
 
-        return self._told(await checked_async(query, search, self.gate, reach=self.reach))
+        return self._told(await search_and_check_async(query, search, self.gate, reach=self.reach))
 
     async def _ask(self, query: str) -> Any:
         if hasattr(self.retriever, "acall") and hasattr(self.retriever, "aforward"):
             return await self.retriever.acall(query)
         return await asyncio.to_thread(self.retriever, query)
 
-    def _told(self, found: Checked[Any]) -> Any:
+    def _told(self, found: GatedDocuments[Any]) -> Any:
         verdict = found.verdict
         return dspy.Prediction(
-            passages=[one["passage"] for one in (found.passed if self.hold_back else found.documents)],
+            passages=[
+                one["passage"] for one in (found.passed if self.hold_back else found.documents)
+            ],
             verdict=verdict,
             action=str(verdict.action),
             missing=list(verdict.missing),
@@ -66,14 +85,18 @@ class GatedRetrieve(dspy.Module):
 
 def _passages(found: Any) -> list[dict[str, Any]]:
     """What DSPy's retrievers give, a Prediction or a list: each passage as it came, and as the gate reads it."""
-    return [_read(one) for one in getattr(found, "passages", found) or ()]
+    return [_normalize_passage(one) for one in getattr(found, "passages", found) or ()]
 
 
-def _read(passage: Any) -> dict[str, Any]:
+def _normalize_passage(passage: Any) -> dict[str, Any]:
     if isinstance(passage, Mapping) and "long_text" not in passage:
         return {**passage, "passage": passage}
-    told = passage.get("long_text") if isinstance(passage, Mapping) else getattr(passage, "long_text", passage)
+    told = (
+        passage.get("long_text")
+        if isinstance(passage, Mapping)
+        else getattr(passage, "long_text", passage)
+    )
     text = told if isinstance(told, str) else str(told)
     title, bar, rest = text.partition(" | ")  # as DSPy's own corpora are written
-    titled = {"title": title, "text": rest} if bar and len(title) <= LONGEST_TITLE else {"text": text}
+    titled = {"title": title, "text": rest} if bar and len(title) <= MAX_TITLE else {"text": text}
     return {**titled, "passage": passage}

@@ -16,9 +16,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from suffice.answering.expand import ExpansionBudget, GateLike
 from suffice.errors import InputError, MissingExtraError
-from suffice.integrations.gated import Checked, address, checked, checked_async, opened
-from suffice.reason.expand import Judge, Reach
+from suffice.integrations.common import (
+    GatedDocuments,
+    gate_path,
+    load_gate,
+    search_and_check,
+    search_and_check_async,
+)
 from suffice.types import Action
 
 try:
@@ -52,22 +58,30 @@ class CompletenessGate:
         *,
         rounds_left: int = 1,
         retriever: Any = None,
-        reach: Reach | None = None,
+        reach: ExpansionBudget | None = None,
     ) -> None:
         if (retriever is None) != (reach is None):
-            raise InputError("looking for what is missing needs a retriever and a reach", hint="give both, or neither")
-        self.gate, self.rounds_left, self.retriever, self.reach = gate, rounds_left, retriever, reach
-        self._opened: Judge | None = None
+            raise InputError(
+                "looking for what is missing needs a retriever and a reach",
+                hint="give both, or neither",
+            )
+        self.gate, self.rounds_left, self.retriever, self.reach = (
+            gate,
+            rounds_left,
+            retriever,
+            reach,
+        )
+        self._opened: GateLike | None = None
 
     def warm_up(self) -> None:
         self._ready()
         if hasattr(self.retriever, "warm_up"):
             self.retriever.warm_up()
 
-    def _ready(self) -> Judge:
+    def _ready(self) -> GateLike:
         """The gate, read when it is first needed: a pipeline may be drawn or written down without one."""
         if self._opened is None:
-            self._opened = opened(self.gate)
+            self._opened = load_gate(self.gate)
         return self._opened
 
     @component.output_types(**OUTPUTS)
@@ -75,9 +89,16 @@ class CompletenessGate:
         """The documents, the next queries or what is missing, and the verdict as JSON values."""
 
         def search(queries: Sequence[str]) -> Sequence[Iterable[Document]]:
-            return [documents if one == query else self.retriever.run(query=one)["documents"] for one in queries]
+            return [
+                documents if one == query else self.retriever.run(query=one)["documents"]
+                for one in queries
+            ]
 
-        return _sent(checked(query, search, self._ready(), reach=self.reach, rounds_left=self.rounds_left))
+        return _outputs(
+            search_and_check(
+                query, search, self._ready(), reach=self.reach, rounds_left=self.rounds_left
+            )
+        )
 
     @component.output_types(**OUTPUTS)
     async def run_async(self, query: str, documents: list[Document]) -> dict[str, Any]:
@@ -87,7 +108,11 @@ class CompletenessGate:
             return [documents if one == query else await self._look(one) for one in queries]
 
         gate = await asyncio.to_thread(self._ready)
-        return _sent(await checked_async(query, search, gate, reach=self.reach, rounds_left=self.rounds_left))
+        return _outputs(
+            await search_and_check_async(
+                query, search, gate, reach=self.reach, rounds_left=self.rounds_left
+            )
+        )
 
     async def _look(self, query: str) -> list[Document]:
         if hasattr(self.retriever, "run_async"):
@@ -99,17 +124,17 @@ class CompletenessGate:
     def to_dict(self) -> dict[str, Any]:
         reach = None if self.reach is None else asdict(self.reach)
         parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "reach": reach}
-        return default_to_dict(self, gate=address(self.gate), **parts)  # type: ignore[no-any-return]
+        return default_to_dict(self, gate=gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CompletenessGate:
         given = dict(data.get("init_parameters", {}))
         if given.get("reach") is not None:
-            given["reach"] = Reach(**given["reach"])
+            given["reach"] = ExpansionBudget(**given["reach"])
         return default_from_dict(cls, {**data, "init_parameters": given})  # type: ignore[no-any-return]
 
 
-def _sent(found: Checked[Document]) -> dict[str, Any]:
+def _outputs(found: GatedDocuments[Document]) -> dict[str, Any]:
     verdict = found.verdict
     by_action: dict[Action, dict[str, Any]] = {
         Action.ANSWER: {"answer": found.documents},

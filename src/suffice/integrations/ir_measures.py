@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from suffice.errors import MissingExtraError
-from suffice.evaluate.metrics import judge, per_question
+from suffice.evaluation.metrics import judge_rankings, per_question
 
 try:
     import ir_measures
@@ -35,7 +35,11 @@ class _CompleteRecall(measures.Measure):
     SHORT_DESC = "An indicator if all relevant documents are retrieved in the top k results."
     SUPPORTED_PARAMS = {  # noqa: RUF012 - as the package declares them
         "cutoff": measures.ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
-        "rel": measures.ParamInfo(dtype=int, default=1, desc="minimum relevance score to be considered relevant (inclusive)"),
+        "rel": measures.ParamInfo(
+            dtype=int,
+            default=1,
+            desc="minimum relevance score to be considered relevant (inclusive)",
+        ),
     }
 
 
@@ -48,11 +52,17 @@ class _Evaluator(providers.Evaluator):
         """One value a measure and question that has a relevant document; for the others the package puts its default."""
         ranked = util.RunConverter(run).as_sorteddict()
         for measure in self.measures:
-            needed = {question: _relevant(judged, measure["rel"]) for question, judged in self.qrels.items()}
+            needed = {
+                question: _relevant(judged, measure["rel"])
+                for question, judged in self.qrels.items()
+            }
             asked = [question for question in self.qrels if needed[question]]
             found = [[one.doc_id for one in ranked.get(question, ())] for question in asked]
             cutoff = measure["cutoff"]
-            values = per_question(judge(found, [needed[question] for question in asked], depth=cutoff), f"complete@{cutoff}")
+            values = per_question(
+                judge_rankings(found, [needed[question] for question in asked], depth=cutoff),
+                f"complete@{cutoff}",
+            )
             for question, value in zip(asked, values.tolist(), strict=True):
                 yield ir_measures.Metric(query_id=question, measure=measure, value=value)
 

@@ -11,9 +11,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
-from suffice.integrations.gated import MARK, Checked, checked, checked_async, mark, opened
-from suffice.reason.expand import Reach
+from suffice.integrations.common import (
+    METADATA_KEY,
+    GatedDocuments,
+    load_gate,
+    search_and_check,
+    search_and_check_async,
+    verdict_metadata,
+)
 
 try:
     from langchain_core.documents import Document
@@ -33,15 +40,17 @@ class GatedRetriever(BaseRetriever):
     only their mark says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
     """
 
-    retriever: Any = Field(description="Any retriever, or another Runnable from a question to documents.")
+    retriever: Any = Field(
+        description="Any retriever, or another Runnable from a question to documents."
+    )
     gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
-    reach: Reach | None = None
+    reach: ExpansionBudget | None = None
     hold_back: bool = True
     _opened: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
-        self._opened = opened(self.gate)  # a wrong path is told now, not at the first question
+        self._opened = load_gate(self.gate)  # a wrong path is told now, not at the first question
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         return self._passed(self._check(query, {"callbacks": run_manager.get_child()}))
@@ -53,26 +62,36 @@ class GatedRetriever(BaseRetriever):
         """The same as a Runnable that holds nothing back: question, documents and verdict, the latter also for no documents."""
 
         def check(question: str, config: RunnableConfig) -> dict[str, Any]:
-            return _told(question, self._check(question, config))
+            return _as_dict(question, self._check(question, config))
 
         async def acheck(question: str, config: RunnableConfig) -> dict[str, Any]:
-            return _told(question, await self._acheck(question, config))
+            return _as_dict(question, await self._acheck(question, config))
 
         return RunnableLambda(check, acheck, name="GatedRetriever")
 
-    def _check(self, question: str, config: RunnableConfig) -> Checked[Document]:
-        return checked(question, lambda queries: self.retriever.batch(list(queries), config), self._opened, reach=self.reach)
+    def _check(self, question: str, config: RunnableConfig) -> GatedDocuments[Document]:
+        return search_and_check(
+            question,
+            lambda queries: self.retriever.batch(list(queries), config),
+            self._opened,
+            reach=self.reach,
+        )
 
-    async def _acheck(self, question: str, config: RunnableConfig) -> Checked[Document]:
+    async def _acheck(self, question: str, config: RunnableConfig) -> GatedDocuments[Document]:
         search = self.retriever.abatch
-        return await checked_async(question, lambda queries: search(list(queries), config), self._opened, reach=self.reach)
+        return await search_and_check_async(
+            question, lambda queries: search(list(queries), config), self._opened, reach=self.reach
+        )
 
-    def _passed(self, found: Checked[Document]) -> list[Document]:
-        told = mark(found.verdict)
+    def _passed(self, found: GatedDocuments[Document]) -> list[Document]:
+        told = verdict_metadata(found.verdict)
         documents = found.passed if self.hold_back else found.documents
         # Copies: a store in memory hands out the documents that it keeps.
-        return [one.model_copy(update={"metadata": {**one.metadata, MARK: told}}) for one in documents]
+        return [
+            one.model_copy(update={"metadata": {**one.metadata, METADATA_KEY: told}})
+            for one in documents
+        ]
 
 
-def _told(question: str, found: Checked[Document]) -> dict[str, Any]:
+def _as_dict(question: str, found: GatedDocuments[Document]) -> dict[str, Any]:
     return {"question": question, "documents": found.documents, "verdict": found.verdict}

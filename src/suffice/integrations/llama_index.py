@@ -12,9 +12,17 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, MissingExtraError
-from suffice.integrations.gated import MARK, Checked, address, checked, checked_async, mark, opened
-from suffice.reason.expand import Reach
+from suffice.integrations.common import (
+    METADATA_KEY,
+    GatedDocuments,
+    gate_path,
+    load_gate,
+    search_and_check,
+    search_and_check_async,
+    verdict_metadata,
+)
 from suffice.types import Verdict
 
 try:
@@ -36,19 +44,22 @@ class CompletenessGate(BaseNodePostprocessor):
 
     gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
     retriever: Any = Field(default=None, exclude=True)
-    reach: Reach | None = Field(default=None, exclude=True)
+    reach: ExpansionBudget | None = Field(default=None, exclude=True)
     hold_back: bool = True
     _opened: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
         if (self.retriever is None) != (self.reach is None):
-            raise InputError("looking for what is missing needs a retriever and a reach", hint="give both, or neither")
-        self._opened = opened(self.gate)  # a wrong path is told now, not at the first question
+            raise InputError(
+                "looking for what is missing needs a retriever and a reach",
+                hint="give both, or neither",
+            )
+        self._opened = load_gate(self.gate)  # a wrong path is told now, not at the first question
 
     @field_serializer("gate")
     def _address(self, gate: Any) -> str | None:
-        return address(gate)
+        return gate_path(gate)
 
     @classmethod
     def class_name(cls) -> str:
@@ -59,13 +70,17 @@ class CompletenessGate(BaseNodePostprocessor):
         (verdict,) = self._opened.check_batch([(question, list(nodes))])
         return verdict  # type: ignore[no-any-return]
 
-    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
         question = _question(query_bundle)
 
         def search(queries: Sequence[str]) -> Sequence[Iterable[NodeWithScore]]:
-            return [nodes if query == question else self.retriever.retrieve(query) for query in queries]
+            return [
+                nodes if query == question else self.retriever.retrieve(query) for query in queries
+            ]
 
-        return self._passed(checked(question, search, self._opened, reach=self.reach))
+        return self._passed(search_and_check(question, search, self._opened, reach=self.reach))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -75,24 +90,37 @@ class CompletenessGate(BaseNodePostprocessor):
         async def search(queries: Sequence[str]) -> Sequence[Iterable[NodeWithScore]]:
             if list(queries) == [question]:
                 return [nodes]
-            return list(await asyncio.gather(*(self.retriever.aretrieve(query) for query in queries)))
+            return list(
+                await asyncio.gather(*(self.retriever.aretrieve(query) for query in queries))
+            )
 
-        return self._passed(await checked_async(question, search, self._opened, reach=self.reach))
+        return self._passed(
+            await search_and_check_async(question, search, self._opened, reach=self.reach)
+        )
 
-    def _passed(self, found: Checked[NodeWithScore]) -> list[NodeWithScore]:
-        told = mark(found.verdict)
-        return [_marked(one, told) for one in (found.passed if self.hold_back else found.documents)]
+    def _passed(self, found: GatedDocuments[NodeWithScore]) -> list[NodeWithScore]:
+        told = verdict_metadata(found.verdict)
+        return [
+            _with_verdict(one, told)
+            for one in (found.passed if self.hold_back else found.documents)
+        ]
 
 
 def _question(bundle: QueryBundle | None) -> str:
     if bundle is None:
-        raise InputError("the gate was not told the question", hint="pass query_str or query_bundle to postprocess_nodes")
+        raise InputError(
+            "the gate was not told the question",
+            hint="pass query_str or query_bundle to postprocess_nodes",
+        )
     return str(bundle.query_str)
 
 
-def _marked(found: NodeWithScore, told: dict[str, Any]) -> NodeWithScore:
+def _with_verdict(found: NodeWithScore, told: dict[str, Any]) -> NodeWithScore:
     """A copy, because the index hands out the nodes that it keeps. The mark is for programs, not for the prompt."""
     node = found.node
-    hidden = {keys: [*getattr(node, keys), MARK] for keys in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")}
-    copy = node.model_copy(update={"metadata": {**node.metadata, MARK: told}, **hidden})
+    hidden = {
+        keys: [*getattr(node, keys), METADATA_KEY]
+        for keys in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
+    }
+    copy = node.model_copy(update={"metadata": {**node.metadata, METADATA_KEY: told}, **hidden})
     return NodeWithScore(node=copy, score=found.score)

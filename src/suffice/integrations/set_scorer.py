@@ -3,7 +3,7 @@
 It says how likely the candidate is needed next. What is held is told in one sentence each: the title, and the sentence that
 names the candidate or else has most of the question's words; so a pair stays short, and a core reads some twenty a second.
 
-The model that ships (`models/bridge-scorer`) is an int8 ONNX made by `training.scorer`; any folder of that form will do.
+The model that ships (`models/bridge-scorer`) is an int8 ONNX made by `suffice_research.training.scorer`; any folder of that form will do.
 """
 
 from __future__ import annotations
@@ -18,42 +18,59 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.assess.trees import Trees
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError
-from suffice.files import open_artefact
-from suffice.files.weights import open_network
+from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import open_encoder
-from suffice.ports import RETRIEVERS, Encoder, Retriever, Store
-from suffice.retrieve.bridge_reading import AGAIN, FIRST, READING, ReadingBridge
-from suffice.retrieve.metadata import Vocabulary
-from suffice.retrieve.name_links import NameLinks, name_links
-from suffice.retrieve.named import DEFAULT_ENCODER
+from suffice.protocols import RETRIEVERS, Encoder, Retriever, Store
+from suffice.retrieval.bridge import (
+    QUALITY_FEATURES,
+    READ_FIRST,
+    READ_LATER,
+    QualityBridgeRetriever,
+)
+from suffice.retrieval.builtin import DEFAULT_ENCODER
+from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.storage import open_artefact
+from suffice.storage.weights import open_onnx
 from suffice.text import STOP_WORDS, title_key, tokens
 
-__all__ = ["KIND", "READER", "SHIPPED", "VERSION", "Layout", "OnnxSetScorer", "Pair", "bridge_quality", "padded"]
+__all__ = [
+    "KIND",
+    "READER_FILE",
+    "SHIPPED_MODEL",
+    "VERSION",
+    "OnnxSetScorer",
+    "PairTokenizer",
+    "TokenPair",
+    "bridge_quality",
+    "pad_pairs",
+]
 
 Floats = npt.NDArray[np.float32]
 
-KIND, VERSION, READER = "set-scorer", 1, "reader.onnx"
-SHIPPED = Path(__file__).resolve().parent.parent / "models" / "bridge-scorer"
-REBUILD = "make it again: python -m training.scorer"
+KIND, VERSION, READER_FILE = "set-scorer", 1, "reader.onnx"
+SHIPPED_MODEL = Path(__file__).resolve().parent.parent / "models" / "bridge-scorer"
+REBUILD = "make it again: python -m suffice_research.training.scorer"
 
 # Tokens of each part. Longer questions and candidates say little more, and cost as much again.
-QUESTION, TOLD, CANDIDATE, HELD = 64, 36, 100, 4
-CACHED = 4096  # texts whose tokens are remembered: a round reads much that the one before it read
-CHARACTERS = 2_000  # of a text that are looked at: surely more than its tokens
+QUESTION_TOKENS, HELD_TOKENS, CANDIDATE_TOKENS, MAX_HELD = 64, 36, 100, 4
+CACHE_SIZE = (
+    4096  # texts whose tokens are remembered: a round reads much that the one before it read
+)
+MAX_CHARACTERS = 2_000  # of a text that are looked at: surely more than its tokens
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TokenPair:
     """One pair as the model reads it: tokens, and where the candidate begins."""
 
     ids: tuple[int, ...]
     second: int
 
 
-class Layout:
+class PairTokenizer:
     """How question, held texts and candidate become one row of tokens. Training and use share it."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -62,35 +79,46 @@ class Layout:
         self._tokenizer = tokenizer
         special = [tokenizer.token_to_id(one) for one in ("[CLS]", "[SEP]", "|", ":")]
         if None in special:
-            raise InputError("the tokenizer has no [CLS], [SEP], '|' or ':'", hint="take the tokenizer of a BERT-like model")
+            raise InputError(
+                "the tokenizer has no [CLS], [SEP], '|' or ':'",
+                hint="take the tokenizer of a BERT-like model",
+            )
         self._start, self._end, self._bar, self._colon = special
-        self._cut = lru_cache(maxsize=CACHED)(self._tokens)
-        self._shown = lru_cache(maxsize=CACHED)(self._candidate)
+        self._cut = lru_cache(maxsize=CACHE_SIZE)(self._tokens)
+        self._shown = lru_cache(maxsize=CACHE_SIZE)(self._candidate)
 
-    def pairs(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> list[Pair]:
+    def pairs(
+        self, question: str, held: Sequence[str], candidates: Sequence[str]
+    ) -> list[TokenPair]:
         """A row for each candidate. Texts begin with their title, if they have one, and a line break."""
-        asked = self._cut(question)[:QUESTION]
-        words = frozenset(tokens(question[:CHARACTERS])) - STOP_WORDS
-        shown = [_parts(text) for text in held[-HELD:]]
+        asked = self._cut(question)[:QUESTION_TOKENS]
+        words = frozenset(tokens(question[:MAX_CHARACTERS])) - STOP_WORDS
+        shown = [_split_title(text) for text in held[-MAX_HELD:]]
         return [self._pair(asked, words, shown, text) for text in candidates]
 
-    def _pair(self, asked: tuple[int, ...], words: frozenset[str], held: Sequence[tuple[str, str]], candidate: str) -> Pair:
-        named = _named(candidate)
+    def _pair(
+        self,
+        asked: tuple[int, ...],
+        words: frozenset[str],
+        held: Sequence[tuple[str, str]],
+        candidate: str,
+    ) -> TokenPair:
+        named = _normalized_title(candidate)
         ids = [self._start, *asked]
         for title, text in held:
-            told = self._cut(telling(text, named, words))
+            told = self._cut(most_relevant_sentence(text, named, words))
             head = [*self._cut(title)[:12], self._colon] if title else []
-            ids += [self._bar, *head, *told[: TOLD - len(head)]]
+            ids += [self._bar, *head, *told[: HELD_TOKENS - len(head)]]
         ids.append(self._end)
-        return Pair((*ids, *self._shown(candidate, words), self._end), len(ids))
+        return TokenPair((*ids, *self._shown(candidate, words), self._end), len(ids))
 
     def _candidate(self, text: str, words: frozenset[str]) -> tuple[int, ...]:
         """The candidate's tokens; of a long one the title and the sentences with most of the words, in their order."""
         whole = self._cut(text)
-        if len(whole) <= CANDIDATE:
+        if len(whole) <= CANDIDATE_TOKENS:
             return whole
-        title, body = _parts(text)
-        room = CANDIDATE - len(head := self._cut(title)[:16])
+        title, body = _split_title(text)
+        room = CANDIDATE_TOKENS - len(head := self._cut(title)[:16])
         known = _sentences(body)
         kept: dict[int, tuple[int, ...]] = {}
         for at in sorted(range(len(known)), key=lambda at: -len(known[at][2] & words)):
@@ -101,32 +129,32 @@ class Layout:
 
     def _tokens(self, text: str) -> tuple[int, ...]:
         # A lone surrogate, as broken JSON escapes leave it, cannot be written as UTF-8 and would stop the tokenizer.
-        clean = text[:CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+        clean = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
         return tuple(self._tokenizer.encode(clean, add_special_tokens=False).ids)
 
 
-def _parts(text: str) -> tuple[str, str]:
+def _split_title(text: str) -> tuple[str, str]:
     title, line, rest = text.partition("\n")
     return (title, rest) if line else ("", text)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _sentences(text: str) -> tuple[tuple[str, str, frozenset[str]], ...]:
     """Each sentence as it is, as a key between spaces, and its words."""
     found = []
-    for one in _SENTENCE.split(text[:CHARACTERS]):
+    for one in _SENTENCE.split(text[:MAX_CHARACTERS]):
         key = title_key(one)
         found.append((one, f" {key} ", frozenset(key.split())))
     return tuple(found)
 
 
-@lru_cache(maxsize=CACHED)
-def _named(text: str) -> str:
-    return title_key(_parts(text)[0])
+@lru_cache(maxsize=CACHE_SIZE)
+def _normalized_title(text: str) -> str:
+    return title_key(_split_title(text)[0])
 
 
-@lru_cache(maxsize=CACHED)
-def telling(text: str, named: str, words: frozenset[str]) -> str:
+@lru_cache(maxsize=CACHE_SIZE)
+def most_relevant_sentence(text: str, named: str, words: frozenset[str]) -> str:
     """The sentence of `text` that has the name, else the one with most of the words, else the first."""
     known = _sentences(text)
     if named:
@@ -136,10 +164,13 @@ def telling(text: str, named: str, words: frozenset[str]) -> str:
     return max(known, key=lambda one: len(one[2] & words))[0] if known else ""
 
 
-def padded(pairs: Sequence[Pair]) -> dict[str, npt.NDArray[np.int64]]:
+def pad_pairs(pairs: Sequence[TokenPair]) -> dict[str, npt.NDArray[np.int64]]:
     """Rows of one length, as a BERT-like model takes them."""
     shape = (len(pairs), max((len(one.ids) for one in pairs), default=1))
-    feed = {name: np.zeros(shape, np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}
+    feed = {
+        name: np.zeros(shape, np.int64)
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    }
     for row, one in enumerate(pairs):
         feed["input_ids"][row, : len(one.ids)] = one.ids
         feed["attention_mask"][row, : len(one.ids)] = 1
@@ -150,24 +181,33 @@ def padded(pairs: Sequence[Pair]) -> dict[str, npt.NDArray[np.int64]]:
 class OnnxSetScorer:
     """SetScorer port, from a folder with manifest, tokenizer.json, model.onnx and reader.onnx. DataError if damaged."""
 
-    def __init__(self, folder: str | Path = SHIPPED, *, threads: int = 1, batch: int = 1) -> None:
+    def __init__(
+        self, folder: str | Path = SHIPPED_MODEL, *, threads: int = 1, batch: int = 1
+    ) -> None:
         folder = Path(folder)
         if threads < 0 or batch < 1:
             raise InputError(
-                f"threads is {threads}, batch is {batch}: too small", hint="threads from 0 (all cores), batch from 1 on"
+                f"threads is {threads}, batch is {batch}: too small",
+                hint="threads from 0 (all cores), batch from 1 on",
             )
         manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=REBUILD)
         self.name = folder.name
-        if manifest.settings.get("columns") != [one.name for one in READING]:
-            raise NotReadyError(f"{folder} was fitted with other features than this suffice has", hint=REBUILD)
+        if manifest.settings.get("columns") != [one.name for one in QUALITY_FEATURES]:
+            raise NotReadyError(
+                f"{folder} was fitted with other features than this suffice has", hint=REBUILD
+            )
         self.batch = batch
-        self.layout = Layout(_tokenizer(folder / "tokenizer.json"))
+        self.layout = PairTokenizer(_tokenizer(folder / "tokenizer.json"))
         self._session = _session(folder / "model.onnx", threads)
-        self.reader = Trees((folder / READER).read_bytes(), columns=len(READING))  # weighs what was read
+        self.reader = OnnxTrees(
+            (folder / READER_FILE).read_bytes(), columns=len(QUALITY_FEATURES)
+        )  # weighs what was read
 
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
         """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
-        return np.asarray(1 / (1 + np.exp(-self.log_odds(question, held, candidates))), dtype=np.float32)
+        return np.asarray(
+            1 / (1 + np.exp(-self.log_odds(question, held, candidates))), dtype=np.float32
+        )
 
     def log_odds(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
         """The same before the logistic function, between -15 and 15."""
@@ -179,13 +219,18 @@ class OnnxSetScorer:
             found[chosen] = self._run([pairs[at] for at in chosen])
         return np.clip(found, -15, 15)
 
-    def _run(self, pairs: Sequence[Pair]) -> Floats:
+    def _run(self, pairs: Sequence[TokenPair]) -> Floats:
         try:
-            output = np.asarray(self._session.run(["logits"], padded(pairs))[0], dtype=np.float32)
+            output = np.asarray(
+                self._session.run(["logits"], pad_pairs(pairs))[0], dtype=np.float32
+            )
         except Exception as error:  # onnxruntime raises classes of its own that it does not export
             raise ModelError(f"the set scorer failed: {error}", hint=REBUILD) from error
         if output.shape != (len(pairs), 1) or not np.isfinite(output).all():
-            raise ModelError(f"the set scorer gave {output.shape} numbers for {len(pairs)} pairs, or not numbers", hint=REBUILD)
+            raise ModelError(
+                f"the set scorer gave {output.shape} numbers for {len(pairs)} pairs, or not numbers",
+                hint=REBUILD,
+            )
         return output[:, 0]
 
 
@@ -205,10 +250,16 @@ def _tokenizer(path: Path) -> Any:
 
 
 def _session(path: Path, threads: int) -> Any:
-    session = open_network(path.read_bytes(), threads=threads, hint=REBUILD)  # as bytes: nothing comes from other files
+    session = open_onnx(
+        path.read_bytes(), threads=threads, hint=REBUILD
+    )  # as bytes: nothing comes from other files
     wanted = {"input_ids", "attention_mask", "token_type_ids"}
-    if {one.name for one in session.get_inputs()} != wanted or [one.name for one in session.get_outputs()] != ["logits"]:
-        raise DataError(f"{path} has other inputs or outputs than {sorted(wanted)} and logits", hint=REBUILD)
+    if {one.name for one in session.get_inputs()} != wanted or [
+        one.name for one in session.get_outputs()
+    ] != ["logits"]:
+        raise DataError(
+            f"{path} has other inputs or outputs than {sorted(wanted)} and logits", hint=REBUILD
+        )
     return session
 
 
@@ -220,8 +271,8 @@ def bridge_quality(
     scorer: OnnxSetScorer | None = None,
     depth: int = 40,
     near: int = 100,
-    first: int = FIRST,
-    again: int | Sequence[int] = AGAIN,
+    first: int = READ_FIRST,
+    again: int | Sequence[int] = READ_LATER,
     threads: int = 0,
 ) -> Retriever:
     """The bridge whose best candidates are read before each choice: `first` at the start, `again` in every later round.
@@ -239,7 +290,15 @@ def bridge_quality(
         )
     made = links if links is not None else name_links(store.documents)
     choice: dict[str, Any] = {"first": first, "again": again, "depth": depth, "near": near}
-    return ReadingBridge(store, opened, made, reads.reader, scorer=reads, vocabulary=Vocabulary.of_store(store), **choice)
+    return QualityBridgeRetriever(
+        store,
+        opened,
+        made,
+        reads.reader,
+        scorer=reads,
+        vocabulary=Vocabulary.of_store(store),
+        **choice,
+    )
 
 
 RETRIEVERS.add("bridge-quality", bridge_quality)

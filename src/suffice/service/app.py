@@ -17,19 +17,19 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from suffice.errors import SufficeError
-from suffice.service.holding import Service
-from suffice.service.intake import Open
 from suffice.service.keys import WRITE
-from suffice.service.porter import Porter
-from suffice.service.replies import refusal_of, reply_to_error, wrong_values
-from suffice.service.routes import everybody, readers, writers
-from suffice.service.settings import TOLD, Settings
-from suffice.service.shapes import Failure
-from suffice.service.shown import page_routes, reports
+from suffice.service.middleware import RequestMiddleware
+from suffice.service.requests import PublicRoute
+from suffice.service.responses import respond_with_error, to_api_error, validation_error
+from suffice.service.routes import public_api, read_api, write_api
+from suffice.service.schemas import ErrorResponse
+from suffice.service.settings import SETTINGS_VARIABLE, Settings
+from suffice.service.state import Service
+from suffice.service.static import page_routes, report_api
 
-__all__ = ["application", "described", "from_environment"]
+__all__ = ["build_openapi", "create_app", "create_app_from_environment"]
 
-WHY = {
+ERROR_DESCRIPTIONS = {
     400: "The body is no sound JSON.",
     401: "No key, or one that is not known.",
     403: "The key may not do this.",
@@ -45,7 +45,7 @@ WHY = {
 }
 
 
-def application(settings: Settings) -> Porter:
+def create_app(settings: Settings) -> RequestMiddleware:
     """One worker's service. It opens what it holds when its event loop begins, and closes it at the end."""
     service = Service(settings)
 
@@ -65,68 +65,80 @@ def application(settings: Settings) -> Porter:
         openapi_url=None,
     )
     app.state.service = service
-    for router in (everybody, readers, reports, writers):
-        app.router.routes.extend(router.routes)  # as they are: a router inside a router costs every request a look
+    for router in (public_api, read_api, report_api, write_api):
+        app.router.routes.extend(
+            router.routes
+        )  # as they are: a router inside a router costs every request a look
     app.router.routes.extend(page_routes())
     for kind in (SufficeError, HTTPException, Exception):
-        app.add_exception_handler(kind, _told)
-    app.add_exception_handler(RequestValidationError, _told_values)
+        app.add_exception_handler(kind, _handle_error)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = described(app)
+            app.openapi_schema = build_openapi(app)
         return app.openapi_schema
 
-    return Porter(app, service)
+    return RequestMiddleware(app, service)
 
 
-def from_environment() -> Porter:
+def create_app_from_environment() -> RequestMiddleware:
     """What a worker process runs."""
     # The judging thread may hold the interpreter for 5 ms before a request that has come in is even read; 1 ms is soon enough.
     sys.setswitchinterval(0.001)
-    return application(Settings.from_json(os.environ[TOLD]))
+    return create_app(Settings.from_json(os.environ[SETTINGS_VARIABLE]))
 
 
-async def _told(request: Request, error: Exception) -> Response:
-    return reply_to_error(request, refusal_of(error))
+async def _handle_error(request: Request, error: Exception) -> Response:
+    return respond_with_error(request, to_api_error(error))
 
 
-async def _told_values(request: Request, error: Exception) -> Response:
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
     errors = error.errors() if isinstance(error, RequestValidationError) else []
-    return reply_to_error(request, wrong_values(errors))
+    return respond_with_error(request, validation_error(errors))
 
 
 # -------------------------------------------------------------------------------------------------------------- OpenAPI
 
 
-def described(app: FastAPI) -> dict[str, Any]:
+def build_openapi(app: FastAPI) -> dict[str, Any]:
     """OpenAPI with what the porter and the intake add to every route: keys, and the ways to be refused."""
-    routes = [route for route in app.routes if isinstance(route, Open)]
+    routes = [route for route in app.routes if isinstance(route, PublicRoute)]
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=routes)
     parts = told.setdefault("components", {})
-    parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "suffice serve key new"}}
-    parts["schemas"] |= Failure.model_json_schema(ref_template="#/components/schemas/{model}").pop("$defs", {})
-    parts["schemas"]["Failure"] = _without_parts(Failure.model_json_schema(ref_template="#/components/schemas/{model}"))
+    parts["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "suffice serve key new"}
+    }
+    parts["schemas"] |= ErrorResponse.model_json_schema(
+        ref_template="#/components/schemas/{model}"
+    ).pop("$defs", {})
+    parts["schemas"]["Failure"] = _without_parts(
+        ErrorResponse.model_json_schema(ref_template="#/components/schemas/{model}")
+    )
     for name in ("HTTPValidationError", "ValidationError"):
         parts["schemas"].pop(name, None)
     for route in routes:
         for method in route.methods or ():
             operation = told["paths"][route.path][method.lower()]
             operation["responses"].pop("422", None)
-            operation["responses"] |= {str(status): _refusal(status) for status in statuses(route)}
+            operation["responses"] |= {
+                str(status): _error_schema(status) for status in error_statuses(route)
+            }
             if route.needs is not None:
                 operation["security"] = [{"key": []}] if route.needs == WRITE else [{"key": []}, {}]
     return told
 
 
-def statuses(route: APIRoute) -> list[int]:
+def error_statuses(route: APIRoute) -> list[int]:
     """The refusals that a visitor of this route may meet."""
     found: set[int] = {421}
     if getattr(route, "needs", None) is not None:
         found |= {401, 403}
     if route.path not in ("/healthz", "/readyz", "/metrics"):
-        found |= {429, 504} - ({504} if route.path in ("/v1/gates", "/v1/report", "/v1/check/batch") else set())
+        found |= {429, 504} - (
+            {504} if route.path in ("/v1/gates", "/v1/report", "/v1/check/batch") else set()
+        )
     if route.path == "/readyz":
         found |= {503}
     if route.body_field is not None:
@@ -140,9 +152,9 @@ def statuses(route: APIRoute) -> list[int]:
     return sorted(found)
 
 
-def _refusal(status: int) -> dict[str, Any]:
+def _error_schema(status: int) -> dict[str, Any]:
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}
-    return {"description": WHY[status], "content": content}
+    return {"description": ERROR_DESCRIPTIONS[status], "content": content}
 
 
 def _without_parts(schema: dict[str, Any]) -> dict[str, Any]:

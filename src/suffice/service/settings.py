@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from suffice.errors import InputError
-from suffice.reason.records import record_of
-from suffice.service.keys import Keys
+from suffice.service.keys import ApiKeys
+from suffice.storage.dataclass_json import dataclass_from_json
 
-__all__ = ["DEFAULT", "SHARED", "TOLD", "Limits", "Settings"]
+__all__ = ["DEFAULT_GATE", "METRICS_DIR_VARIABLE", "SETTINGS_VARIABLE", "Limits", "Settings"]
 
 LOOPBACK = "127.0.0.1"
-DEFAULT = "default"
-TOLD = "SUFFICE_SERVE"  # the variable in which a worker process finds these settings
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # ... and prometheus-client the folder of all workers' figures
+DEFAULT_GATE = "default"
+SETTINGS_VARIABLE = "SUFFICE_SERVE"  # the variable in which a worker process finds these settings
+METRICS_DIR_VARIABLE = (
+    "PROMETHEUS_MULTIPROC_DIR"  # ... and prometheus-client the folder of all workers' figures
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class Settings:
     port: int = 8080
     workers: int = 1
     library: str | None = None
-    gates: Mapping[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})  # name -> "default" or a folder
+    gates: Mapping[str, str] = field(
+        default_factory=lambda: {DEFAULT_GATE: DEFAULT_GATE}
+    )  # name -> "default" or a folder
     grade: str = "fast"
     report: str | None = None  # a gate's run, for the page
     keys: str | None = None  # the file; None: nobody is asked, which only this machine may use
@@ -77,9 +81,15 @@ class Settings:
             return self
         make = "make a key: suffice serve key new --keys keys.json --name mine; then: suffice serve --keys keys.json"
         if self.keys is None:
-            raise InputError(f"--host {self.host} can be reached from other machines, and no keys are asked for", hint=make)
-        if not Keys(self.keys).known():
-            raise InputError(f"--host {self.host} can be reached from other machines, and {self.keys} has no key", hint=make)
+            raise InputError(
+                f"--host {self.host} can be reached from other machines, and no keys are asked for",
+                hint=make,
+            )
+        if not ApiKeys(self.keys).known():
+            raise InputError(
+                f"--host {self.host} can be reached from other machines, and {self.keys} has no key",
+                hint=make,
+            )
         return self
 
     def as_json(self) -> str:
@@ -88,6 +98,8 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         try:
-            return record_of(cls, json.loads(text))
+            return dataclass_from_json(cls, json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"these are no settings of a service: {error}", hint="`suffice serve` writes them") from error
+            raise InputError(
+                f"these are no settings of a service: {error}", hint="`suffice serve` writes them"
+            ) from error

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from trust.kills import Yard
-from trust.nursery import UnavailableError
+from robustness.fork_server import UnavailableError
+from robustness.kills import Sandbox
 
 
 @pytest.fixture(scope="session")
-def yard() -> Iterator[Yard]:
+def yard() -> Iterator[Sandbox]:
     try:
-        made = Yard(seed=20231007)
+        made = Sandbox(seed=20231007)
     except UnavailableError as error:
         pytest.skip(str(error))
     with made:

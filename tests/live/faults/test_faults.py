@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from trust.faults import WRONG, tried
-from trust.kills import Yard
-from trust.serving import served_and_killed, served_on_a_full_disk
+from robustness.faults import WRONG, run_trials
+from robustness.kills import Sandbox
+from robustness.serve_faults import serve_and_kill, serve_on_full_disk
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
 
@@ -26,21 +26,21 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
     ],
 )
 def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
-    work: str, fault: str, outcome: str, yard: Yard
+    work: str, fault: str, outcome: str, yard: Sandbox
 ) -> None:
-    row = tried(yard, yard.work(work), fault, 1, random.Random(7))
+    row = run_trials(yard, yard.work(work), fault, 1, random.Random(7))
     assert row.said == []
     assert not any(row.outcomes[one] for one in WRONG)
     assert row.outcomes == {outcome: 1}
 
 
-def test_what_the_service_answered_is_there_after_it_was_killed(yard: Yard) -> None:
-    row = served_and_killed(yard.nursery, yard.room("served"), 2, random.Random(7))
+def test_what_the_service_answered_is_there_after_it_was_killed(yard: Sandbox) -> None:
+    row = serve_and_kill(yard.nursery, yard.room("served"), 2, random.Random(7))
     assert row.said == []
     assert row.checked, "nothing was written: the test proves nothing"
 
 
-def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(yard: Yard) -> None:
-    row = served_on_a_full_disk(yard.nursery, yard.room("served-full"))
+def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(yard: Sandbox) -> None:
+    row = serve_on_full_disk(yard.nursery, yard.room("served-full"))
     assert row.said == []
     assert row.refused

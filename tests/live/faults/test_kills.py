@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from trust.kills import TROUBLES, Tally, Yard, measured
+from robustness.kills import TROUBLES, KillTally, Sandbox, kill_table
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
 
 
 @pytest.mark.parametrize(
     ("work", "kills"),
-    [("update", 8), ("build, a new library", 4), ("build, over a library", 3), ("grade, with blocks", 3), ("fit", 2)],
+    [
+        ("update", 8),
+        ("build, a new library", 4),
+        ("build, over a library", 3),
+        ("grade, with blocks", 3),
+        ("fit", 2),
+    ],
 )
-def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(work: str, kills: int, yard: Yard) -> None:
+def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(
+    work: str, kills: int, yard: Sandbox
+) -> None:
     tally = yard.kill(work, kills)
     assert tally.told == []
     assert not any(tally.troubles[one] for one in TROUBLES)
@@ -21,10 +29,10 @@ def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(work: s
 
 
 def test_fewer_deaths_than_wanted_claim_nothing() -> None:
-    found = Tally("build", runs=12, kills=9)
-    assert measured([found], seed=1, wanted=9).kept is True
-    few = measured([found], seed=1, wanted=10)
+    found = KillTally("build", runs=12, kills=9)
+    assert kill_table([found], seed=1, wanted=9).kept is True
+    few = kill_table([found], seed=1, wanted=10)
     assert few.kept is None
     assert few.notes[-1].startswith("Fewer than the 10")
     found.trouble("lost", "a document")
-    assert measured([found], seed=1, wanted=10).kept is False
+    assert kill_table([found], seed=1, wanted=10).kept is False

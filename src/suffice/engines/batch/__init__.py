@@ -4,9 +4,9 @@
         for result in batch(job, blocks):
             ...
 
-A `Job` (see `suffice.ports`) does not know where it runs, and its results are the same bytes wherever it does.
+A `Job` (see `suffice.protocols`) does not know where it runs, and its results are the same bytes wherever it does.
 """
 
-from suffice.engines.batch.running import Batch
+from suffice.engines.batch.runner import BatchRunner
 
-__all__ = ["Batch"]
+__all__ = ["BatchRunner"]

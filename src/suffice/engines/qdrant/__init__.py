@@ -13,7 +13,7 @@
 docs/decisions/0026-qdrant.md says why scores are the same on any number of shards, and what a killed node costs.
 """
 
-from suffice.engines.qdrant.address import Address, is_address
+from suffice.engines.qdrant.connection import QdrantAddress, is_qdrant_address
 from suffice.engines.qdrant.store import QdrantStore
 
-__all__ = ["Address", "QdrantStore", "is_address"]
+__all__ = ["QdrantAddress", "QdrantStore", "is_qdrant_address"]

@@ -12,23 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from suffice.engines.qdrant.cluster import Cluster, MissingCollectionError
-from suffice.engines.qdrant.facts import Facts
-from suffice.engines.qdrant.points import DENSE, WORDS, conditions, document_of, point_id
-from suffice.engines.qdrant.words import asked_words
+from suffice.engines.qdrant.collection_stats import CollectionStats
+from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
+from suffice.engines.qdrant.schema import (
+    DENSE,
+    WORDS,
+    document_from_payload,
+    point_id,
+    qdrant_filter,
+)
+from suffice.engines.qdrant.sparse_bm25 import question_terms
 from suffice.types import DocId, Document, Field, Filter, Hit, Part
 
-__all__ = ["Ask", "Reader"]
+__all__ = ["CollectionReader", "SearchRequest"]
 
-SPARE = 16  # hits asked for beyond k
-TIES = 1_000  # of more equals than this the server's order decides which are kept
-AT_ONCE = 64  # searches in one request
-PAGE = 1_000
-BRIEF = ["id", "place"]
+EXTRA_HITS = 16  # hits asked for beyond k
+MAX_TIES = 1_000  # of more equals than this the server's order decides which are kept
+MAX_SEARCHES = 64  # searches in one request
+PAGE_SIZE = 1_000
+ID_FIELDS = ["id", "place"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SearchRequest:
     """One search: what the server is to compare with, and how exactly its scores are to be read."""
 
     name: str  # of the part in a hit
@@ -39,34 +45,42 @@ class Ask:
     filter: Mapping[str, Any] | None
 
 
-class Reader:
+class CollectionReader:
     """Searches and look-ups in one collection, by its name or alias."""
 
-    def __init__(self, cluster: Cluster, collection: str) -> None:
+    def __init__(self, cluster: QdrantCluster, collection: str) -> None:
         self._cluster, self._collection = cluster, collection
 
-    def by_words(self, question: str, k: int, filter: Filter | None, facts: Facts) -> Ask | None:
-        numbers = asked_words(question)
+    def by_words(
+        self, question: str, k: int, filter: Filter | None, facts: CollectionStats
+    ) -> SearchRequest | None:
+        numbers = question_terms(question)
         if not len(numbers):
             return None
         query = {"indices": numbers.tolist(), "values": facts.idf(numbers).tolist()}
-        return Ask("bm25", query, WORDS, 5, k, conditions(filter))
+        return SearchRequest("bm25", query, WORDS, 5, k, qdrant_filter(filter))
 
-    def by_vector(self, vector: Any, k: int, filter: Filter | None) -> Ask:
-        return Ask("dense", np.asarray(vector).tolist(), DENSE, 6, k, conditions(filter))
+    def by_vector(self, vector: Any, k: int, filter: Filter | None) -> SearchRequest:
+        return SearchRequest(
+            "dense", np.asarray(vector).tolist(), DENSE, 6, k, qdrant_filter(filter)
+        )
 
     def answer(
-        self, asks: Sequence[Ask | None], *, doc_ids: Sequence[DocId] = (), documents: bool = False
+        self,
+        asks: Sequence[SearchRequest | None],
+        *,
+        doc_ids: Sequence[DocId] = (),
+        documents: bool = False,
     ) -> tuple[list[tuple[Hit, ...]], dict[DocId, Document]]:
         """The hits of each search (none for None), and the documents of all of them and of these ids where they are wanted."""
         found: list[tuple[Hit, ...]] = [()] * len(asks)
         known: dict[DocId, Document] = {}
-        waiting = {at: ask.k + SPARE for at, ask in enumerate(asks) if ask is not None}
+        waiting = {at: ask.k + EXTRA_HITS for at, ask in enumerate(asks) if ask is not None}
         ids = list(dict.fromkeys(doc_ids))
         while waiting or ids:
             turns = list(waiting.items())
             wanted = [self._search(asks[at], limit, documents) for at, limit in turns]
-            answers = self._query([*wanted, *([_by_ids(ids)] if ids else [])])
+            answers = self._query([*wanted, *([_ids_request(ids)] if ids else [])])
             if ids:
                 known |= _documents(answers.pop())
                 ids = []
@@ -76,7 +90,7 @@ class Reader:
                     continue
                 if documents:
                     known |= _documents(points)
-                hits = _settled(points, ask, limit)
+                hits = _rank(points, ask, limit)
                 if hits is None:
                     waiting[at] = 4 * limit
                 else:
@@ -84,7 +98,7 @@ class Reader:
                     del waiting[at]
         return found, known
 
-    def _search(self, ask: Ask | None, limit: int, documents: bool) -> dict[str, Any]:
+    def _search(self, ask: SearchRequest | None, limit: int, documents: bool) -> dict[str, Any]:
         if ask is None:
             return {}
         return {
@@ -92,15 +106,17 @@ class Reader:
             "using": ask.using,
             "filter": ask.filter,
             "limit": limit,
-            "with_payload": True if documents else BRIEF,
+            "with_payload": True if documents else ID_FIELDS,
             "params": {"exact": self._cluster.address.exact},
         }
 
     def get(self, doc_ids: Sequence[DocId]) -> dict[DocId, Document]:
         known: dict[DocId, Document] = {}
-        for start in range(0, len(doc_ids), PAGE):
-            ids = [point_id(one) for one in doc_ids[start : start + PAGE]]
-            records = self._ask_reading(lambda client, how, ids=ids: client.retrieve(self._collection, ids, **how))
+        for start in range(0, len(doc_ids), PAGE_SIZE):
+            ids = [point_id(one) for one in doc_ids[start : start + PAGE_SIZE]]
+            records = self._ask_reading(
+                lambda client, how, ids=ids: client.retrieve(self._collection, ids, **how)
+            )
             known |= _documents(records or [])
         return known
 
@@ -113,12 +129,16 @@ class Reader:
             order = models.OrderBy(key="place", start_from=start)
             answer = self._ask_reading(
                 lambda client, how, order=order: client.scroll(
-                    self._collection, order_by=order, limit=PAGE, with_vectors=[DENSE] if vectors else False, **how
+                    self._collection,
+                    order_by=order,
+                    limit=PAGE_SIZE,
+                    with_vectors=[DENSE] if vectors else False,
+                    **how,
                 )
             )
             records = answer[0] if answer else []
             yield from records
-            if len(records) < PAGE:
+            if len(records) < PAGE_SIZE:
                 return
             start = records[-1].payload["place"] + 1
 
@@ -127,34 +147,42 @@ class Reader:
         waiting = dict.fromkeys(range(len(values)), 0)
         while waiting:
             turns = list(waiting.items())
-            answers = self._query([_carriers(field, values[at], start) for at, start in turns])
+            answers = self._query([_value_request(field, values[at], start) for at, start in turns])
             for (at, _), points in zip(turns, answers):
                 found[at] += [point.payload["id"] for point in points]
-                if len(points) < PAGE:
+                if len(points) < PAGE_SIZE:
                     del waiting[at]
                 else:
                     waiting[at] = points[-1].payload["place"] + 1
         return [tuple(one) for one in found]
 
     def values(self, field: Field) -> dict[str, int]:
-        limit = PAGE
+        limit = PAGE_SIZE
         while True:
             answer = self._ask_reading(
-                lambda client, how, limit=limit: client.facet(self._collection, field, limit=limit, exact=True, **how)
+                lambda client, how, limit=limit: client.facet(
+                    self._collection, field, limit=limit, exact=True, **how
+                )
             )
             hits = answer.hits if answer else []
             if len(hits) < limit:
-                return {str(one.value): one.count for one in sorted(hits, key=lambda one: str(one.value)) if one.count}
+                return {
+                    str(one.value): one.count
+                    for one in sorted(hits, key=lambda one: str(one.value))
+                    if one.count
+                }
             limit *= 16
 
     def _query(self, requests: Sequence[Mapping[str, Any]]) -> list[Any]:
         from qdrant_client import models
 
         answers: list[Any] = []
-        for start in range(0, len(requests), AT_ONCE):
-            batch = [models.QueryRequest(**one) for one in requests[start : start + AT_ONCE]]
+        for start in range(0, len(requests), MAX_SEARCHES):
+            batch = [models.QueryRequest(**one) for one in requests[start : start + MAX_SEARCHES]]
             found = self._ask_reading(
-                lambda client, how, batch=batch: client.query_batch_points(self._collection, batch, **how)
+                lambda client, how, batch=batch: client.query_batch_points(
+                    self._collection, batch, **how
+                )
             )
             answers += [one.points for one in found] if found else [[]] * len(batch)
         return answers
@@ -169,27 +197,39 @@ class Reader:
             return None
 
 
-def _settled(points: Sequence[Any], ask: Ask, limit: int) -> tuple[Hit, ...] | None:
+def _rank(points: Sequence[Any], ask: SearchRequest, limit: int) -> tuple[Hit, ...] | None:
     """The k best in our order; None where more have to be seen to know them."""
-    ranked = sorted((-round(point.score, ask.digits), point.payload["place"], point.payload["id"]) for point in points)
-    if len(points) >= limit and len(ranked) < ask.k + TIES and ranked[-1][0] <= ranked[ask.k - 1][0]:
+    ranked = sorted(
+        (-round(point.score, ask.digits), point.payload["place"], point.payload["id"])
+        for point in points
+    )
+    if (
+        len(points) >= limit
+        and len(ranked) < ask.k + MAX_TIES
+        and ranked[-1][0] <= ranked[ask.k - 1][0]
+    ):
         return None
-    return tuple(Hit(doc_id, -score, (Part(ask.name, -score),)) for score, _, doc_id in ranked[: ask.k])
+    return tuple(
+        Hit(doc_id, -score, (Part(ask.name, -score),)) for score, _, doc_id in ranked[: ask.k]
+    )
 
 
 def _documents(points: Sequence[Any]) -> dict[DocId, Document]:
-    return {document.doc_id: document for document in (document_of(point.payload) for point in points)}
+    return {
+        document.doc_id: document
+        for document in (document_from_payload(point.payload) for point in points)
+    }
 
 
-def _by_ids(doc_ids: Sequence[DocId]) -> dict[str, Any]:
+def _ids_request(doc_ids: Sequence[DocId]) -> dict[str, Any]:
     ids = [point_id(one) for one in doc_ids]
     return {"filter": {"must": [{"has_id": ids}]}, "limit": len(ids), "with_payload": True}
 
 
-def _carriers(field: Field, value: str, start: int) -> dict[str, Any]:
+def _value_request(field: Field, value: str, start: int) -> dict[str, Any]:
     return {
         "query": {"order_by": {"key": "place", "start_from": start}},
         "filter": {"must": [{"key": field, "match": {"value": value}}]},
-        "limit": PAGE,
-        "with_payload": BRIEF,
+        "limit": PAGE_SIZE,
+        "with_payload": ID_FIELDS,
     }

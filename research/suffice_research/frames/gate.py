@@ -1,0 +1,300 @@
+"""FRAMES, beyond the paper: labels and hop count guessed instead of told, our gate on the same folds, the value of expansion.
+
+The paper's predictor is told each question's reasoning labels and, in its second setting, how many articles it needs. A gate in
+use is told neither. Here both are guessed from the question's words, by a model that is fitted on the other folds; the rows it
+is judged by are never those it has learned from, and what it says of the rows that a predictor is fitted on comes from folds
+within those. The gate sees questions and hits only; labels and hops of the other folds are among its lessons. One more row says
+what it would know if it were told the labels, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.evaluation.embedding_cache import CachedEncoder
+from suffice.evaluation.gate_evaluation import QUALITY_ENCODER
+from suffice.evaluation.metrics import Predictions
+from suffice.evaluation.retrieved_questions import RetrievedQuestion, to_labelled_question
+from suffice.gate.calibration import Platt
+from suffice.gate.features import Feature
+from suffice.gate.featurize import Encoders
+from suffice.gate.question import QuestionModel, WordTable, parse_question
+from suffice.gate.training import build_training_set
+from suffice.protocols import ENCODERS, RETRIEVERS, Encoder, Progress
+from suffice_research.frames.prediction import (
+    MODELS,
+    FoldPredictions,
+    Folds,
+    complete_of,
+    folds_of,
+    informed_features,
+    out_of_fold,
+)
+from suffice_research.frames.retrieval import HYBRID, NAMES, K, SearchResults
+from suffice_research.paper_features import FRAMES, FRAMES_WITH_HOPS, REASONING
+
+if TYPE_CHECKING:
+    from suffice.types import Verdict
+
+__all__ = [
+    "ExpansionResult",
+    "GateOutput",
+    "PredictedLabels",
+    "encoder_preset",
+    "expansions",
+    "gate_on_folds",
+    "guessed_rows",
+    "informed_gate_on_folds",
+    "predict_labels",
+]
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+
+# ------------------------------------------------------------------------------------------------------ guesses
+
+
+@dataclass(frozen=True)
+class PredictedLabels:
+    """What a question seems to ask for. `columns`: REASONING and the hop count, out of fold: (questions, 6).
+
+    `tables` are the paper's 19 features with guesses in the place of what the paper is told, one table for each fold.
+    """
+
+    columns: Floats
+    tables: Sequence[Floats]
+
+
+def predict_labels(searched: SearchResults, folds: Folds) -> PredictedLabels:
+    """Guess labels and hops of every question from its words, with nothing of its own fold."""
+    cases, complete = searched.cases(), complete_of(searched.cases())
+    words = WordTable.load()
+    asked = [parse_question(case.question.text, words) for case in cases]
+    labels = [{label.casefold() for label in case.gold.labels} for case in cases]
+    wanted = {label: np.array([label in one for one in labels], dtype=float) for label in REASONING}
+    # A few questions need twenty articles: in logarithms they do not drown the rest.
+    wanted["hops"] = np.log([max(case.gold.hops, 1) for case in cases])
+
+    def learned(rest: Sequence[int], held: Sequence[int]) -> Floats:
+        model = QuestionModel(words).fit(
+            [asked[at] for at in rest], {name: column[rest] for name, column in wanted.items()}
+        )
+        said = model.predict([asked[at] for at in held])
+        return np.column_stack([np.clip(said[:, :-1], 0, 1), np.exp(said[:, -1])])
+
+    whole, tables, given = np.zeros((len(cases), len(wanted))), [], informed_features(cases)
+    for rest, held in folds:
+        columns = np.zeros_like(whole)
+        columns[held] = whole[held] = learned(rest.tolist(), held.tolist())
+        inner = folds_of([cases[at].question.text for at in rest], complete[rest], searched.seed)
+        for fit_on, left in inner:
+            columns[rest[left]] = learned(rest[fit_on].tolist(), rest[left].tolist())
+        tables.append(_replaced(given, columns))
+    return PredictedLabels(whole, tables)
+
+
+def _replaced(table: Floats, columns: Floats) -> Floats:
+    """The features with guessed labels, their sum for the number of labels, and the guessed hop count."""
+    names = [one.name for one in FRAMES_WITH_HOPS]
+    first = names.index(f"is_{REASONING[0].replace(' ', '_')}")
+    out = table.copy()
+    out[:, first : first + len(REASONING)] = columns[:, :-1]
+    out[:, names.index("reasoning_labels")] = columns[:, :-1].sum(axis=1)
+    out[:, names.index("gold_hops")] = columns[:, -1]
+    return out
+
+
+def guessed_rows(
+    searched: SearchResults, folds: Folds, guesses: PredictedLabels
+) -> list[FoldPredictions]:
+    """The paper's models on what a gate in use could know: labels guessed, and the hop count guessed too."""
+    complete = complete_of(searched.cases())
+    settings = {"labels guessed": len(FRAMES), "labels and hops guessed": len(FRAMES_WITH_HOPS)}
+    found = []
+    for setting, width in settings.items():
+        tables = [table[:, :width] for table in guesses.tables]
+        found += [
+            FoldPredictions(
+                setting, model, out_of_fold(tables, complete, folds, model, searched.seed)
+            )
+            for model in MODELS
+        ]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ the gate
+
+
+@dataclass(frozen=True)
+class GateOutput:
+    """A gate's row, and its verdicts in the order of the questions."""
+
+    row: FoldPredictions
+    verdicts: Sequence[Verdict]
+
+
+def gate_on_folds(
+    searched: SearchResults,
+    folds: Folds,
+    *,
+    encoder: Encoder | None = None,
+    progress: Progress | None = None,
+) -> GateOutput:
+    """Each fold judged by a gate that was fitted on the others, as a user of `Gate.fit` gets it."""
+    from suffice.gate.gate import Gate
+
+    cases, grade = searched.cases(), "fast" if encoder is None else "quality"
+    verdicts: dict[int, Verdict] = {}
+    for done, (rest, held) in enumerate(folds, start=1):
+        gate = Gate.fit(
+            [to_labelled_question(cases[at]) for at in rest],
+            seed=searched.seed,
+            policy="cost",
+            encoder=encoder,
+        )
+        said = gate.check_batch([(cases[at].question.text, cases[at].evidence) for at in held])
+        verdicts |= dict(zip(held.tolist(), said, strict=True))
+        if progress is not None:
+            progress(f"fitting the gate, {grade}", done, len(folds))
+    ordered = [verdicts[at] for at in range(len(cases))]
+    p = [one.p_complete for one in ordered]
+    return GateOutput(
+        FoldPredictions(GATE, grade, Predictions(complete_of(cases).astype(float), p)), ordered
+    )
+
+
+def informed_gate_on_folds(
+    searched: SearchResults,
+    folds: Folds,
+    *,
+    encoder: Encoder | None = None,
+    progress: Progress | None = None,
+) -> FoldPredictions:
+    """The gate's model on the same folds, told the reasoning labels as the paper's predictor is: what a good guess is worth.
+
+    No gate in use is told them. They are further columns of what the model looks at, and change nothing else.
+    """
+    cases, grade, words = (
+        searched.cases(),
+        "fast" if encoder is None else "quality",
+        WordTable.load(),
+    )
+    taught = build_training_set(
+        [to_labelled_question(case) for case in cases], words, Encoders(encoder), k=None, fewest=1
+    )
+    nothing = [
+        np.zeros((len(reading.hits), 0), np.float32) for reading in taught.seen.readings
+    ]  # hits have no labels
+    taught = replace(taught, seen=taught.seen.beside(LABELS, _given(cases), nothing))
+    p = np.zeros(len(cases))
+    for done, (rest, held) in enumerate(folds, start=1):
+        learned, judged = (
+            taught.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held)
+        )
+        model = learned.model(words, searched.seed)
+        scale = Platt.fit(model.odds_at_fit, learned.complete)
+        p[np.sort(held)] = scale.apply(model.odds(judged.seen.described_by(model)))
+        if progress is not None:
+            progress(f"fitting the gate told the labels, {grade}", done, len(folds))
+    return FoldPredictions(GATE_TOLD, grade, Predictions(complete_of(cases).astype(float), p))
+
+
+def _given(cases: Sequence[RetrievedQuestion]) -> Floats:
+    """The columns of LABELS: which labels each question has, and how many."""
+    labels = [{label.casefold() for label in case.gold.labels} for case in cases]
+    return np.array(
+        [[*(one in mine for one in REASONING), len(mine)] for mine in labels], dtype=np.float32
+    )
+
+
+GATE, GATE_TOLD = "our gate", "our gate, labels given"
+LABELS = tuple(
+    Feature("query", f"given_{name}", f"Given: {name}.")
+    for name in (*REASONING, "number of labels")
+)
+
+
+@contextmanager
+def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
+    """The encoder of the quality grade, which reads every title and question once."""
+    with TemporaryDirectory() as folder:
+        yield CachedEncoder(ENCODERS.get(QUALITY_ENCODER)(), Path(folder), progress=progress)
+
+
+# ------------------------------------------------------------------------------------------------------ one expansion
+
+
+@dataclass(frozen=True)
+class ExpansionResult:
+    """One way to look again: which questions are complete after it, and how many titles were read on average."""
+
+    name: str
+    complete: Bools
+    titles: float
+
+
+def expansions(searched: SearchResults, verdicts: Sequence[Verdict]) -> list[ExpansionResult]:
+    """Ten titles, and what one more look would add: further down, elsewhere, or for what the gate says is missing."""
+    cases = searched.cases()
+    first = [{hit.doc_id for hit in case.evidence.hits} for case in cases]
+    deeper = [{hit.doc_id for hit in case.deeper} for case in cases]
+    others = [
+        {hit.doc_id for name in NAMES for hit in searched.cases(name)[at].evidence.hits}
+        for at in range(len(cases))
+    ]
+    asked = [
+        held | set(new)
+        for held, new in zip(first, _search_again(searched, verdicts, first), strict=True)
+    ]
+    ways = {
+        f"none: {K} titles": first,
+        f"next {K} titles": deeper,
+        "other retrievers": others,
+        "gate's queries": asked,
+    }
+    return [
+        ExpansionResult(name, _complete(cases, held), float(np.mean([len(one) for one in held])))
+        for name, held in ways.items()
+    ]
+
+
+def _complete(cases: Sequence[RetrievedQuestion], held: Sequence[set[str]]) -> Bools:
+    return np.array(
+        [
+            bool(case.gold.doc_ids) and case.gold.doc_ids <= one
+            for case, one in zip(cases, held, strict=True)
+        ]
+    )
+
+
+def _search_again(
+    searched: SearchResults, verdicts: Sequence[Verdict], held: Sequence[set[str]]
+) -> list[list[str]]:
+    """What the gate's next queries find that is not held yet, the best of each query first; at most K of each question."""
+    store = searched.collected.store
+    retriever = RETRIEVERS.get(HYBRID)(store)
+    queries = [query for one in verdicts for query in one.next_queries]
+    found = iter(retriever.search(queries, k=2 * K) if queries else [])
+    new = []
+    for verdict, known in zip(verdicts, held, strict=True):
+        lists = [next(found) for _ in verdict.next_queries]
+        ranked = sorted(
+            (rank, at, hit.doc_id) for at, hits in enumerate(lists) for rank, hit in enumerate(hits)
+        )
+        new.append(
+            [
+                doc_id
+                for doc_id in dict.fromkeys(doc_id for _, _, doc_id in ranked)
+                if doc_id not in known
+            ][:K]
+        )
+    return new

@@ -1,0 +1,232 @@
+"""The papers' retrievers over a few hundred candidates a question, for stores that are too large or too far to be read whole.
+
+Candidates are the best of the store's own text search, with and without the filter that the question asks for, and whoever
+shares an entity with the strongest of them. On those the same signals are computed as over a whole corpus. Two things must not
+be the candidates' own, since every one of them holds the question's words: how rare a term is comes from a sample of the store
+(`Background`), and BM25 is the store's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from suffice.protocols import Store, StoreQuery, documents_by_id
+from suffice.retrieval.corpus import Corpus, searchable_text
+from suffice.retrieval.filters import filter_for
+from suffice.retrieval.fusion import SignalRetriever
+from suffice.retrieval.lexical import Analyzer, Background, Bm25, Tfidf
+from suffice.retrieval.metadata import Agreement, Mentions, Vocabulary
+from suffice.retrieval.ranking import Scores, Signal, check_search
+from suffice.types import DocId, Document, Filter, Hit
+
+__all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "CorpusSample", "Signals"]
+
+DEPTH = 200
+SAMPLE = 20_000  # documents that say how rare a term is
+TOGETHER = 16  # questions of one look
+SEEDS, CARRIERS = (
+    20,
+    50,
+)  # candidates whose entities bring others in, and how many each entity brings
+
+
+class CorpusSample:
+    """What the candidates of every question share: rarity by a sample of the store, and the values of its metadata."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._backgrounds: dict[tuple[Analyzer, tuple[int, int]], Background] = {}
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [searchable_text(document) for document in islice(self._store.documents(), SAMPLE)]
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.of_store(self._store)
+
+    def background(self, analyzer: Analyzer, ngrams: tuple[int, int]) -> Background:
+        key = (analyzer, ngrams)
+        if key not in self._backgrounds:
+            self._backgrounds[key] = Background.of(self.texts, analyzer=analyzer, ngrams=ngrams)
+        return self._backgrounds[key]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """The papers' signals over the documents that are scored together: those of a whole corpus."""
+
+    corpus: Corpus
+
+    @property
+    def agreement(self) -> Signal:
+        return Agreement(self.corpus)
+
+    @property
+    def bm25(self) -> Signal:
+        return Bm25(self.corpus)
+
+    def tfidf(
+        self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any
+    ) -> Signal:
+        """`options` are those of Tfidf."""
+        return Tfidf(self.corpus, analyzer=analyzer, ngrams=ngrams, **options)
+
+
+@dataclass(frozen=True)
+class _CandidateSignals(Signals):
+    """The same over the candidates of one question, who do not say how rare a term is."""
+
+    sample: CorpusSample
+    mentions: Mentions
+    found: Mapping[DocId, float]  # what the store's BM25 gave
+
+    @property
+    def agreement(self) -> Signal:
+        return _Agreement(Agreement(self.corpus, self.sample.vocabulary), self.mentions)
+
+    @property
+    def bm25(self) -> Signal:
+        return _StoreScores("bm25", self.corpus, self.found)
+
+    def tfidf(
+        self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any
+    ) -> Signal:
+        background = self.sample.background(analyzer, ngrams)
+        return Tfidf(
+            self.corpus, analyzer=analyzer, ngrams=ngrams, background=background, **options
+        )
+
+
+class CandidateRetriever:
+    """Retriever port: `signals` are made anew of each question's candidates, and fused as over a whole corpus."""
+
+    def __init__(
+        self,
+        store: Store,
+        signals: Callable[[Signals], Sequence[Signal]],
+        *,
+        weights: Sequence[float] | None = None,
+        depth: int = DEPTH,
+        neighbours: bool = False,
+    ) -> None:
+        self._store, self._signals, self._weights = store, signals, weights
+        self._depth, self._neighbours, self._sample = (
+            check_search([], depth),
+            neighbours,
+            CorpusSample(store),
+        )
+
+    def search(
+        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
+    ) -> list[tuple[Hit, ...]]:
+        k = check_search(questions, k, filters)
+        wanted = list(filters or [None] * len(questions))
+        found: list[tuple[Hit, ...]] = []
+        for at in range(0, len(questions), TOGETHER):
+            found += self._searched(questions[at : at + TOGETHER], k, wanted[at : at + TOGETHER])
+        return found
+
+    def _searched(
+        self, questions: Sequence[str], k: int, filters: Sequence[Filter | None]
+    ) -> list[tuple[Hit, ...]]:
+        """All questions in one look, and their neighbours in one more: a distant store is asked as seldom as can be."""
+        named, depth = self._sample.vocabulary.mentions(questions), max(k, self._depth)
+        owns = [None if filter else filter_for(one) for filter, one in zip(filters, named)]
+        plain = [
+            StoreQuery(depth, text=question, filter=filter)
+            for question, filter in zip(questions, filters)
+        ]
+        narrow = [
+            StoreQuery(depth, text=question, filter=own) if own else StoreQuery(depth)
+            for question, own in zip(questions, owns)
+        ]
+        seen = self._store.look([*plain, *narrow])
+        scores = [
+            {
+                hit.doc_id: hit.score or 0.0
+                for hit in (*wide, *close)
+                if hit.doc_id in seen.documents
+            }
+            for wide, close in zip(seen.hits, seen.hits[len(plain) :])
+        ]
+        candidates = [[seen.documents[doc_id] for doc_id in one] for one in scores]
+        if self._neighbours:
+            candidates = [
+                [*one, *others] for one, others in zip(candidates, self._carriers(candidates))
+            ]
+        return [self._ranked(*one, k) for one in zip(questions, filters, named, scores, candidates)]
+
+    def _ranked(
+        self,
+        question: str,
+        filter: Filter | None,
+        named: Mentions,
+        bm25: Mapping[DocId, float],
+        documents: Sequence[Document],
+        k: int,
+    ) -> tuple[Hit, ...]:
+        if not documents:
+            return ()
+        corpus = Corpus(documents)
+        (titles,) = Vocabulary({}, (one.title for one in documents if one.title)).mentions(
+            [question]
+        )
+        candidates = _CandidateSignals(
+            corpus, self._sample, replace(named, titles=titles.titles), bm25
+        )
+        retriever = SignalRetriever(corpus, self._signals(candidates), weights=self._weights)
+        return retriever.search([question], k=k, filters=None if filter is None else [filter])[0]
+
+    def _carriers(self, candidates: Sequence[Sequence[Document]]) -> list[list[Document]]:
+        """Others that share an entity with the first few: the graph may lead to what has no word of the question."""
+        named = [
+            dict.fromkeys(entity for one in some[:SEEDS] for entity in one.entities)
+            for some in candidates
+        ]
+        entities = list(dict.fromkeys(entity for some in named for entity in some))
+        if not entities:
+            return [[] for _ in candidates]
+        carrying = {
+            entity: ids[:CARRIERS]
+            for entity, ids in zip(entities, self._store.lookup("entities", entities))
+        }
+        others = []
+        for some, few in zip(candidates, named):
+            known = {document.doc_id for document in some}
+            others.append(
+                dict.fromkeys(
+                    doc_id for entity in few for doc_id in carrying[entity] if doc_id not in known
+                )
+            )
+        documents = documents_by_id(self._store.get, (doc_id for one in others for doc_id in one))
+        return [[documents[doc_id] for doc_id in one if doc_id in documents] for one in others]
+
+
+class _Agreement:
+    """Metadata agreement with what one question was found to name."""
+
+    name = "metadata"
+
+    def __init__(self, agreement: Agreement, mentions: Mentions) -> None:
+        self._agreement, self._mentions = agreement, mentions
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        return self._agreement.of_mentions([self._mentions] * len(questions))
+
+
+class _StoreScores:
+    """Scores that a search gave already; 0 for those that it did not find."""
+
+    def __init__(self, name: str, corpus: Corpus, scores: Mapping[DocId, float]) -> None:
+        self.name = name
+        self._row = np.array([scores.get(doc_id, 0.0) for doc_id in corpus.ids], np.float32)
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        return np.tile(self._row, (len(questions), 1))

@@ -1,0 +1,371 @@
+"""The document graph of MAGAF 3.4, never materialised: which documents belong together, by metadata alone.
+
+Two documents are joined by 1.00 for each entity they share, 0.20 for the same category, 0.15 for the same source, and 0.10 when
+their dates lie within 7 days, else 0.04 within 30. The relations add up. The paper gives 1.00 "when they share the same entity"
+and does not say what two shared entities weigh; counting each is the reading under which the graph factors exactly.
+
+Category and source edges alone are quadratic in the documents, so the graph is kept as its factors: A = sum_r w_r B_r B_r'
+minus the diagonal, where B_r says which document carries which value. A product with A goes from documents to values and back;
+the date bands are differences of prefix sums over the days that occur. Values are small integer codes, so a document with three
+entities takes about 100 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from suffice.errors import InputError
+from suffice.retrieval.corpus import UNDATED, Corpus
+from suffice.retrieval.ranking import Scores, Signal, top_k
+
+__all__ = ["SEEDS", "Codes", "DocumentGraph", "GraphSignal"]
+
+ENTITY, CATEGORY, SOURCE = 1.00, 0.20, 0.15
+WEEK, WEEK_DAYS = 0.10, 7
+MONTH, MONTH_DAYS = 0.04, 30
+SEEDS = 20
+_BLOCK_CELLS = (
+    4 * 1024 * 1024
+)  # a block of rows whose tables hold at most this many numbers is worked on at a time
+
+Ints = npt.NDArray[np.int32]
+Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """One value a document, as a number in [0, count); -1 where a document has none."""
+
+    codes: Ints
+    count: int
+
+
+class DocumentGraph:
+    """The graph over the documents of a corpus, by position."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        entities = corpus.column("entities").incidence
+        self._set(_codes(corpus, "source"), _codes(corpus, "category"), corpus.days, entities)
+
+    @classmethod
+    def from_columns(
+        cls, *, sources: Codes, categories: Codes, days: Ints, entities: sparse.csr_matrix
+    ) -> DocumentGraph:
+        """A graph without Document objects: value codes, days as ordinals (UNDATED where unknown), and which document carries
+        which entity as a sparse (documents, entities) matrix of ones."""
+        graph = cls.__new__(cls)
+        graph._set(sources, categories, days, entities)
+        return graph
+
+    def _set(
+        self, sources: Codes, categories: Codes, days: Ints, entities: sparse.csr_matrix
+    ) -> None:
+        lengths = {len(sources.codes), len(categories.codes), len(days), entities.shape[0]}
+        if len(lengths) != 1:
+            raise InputError(
+                f"the columns have different lengths: {sorted(lengths)}",
+                hint="give one entry a document",
+            )
+        for column in (sources, categories):
+            if (
+                len(column.codes)
+                and not -1 <= column.codes.min() <= column.codes.max() < column.count
+            ):
+                raise InputError(
+                    f"codes must lie between 0 and {column.count - 1}, or be -1 for none"
+                )
+        self._one_value = ((SOURCE, sources), (CATEGORY, categories))
+        self._calendar = _Calendar(days)
+        self._entities = sparse.csr_matrix(entities, dtype=np.float64, copy=True)
+        self._entities.sum_duplicates()
+        self._entities.data[:] = 1
+        self._carriers = self._entities.T.tocsr()
+        self._own = self._own_weight()
+
+    def __len__(self) -> int:
+        return int(self._entities.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        """What the graph holds in memory."""
+        matrices = (
+            part
+            for one in (self._entities, self._carriers)
+            for part in (one.data, one.indices, one.indptr)
+        )
+        columns = (column.codes for _, column in self._one_value)
+        return sum(
+            array.nbytes for array in (*matrices, *columns, *self._calendar.arrays(), self._own)
+        )
+
+    def propagate(self, scores: Numbers | sparse.csr_matrix, *, seeds: int = SEEDS) -> Scores:
+        """Support from the strongest documents of each row to their neighbours: (questions, documents) -> the same shape.
+
+        Each row's `seeds` highest positive scores (ties in document order) travel once along the edges; a seed is supported by
+        the other seeds, not by itself. A row without a positive score gives zeros.
+        """
+        start = self._strongest(scores, seeds)
+        support = np.zeros(start.shape, dtype=np.float32)
+        for block in self._blocks(start.shape[0]):
+            support[block] = self._product(start[block])
+        return support
+
+    def pagerank(
+        self,
+        scores: Numbers | sparse.csr_matrix,
+        *,
+        seeds: int = SEEDS,
+        damping: float = 0.85,
+        rounds: int = 100,
+        tolerance: float = 1e-6,
+    ) -> Scores:
+        """Personalised PageRank from the same seeds: each row sums to 1; a row without a positive score gives zeros.
+
+        Steps are taken in proportion to edge weights; a walk that reaches a document without edges starts again at the seeds.
+        """
+        if not 0 <= damping < 1:
+            raise InputError(f"damping is {damping!r}, expected a number from 0 to below 1")
+        start = self._strongest(scores, seeds)
+        ranks = np.zeros(start.shape, dtype=np.float32)
+        degrees = self.degrees()
+        for block in self._blocks(start.shape[0]):
+            home = start[block].toarray()
+            home /= np.maximum(home.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            ranks[block] = self._walk(home, degrees, damping, rounds, tolerance)
+        return ranks
+
+    def degrees(self) -> npt.NDArray[np.float64]:
+        """The sum of each document's edge weights: (documents,)."""
+        degrees: npt.NDArray[np.float64] = self._product(
+            sparse.csr_matrix(np.ones((1, len(self))))
+        )[0]
+        return degrees
+
+    def density(
+        self, positions: Sequence[Sequence[int]] | npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.float64]:
+        """Weighted density 2 * sum / (k (k - 1)) of each set of documents: (sets, k) positions -> (sets,).
+
+        Sets of different sizes end in -1. A set of fewer than two documents has density 0.
+        """
+        sets = self._checked(positions)
+        density = np.zeros(len(sets))
+        if not len(self):
+            return density
+        width = sets.shape[1]
+        for start in range(0, len(sets), step := max(1, _BLOCK_CELLS // max(width * width, 1))):
+            block = sets[start : start + step]
+            held = (block >= 0).sum(axis=1)
+            density[start : start + step] = self._inner_weight(block) / np.maximum(
+                held * (held - 1), 1
+            )
+        return density
+
+    # ------------------------------------------------------------------------------------------- the factors
+
+    def _product(self, rows: sparse.csr_matrix) -> Numbers:
+        """rows @ A for non-negative rows: (questions, documents), sparse in, dense out, float64."""
+        entries = rows.tocoo()
+        result: Numbers = (ENTITY * (rows @ self._entities) @ self._carriers).toarray()
+        for weight, column in self._one_value:
+            table = weight * _table(entries, column.codes, column.count, rows.shape[0])
+            result += table[:, column.codes]
+        calendar = self._calendar
+        table = calendar.bands(_table(entries, calendar.codes, calendar.count, rows.shape[0]))
+        result += table[:, calendar.codes]
+        at = entries.row, entries.col
+        result[at] -= entries.data * self._own[entries.col]
+        # Taking a document's own weight away leaves rounding where it has no neighbour; the lightest edge carries far more.
+        result[at] *= result[at] > 1e-9 * entries.data
+        return result
+
+    def _own_weight(self) -> npt.NDArray[np.float64]:
+        """The diagonal: what each document would weigh as its own neighbour."""
+        own: npt.NDArray[np.float64] = ENTITY * np.diff(self._entities.indptr).astype(np.float64)
+        for weight, column in self._one_value:
+            own += weight * (column.codes >= 0)
+        own += WEEK * (self._calendar.codes >= 0)
+        return own
+
+    def _inner_weight(self, sets: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        """The sum over ordered pairs of different documents in each set."""
+        row, at = np.nonzero(sets >= 0)
+        ones = np.ones(len(row))
+        member = sparse.csr_matrix((ones, (row, sets[row, at])), shape=(len(sets), len(self)))
+        carried = (
+            member @ self._entities
+        )  # how often each set carries each entity: c documents make c (c - 1) ordered pairs
+        total: npt.NDArray[np.float64] = (
+            ENTITY * np.asarray(carried.multiply(carried).sum(axis=1) - carried.sum(axis=1)).ravel()
+        )
+        for weight, column in self._one_value:
+            codes = np.where(sets >= 0, column.codes[sets], -1)
+            same = (codes[:, :, None] == codes[:, None, :]) & (codes >= 0)[:, :, None]
+            total += weight * (same.sum(axis=(1, 2)) - (codes >= 0).sum(axis=1))
+        total += self._calendar.inner_weight(sets)
+        return total
+
+    # ------------------------------------------------------------------------------------------- rows in, rows out
+
+    def _walk(
+        self, home: Numbers, degrees: Numbers, damping: float, rounds: int, tolerance: float
+    ) -> Numbers:
+        stuck = degrees == 0
+        share = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=~stuck)
+        here = home
+        for _ in range(rounds):
+            moved = self._product(sparse.csr_matrix(here * share))
+            moved += here[:, stuck].sum(axis=1, keepdims=True) * home
+            there = damping * moved + (1 - damping) * home
+            change = np.abs(there - here).sum(axis=1).max(initial=0.0)
+            here = there
+            if change < tolerance:
+                break
+        return here
+
+    def _strongest(self, scores: Numbers | sparse.csr_matrix, seeds: int) -> sparse.csr_matrix:
+        if seeds <= 0:
+            raise InputError(f"seeds is {seeds!r}, expected a whole number of at least 1")
+        if scores.ndim != 2 or scores.shape[1] != len(self):
+            raise InputError(f"scores have shape {scores.shape}, expected (questions, {len(self)})")
+        values = scores.data if sparse.issparse(scores) else scores
+        if not np.isfinite(values).all():
+            raise InputError(
+                "seed scores must be finite numbers",
+                hint="replace nan and infinity before propagating",
+            )
+        if not sparse.issparse(scores):
+            best = top_k(scores, seeds, above=0.0)
+            row, rank = np.nonzero(best.positions >= 0)
+            entries = (best.scores[row, rank], (row, best.positions[row, rank]))
+            return sparse.csr_matrix(entries, shape=scores.shape, dtype=np.float64)
+        return _strongest_entries(sparse.csr_matrix(scores), seeds)
+
+    def _blocks(self, rows: int) -> Iterator[slice]:
+        widest = max(
+            len(self), self._calendar.count, *(column.count for _, column in self._one_value), 1
+        )
+        step = max(1, _BLOCK_CELLS // widest)
+        return (slice(start, start + step) for start in range(0, rows, step))
+
+    def _checked(
+        self, positions: Sequence[Sequence[int]] | npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.intp]:
+        try:
+            sets = np.asarray(positions)
+        except ValueError as error:
+            raise InputError(
+                "the sets have different lengths", hint="end the shorter ones in -1"
+            ) from error
+        if sets.ndim != 2 or (sets.size and not np.issubdtype(sets.dtype, np.integer)):
+            raise InputError(
+                f"positions have shape {sets.shape} and type {sets.dtype}, expected whole numbers (sets, k)"
+            )
+        sets = sets.astype(np.intp)
+        if sets.size and (sets.min() < -1 or sets.max() >= len(self)):
+            raise InputError(f"positions must lie between 0 and {len(self) - 1}, or be -1 for none")
+        ordered = np.sort(sets, axis=1)
+        if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+            raise InputError("a set holds a document twice", hint="give each position once")
+        return sets
+
+
+class GraphSignal:
+    """Graph support as a signal: the seeds are the strongest documents of another signal (MAGAF: lexical and metadata)."""
+
+    name = "graph"
+
+    def __init__(
+        self,
+        graph: DocumentGraph,
+        seeds: Signal,
+        *,
+        count: int = SEEDS,
+        method: Literal["propagate", "pagerank"] = "propagate",
+    ) -> None:
+        if method not in ("propagate", "pagerank"):
+            raise InputError(f"method is {method!r}, expected 'propagate' or 'pagerank'")
+        self._spread = graph.propagate if method == "propagate" else graph.pagerank
+        self._seeds, self._count = seeds, count
+
+    def scores(self, questions: Sequence[str]) -> Scores:
+        """(questions, documents)."""
+        return self.spread(self._seeds.scores(questions))
+
+    def spread(self, seed_scores: Numbers) -> Scores:
+        """The same from seed scores that are at hand: (questions, documents) -> (questions, documents)."""
+        return self._spread(seed_scores, seeds=self._count)
+
+
+class _Calendar:
+    """The days that occur, in order, and for each the span of days within a week and within a month of it."""
+
+    def __init__(self, days: Ints) -> None:
+        dated = days != UNDATED
+        self.days = np.unique(days[dated]).astype(np.int32)
+        self.count = len(self.days)
+        self.codes = np.where(dated, np.searchsorted(self.days, days), -1).astype(np.int32)
+        reach = np.array([[WEEK_DAYS], [MONTH_DAYS]])
+        self.first = np.searchsorted(self.days, self.days - reach, side="left").astype(np.int32)
+        self.last = np.searchsorted(self.days, self.days + reach, side="right").astype(np.int32)
+
+    def arrays(self) -> tuple[Ints, ...]:
+        return (self.days, self.codes, self.first, self.last)
+
+    def bands(self, table: Numbers) -> Numbers:
+        """From the sums of each day to what each day receives: (rows, days + 1) -> the same; the last column is "no day"."""
+        sums = np.cumsum(np.pad(table[:, :-1], ((0, 0), (1, 0))), axis=1)
+        week, month = (sums[:, last] - sums[:, first] for first, last in zip(self.first, self.last))
+        # Within a week is also within a month: what the wider band gives there must not count.
+        received = (WEEK - MONTH) * week + MONTH * month
+        return np.pad(received, ((0, 0), (0, 1)))
+
+    def inner_weight(self, sets: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        if not self.count:
+            return np.zeros(len(sets))
+        codes = np.where(sets >= 0, self.codes[sets], -1)
+        days = self.days[codes]
+        apart = np.abs(days[:, :, None] - days[:, None, :])
+        pair = (
+            (codes[:, :, None] >= 0) & (codes[:, None, :] >= 0) & ~np.eye(sets.shape[1], dtype=bool)
+        )
+        weights = np.where(apart <= WEEK_DAYS, WEEK, np.where(apart <= MONTH_DAYS, MONTH, 0.0))
+        total: npt.NDArray[np.float64] = np.where(pair, weights, 0.0).sum(axis=(1, 2))
+        return total
+
+
+def _codes(corpus: Corpus, field: Literal["source", "category"]) -> Codes:
+    column = corpus.column(field)
+    codes = np.full(len(corpus), -1, dtype=np.int32)
+    carriers = np.diff(column.incidence.indptr) > 0
+    codes[carriers] = column.incidence.indices
+    return Codes(codes, len(column.values))
+
+
+def _table(entries: sparse.coo_matrix, codes: Ints, count: int, rows: int) -> Numbers:
+    """The sum of each row's entries by value: (rows, count + 1). The last column, which code -1 finds, is zero: no value."""
+    code = codes[entries.col]
+    known = code >= 0
+    cells = entries.row[known].astype(np.int64) * (count + 1) + code[known]
+    return np.bincount(cells, weights=entries.data[known], minlength=rows * (count + 1)).reshape(
+        rows, count + 1
+    )
+
+
+def _strongest_entries(scores: sparse.csr_matrix, seeds: int) -> sparse.csr_matrix:
+    entries = scores.tocoo()
+    entries.sum_duplicates()
+    positive = entries.data > 0
+    row, column, value = entries.row[positive], entries.col[positive], entries.data[positive]
+    order = np.lexsort((column, -value, row))
+    row, column, value = row[order], column[order], value[order]
+    kept = np.arange(len(row)) - np.searchsorted(row, row) < seeds
+    return sparse.csr_matrix(
+        (value[kept], (row[kept], column[kept])), shape=scores.shape, dtype=np.float64
+    )

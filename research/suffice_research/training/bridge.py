@@ -1,0 +1,130 @@
+"""Make the ranker of `bridge` that ships: `python -m suffice_research.training.bridge --data DIR`; with `--study FILE` judge it.
+
+The same data and seed give the same bytes. Questions come from five data sets; `bridge_lessons` says what is learned of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import draw_key
+from suffice.errors import InputError
+from suffice.evaluation.bridge_training import (
+    SEED,
+    TREES,
+    BridgeQuestions,
+    candidate_states,
+    fit_ranker,
+)
+from suffice.evaluation.searching import index_documents
+from suffice.protocols import ENCODERS, Encoder, Progress
+from suffice.retrieval.bridge import SHIPPED, BridgeRetriever, WeightedRanker
+from suffice.retrieval.builtin import DEFAULT_ENCODER, bridge
+from suffice.storage import sha256_of
+from suffice_research.training.bridge_study import bridge_study
+from suffice_research.training.sources import ProgressLog, chosen_sources, exit_code, open_source
+
+__all__ = ["bridge_questions", "main"]
+
+# Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
+LEARNED: Mapping[str, int] = {
+    "hotpotqa": 800,
+    "2wikimultihopqa": 800,
+    "musique": 800,
+    "multihop_rag": 350,
+    "controlled": 200,
+}
+
+
+def bridge_questions(
+    dataset: Dataset,
+    encoder: Encoder,
+    *,
+    most: int | None = None,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> BridgeQuestions:
+    """A data set's corpus searched by `bridge`, and a draw of its questions that have gold."""
+    held = bridge(
+        index_documents(dataset.documents(), encoder, progress),
+        encoder=encoder,
+        ranker=WeightedRanker(),
+    )
+    asked = [example for example in dataset.examples() if example.gold.doc_ids]
+    drawn = sorted(asked, key=lambda one: draw_key(seed, one.question.text))[:most]
+    if not isinstance(held, BridgeRetriever):
+        raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
+    return BridgeQuestions.of(dataset.name, held, drawn)
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m suffice_research.training.bridge", description="Make the ranker of bridge."
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=SHIPPED,
+        help="the ranker's folder; the package's own unless told",
+    )
+    parser.add_argument(
+        "--study",
+        type=Path,
+        help="measure by folds and by left-out data set, and write the study here",
+    )
+    parser.add_argument(
+        "--study-only", action="store_true", help="measure, and leave the ranker as it is"
+    )
+    parser.add_argument(
+        "--failures", type=int, default=0, help="print so many failures of each data set to read"
+    )
+    parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
+    parser.add_argument("--questions", type=int, help="of a data set at most: for trying out")
+    parser.add_argument("--seed", type=int, default=SEED)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _options().parse_args(arguments)
+    return exit_code(lambda: _run(asked))
+
+
+def _run(asked: argparse.Namespace) -> None:
+    say = ProgressLog()
+    wanted = chosen_sources(asked.only, LEARNED)
+    encoder = ENCODERS.get(DEFAULT_ENCODER)()
+    lessons, states = [], []
+    for source in wanted:
+        most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
+        lessons.append(
+            bridge_questions(open_source(source, asked.data), encoder, most=most, seed=asked.seed)
+        )
+        states.append(candidate_states(lessons[-1], seed=asked.seed))
+        say(
+            f"{source.name}: {len(lessons[-1].examples)} questions, {len(states[-1].rows):,} candidates in states"
+        )
+    data = {
+        file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()
+    }
+    if not asked.study_only:
+        card = {
+            "data": data,
+            "trees": dict(TREES),
+            "questions": {one.name: len(one.examples) for one in lessons},
+        }
+        fit_ranker(states, seed=asked.seed).save(asked.out, card=card, seed=asked.seed)
+        say(f"ranker at {asked.out}")
+    if asked.study:
+        made = bridge_study(
+            lessons, states, data=data, seed=asked.seed, say=say, failures=asked.failures
+        )
+        say(f"study at {made.save(asked.study)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""The set scorer learns: torch, on a GPU. `suffice_research.training.scorer_study` runs it, `suffice_research.training.scorer_export` makes the file that ships.
+
+The base is a cross-encoder of twelve layers that was trained on web search (ms-marco-MiniLM-L-12-v2, int8 ONNX). Its weights
+are taken out of the file as floats and every second layer is kept. First the six layers learn to say what the twelve say, on
+sentences of the corpora as questions, without any label; then they learn from lessons (see `suffice_research.training.scorer_data`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch.nn import functional
+from transformers import BertConfig, BertForSequenceClassification
+
+from suffice.integrations.set_scorer import PairTokenizer, TokenPair, pad_pairs
+from suffice_research.training.scorer_data import ScorerState
+
+__all__ = ["Schedule", "base_weights", "cross_encoder", "distil", "fit", "log_odds"]
+
+LAYERS = (1, 3, 5, 7, 9, 11)
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    rate: float = 6e-5
+    states: int = 24  # lessons of a step
+    warmup: float = 0.1
+    decay: float = 0.01
+    listwise: float = 1.0  # weight of "which of these" beside "this one or not"
+
+
+# -------------------------------------------------------------------------------------------------------- the base
+
+
+def base_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Floats under the names of transformers' BERT, from a dynamically quantised ONNX file."""
+    model = onnx.load(str(path))
+    given = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+
+    def whole(name: str) -> np.ndarray:
+        zero = given[f"{name}_zero_point"].astype(np.float32)
+        return (given[f"{name}_quantized"].astype(np.float32) - zero) * given[f"{name}_scale"]
+
+    found = {
+        name: one
+        for name, one in given.items()
+        if name.startswith(("bert.", "classifier.")) and name.endswith("bias")
+    }
+    found |= {name: one for name, one in given.items() if name.endswith("LayerNorm.weight")}
+    for name in given:
+        if name.startswith("bert.embeddings") and name.endswith("_quantized"):
+            found[name.removesuffix("_quantized")] = whole(name.removesuffix("_quantized"))
+    for node in model.graph.node:
+        if node.op_type == "MatMulInteger" and node.input[1] in given:
+            place = (
+                node.name.removesuffix("/MatMul_quant")
+                .removesuffix("/Gemm_MatMul_quant")
+                .lstrip("/")
+                .replace("/", ".")
+            )
+            found[f"{place}.weight"] = whole(node.input[1].removesuffix("_quantized")).T
+    return {name: torch.tensor(np.ascontiguousarray(one)) for name, one in found.items()}
+
+
+def cross_encoder(
+    weights: dict[str, torch.Tensor], layers: Sequence[int] = LAYERS
+) -> BertForSequenceClassification:
+    """A BERT of these layers with one logit."""
+    kept = {}
+    for name, one in weights.items():
+        head, layer, rest = name.partition(".layer.")
+        if layer:
+            number, _, rest = rest.partition(".")
+            if int(number) not in layers:
+                continue
+            name = f"{head}.layer.{layers.index(int(number))}.{rest}"
+        kept[name] = one
+    shape = {
+        "hidden_size": 384,
+        "num_attention_heads": 12,
+        "intermediate_size": 1536,
+        "vocab_size": 30522,
+    }
+    model = BertForSequenceClassification(
+        BertConfig(**shape, num_hidden_layers=len(layers), num_labels=1)
+    )
+    model.load_state_dict(kept, strict=True)
+    # The vectors of words stay as they are: two thousand questions do not hold most words.
+    model.bert.embeddings.requires_grad_(False)
+    return model.to(DEVICE)
+
+
+# -------------------------------------------------------------------------------------------------------- running
+
+
+def _batch(pairs: Sequence[TokenPair]) -> dict[str, torch.Tensor]:
+    return {
+        name: torch.from_numpy(one).to(DEVICE, non_blocking=True)
+        for name, one in pad_pairs(pairs).items()
+    }
+
+
+def _logits(model: Any, pairs: Sequence[TokenPair]) -> torch.Tensor:
+    with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=DEVICE == "cuda"):
+        return model(**_batch(pairs)).logits[:, 0].float()
+
+
+def log_odds(model: Any, pairs: Sequence[TokenPair], *, at_once: int = 1024) -> np.ndarray:
+    """What the model says of each pair: (pairs,)."""
+    model.eval()
+    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
+    found = np.zeros(len(pairs), np.float32)
+    with torch.inference_mode():
+        for start in range(0, len(order), at_once):
+            chosen = order[start : start + at_once]
+            found[chosen] = _logits(model, [pairs[at] for at in chosen]).cpu().numpy()
+    return found
+
+
+def _steps(model: Any, count: int, schedule: Schedule) -> tuple[torch.optim.Optimizer, Any]:
+    trained = [one for one in model.parameters() if one.requires_grad]
+    optimiser = torch.optim.AdamW(trained, lr=schedule.rate, weight_decay=schedule.decay)
+    warm = max(1, int(schedule.warmup * count))
+    rise = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda at: min((at + 1) / warm, max(0.0, (count - at) / (count - warm + 1)))
+    )
+    return optimiser, rise
+
+
+def _train(model: Any, batches: list[Any], loss_of: Any, schedule: Schedule) -> float:
+    optimiser, rise = _steps(model, len(batches), schedule)
+    model.train()
+    recent = []
+    for one in batches:
+        loss = loss_of(one)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        rise.step()
+        recent.append(loss.detach())
+    return float(torch.stack(recent[-50:]).mean())
+
+
+# -------------------------------------------------------------------------------------------------------- learning
+
+
+def distil(
+    student: Any,
+    pairs: Sequence[TokenPair],
+    said: np.ndarray,
+    schedule: Schedule,
+    *,
+    size: int = 256,
+    seed: int = 0,
+) -> float:
+    """Teach the student what the teacher said of each pair."""
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+
+    def loss(chosen: np.ndarray) -> torch.Tensor:
+        wanted = torch.from_numpy(said[chosen]).to(DEVICE)
+        return functional.smooth_l1_loss(_logits(student, [pairs[at] for at in chosen]), wanted)
+
+    return _train(student, batches, loss, schedule)
+
+
+def fit(
+    model: Any,
+    layout: PairTokenizer,
+    questions: Sequence[str],
+    lessons: Sequence[ScorerState],
+    schedule: Schedule,
+) -> float:
+    """Learn from the lessons in the order given."""
+    rows = [
+        (layout.pairs(questions[one.question], one.held, one.candidates), one.needed)
+        for one in lessons
+    ]
+    batches = [
+        rows[start : start + schedule.states] for start in range(0, len(rows), schedule.states)
+    ]
+
+    def loss(batch: list[tuple[list[TokenPair], tuple[float, ...]]]) -> torch.Tensor:
+        logits = _logits(model, [pair for pairs, _ in batch for pair in pairs])
+        needed = torch.tensor([one for _, wanted in batch for one in wanted], device=DEVICE)
+        state = torch.tensor(
+            [at for at, (_, wanted) in enumerate(batch) for _ in wanted], device=DEVICE
+        )
+        single = functional.binary_cross_entropy_with_logits(logits, (needed > 0).float())
+        return single + schedule.listwise * _which(logits, needed, state, len(batch))
+
+    return _train(model, batches, loss, schedule)
+
+
+def _which(
+    logits: torch.Tensor, needed: torch.Tensor, state: torch.Tensor, states: int
+) -> torch.Tensor:
+    """Each needed candidate against the others of its state that are not needed, weighed by how much it is needed."""
+    floor = torch.full((states,), -1e4, device=logits.device)
+    wrong = torch.where(needed > 0, torch.full_like(logits, -1e4), logits)
+    top = torch.maximum(floor.scatter_reduce(0, state, wrong, "amax"), floor).detach()
+    others = torch.zeros(states, device=logits.device).scatter_add(
+        0, state, torch.exp(wrong - top[state])
+    )
+    against = top + torch.log(others + 1e-9)
+    lost = functional.softplus(against[state] - logits) * needed
+    return lost.sum() / needed.sum().clamp(min=1)
+
+
+def blocks(rows: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))

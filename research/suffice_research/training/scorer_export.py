@@ -1,0 +1,129 @@
+"""The trained scorer as the folder that ships: `python -m suffice_research.training.scorer_export --help`.
+
+The weights come from `suffice_research.training.scorer_study` (half precision, without the vectors of words, which stay the base's). Matrices
+become int8 with one scale per column; activations are quantised as they come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch.nn import functional
+
+from suffice.integrations.set_scorer import KIND, READER_FILE, SHIPPED_MODEL, VERSION
+from suffice.retrieval.bridge import QUALITY_FEATURES
+from suffice.storage import new_artefact, sha256_of
+from suffice_research.training.scorer import LAYERS, base_weights, cross_encoder
+
+__all__ = ["export", "to_onnx"]
+
+HIDDEN, HEADS = 384, 12
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+class _Logits(torch.nn.Module):
+    """The same numbers with less work: of the last layer only the first token's output is asked for."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+    ) -> torch.Tensor:
+        bert = self.model.bert
+        tokens = bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        hidden = (1.0 - attention_mask[:, None, None, :].to(tokens.dtype)) * -1e4
+        *layers, last = bert.encoder.layer
+        for layer in layers:
+            tokens = _layer(layer, tokens, tokens, hidden)
+        return self.model.classifier(bert.pooler(_layer(last, tokens[:, :1], tokens, hidden)))
+
+
+def _layer(
+    layer: Any, asking: torch.Tensor, tokens: torch.Tensor, hidden: torch.Tensor
+) -> torch.Tensor:
+    """One layer of BERT for the tokens that ask, over all tokens."""
+    own, size = layer.attention.self, HIDDEN // HEADS
+
+    def heads(values: torch.Tensor) -> torch.Tensor:
+        return values.view(values.shape[0], -1, HEADS, size).permute(0, 2, 1, 3)
+
+    asked = heads(own.query(asking)) @ heads(own.key(tokens)).transpose(-1, -2)
+    seen = torch.softmax(asked / math.sqrt(size) + hidden, dim=-1) @ heads(own.value(tokens))
+    seen = seen.permute(0, 2, 1, 3).reshape(asking.shape[0], -1, HIDDEN)
+    met = layer.attention.output.LayerNorm(layer.attention.output.dense(seen) + asking)
+    return layer.output.LayerNorm(
+        layer.output.dense(functional.gelu(layer.intermediate.dense(met))) + met
+    )
+
+
+def to_onnx(model: torch.nn.Module, path: Path) -> None:
+    """Write the model in float32."""
+    some = torch.ones(2, 16, dtype=torch.long)
+    axes = {name: {0: "pairs", 1: "tokens"} for name in INPUTS} | {"logits": {0: "pairs"}}
+    names = {"input_names": list(INPUTS), "output_names": ["logits"], "dynamic_axes": axes}
+    torch.onnx.export(
+        _Logits(model.cpu().eval()),
+        (some, some, some),
+        str(path),
+        opset_version=17,
+        dynamo=False,
+        **names,
+    )
+
+
+def export(
+    weights: list[Path],
+    base: Path,
+    tokenizer: Path,
+    reader: Path,
+    out: Path,
+    *,
+    keep: Path | None = None,
+) -> None:
+    """Write the artefact; `keep` is where the float32 model goes, for comparison."""
+    trained = {
+        name: torch.tensor(one.astype(np.float32))
+        for path in weights
+        for name, one in np.load(path).items()
+    }
+    model = cross_encoder(base_weights(base))
+    left = model.load_state_dict(trained, strict=False)
+    if left.unexpected_keys or any("embeddings" not in name for name in left.missing_keys):
+        raise SystemExit(f"the weights do not fit the model: {left}")
+    inputs = {path.name: sha256_of(path) for path in (base, *weights)}
+    settings = {
+        "layers": list(LAYERS),
+        "columns": [one.name for one in QUALITY_FEATURES],
+        "base": "ms-marco-MiniLM-L-12-v2",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(keep or Path(folder) / "model.onnx")
+        to_onnx(model, whole)
+        with new_artefact(
+            out, kind=KIND, version=VERSION, settings=settings, inputs=inputs, seed=1
+        ) as draft:
+            quantize_dynamic(
+                str(whole), str(draft / "model.onnx"), weight_type=QuantType.QInt8, per_channel=True
+            )
+            (draft / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+            (draft / READER_FILE).write_bytes(reader.read_bytes())
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("weights", nargs="+", type=Path)
+    for name in ("base", "tokenizer", "reader"):
+        arguments.add_argument(f"--{name}", type=Path, required=True)
+    arguments.add_argument("--out", type=Path, default=SHIPPED_MODEL)
+    arguments.add_argument("--keep", type=Path)
+    given = arguments.parse_args()
+    export(given.weights, given.base, given.tokenizer, given.reader, given.out, keep=given.keep)

@@ -1,0 +1,226 @@
+"""Texts that want something: how far they bring incomplete evidence over the gate's threshold, against neutral text.
+
+Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`, and beside each attack stands the same
+list with as much neutral text in the same place. What counts is the share that the gate would answer: attacked less neutral, in
+points. `python -m trust texts`, with SUFFICE_DATA for the real data; decision 29 says what was tried against it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from benchmarks.reporting import ResultTable, print_progress
+
+from robustness.attacks import ATTACKS, Attack, Hits, Neutral
+from suffice.evaluation.retrieved_questions import RetrievedQuestion, retrieve_dataset
+from suffice.evaluation.significance import paired_difference
+from suffice.gate.gate import Gate
+from suffice.text import names
+from suffice.types import Document
+from suffice_research.training.sources import SOURCES, Source, open_source
+
+Bools = npt.NDArray[np.bool_]
+DATA = Path(
+    os.environ.get("SUFFICE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+)
+SETS = ("hotpotqa", "2wikimultihopqa", "musique", "multihop_rag", "controlled")
+KS = (10, 5, 3)
+QUESTIONS, LISTS, FEW = 250, 60, 20  # drawn of each data set; attacked; attacked in a short run
+SEED = 7  # of the draw
+MOST_POINTS = 2.0
+ORDERS = "claims"  # the family of attacks that only say something; all others bring words of the question
+
+
+# ------------------------------------------------------------------------------------------------------ questions
+
+
+@dataclass(frozen=True)
+class AttackSetting:
+    """A data set: its incomplete lists to attack, and documents to take neutral text from."""
+
+    name: str
+    incomplete: Sequence[RetrievedQuestion]
+    pool: Sequence[Document]
+
+    @classmethod
+    def of(
+        cls, name: str, by_question: Sequence[Sequence[RetrievedQuestion]], lists: int
+    ) -> AttackSetting:
+        """From the lists of each question, the longest first: the first that is incomplete, if one is."""
+        pool = {one.doc_id: one for ks in by_question for one in ks[0].evidence.documents.values()}
+        lacking = [
+            next((case for case in ks if not case.complete and case.evidence.hits), None)
+            for ks in by_question
+        ]
+        return cls(
+            name, [case for case in lacking if case is not None][:lists], list(pool.values())
+        )
+
+
+def load_setting(source: Source, lists: int) -> AttackSetting:
+    """Questions with the longest of their lists that is incomplete, if one is."""
+    collected = retrieve_dataset(
+        open_source(source, DATA), ["bm25"], list(KS), sample=QUESTIONS, seed=SEED
+    )
+    return AttackSetting.of(
+        source.name, list(zip(*(collected.cases("bm25", k) for k in KS), strict=True)), lists
+    )
+
+
+def load_settings(quick: bool) -> Iterator[AttackSetting]:
+    """The controlled collection alone in a short run, or without the real data."""
+    for source in sorted(
+        (one for one in SOURCES if one.name in SETS), key=lambda one: SETS.index(one.name)
+    ):
+        if not all((DATA / path).is_file() for path in source.files.values()):
+            print_progress(f"left out {source.name}: no real data; set SUFFICE_DATA")
+        elif not (quick and source.files):
+            print_progress(f"searching {source.name}")
+            yield load_setting(source, FEW if quick else LISTS)
+
+
+def retrieved_hits(case: RetrievedQuestion) -> Hits:
+    """As a retriever hands them over, with what is known of each document."""
+    found = [(case.evidence.documents[hit.doc_id], hit.score) for hit in case.evidence.hits]
+    return [
+        {"doc_id": one.doc_id, "title": one.title, "text": one.text, "score": score, "source": one.source,
+         "published_at": one.published_at}
+        for one, score in found
+    ]  # fmt: skip
+
+
+def neutral_text(case: RetrievedQuestion, pool: Sequence[Document], rng: random.Random) -> Neutral:
+    """Text of documents that mention no name of the question and are not among its hits."""
+    told, held = names(case.question.text), {hit.doc_id for hit in case.evidence.hits}
+
+    def neutral(length: int) -> str:
+        said = ""
+        for _ in range(10_000):
+            if len(said) >= length:
+                break
+            one = rng.choice(pool)
+            if one.doc_id not in held and not any(
+                name in one.text or name in one.title for name in told
+            ):
+                said += one.text + " "
+        return said[:length]
+
+    return neutral
+
+
+# ------------------------------------------------------------------------------------------------------ figures
+
+
+@dataclass(frozen=True)
+class AttackOutcome:
+    """Which lists of a data set the gate would answer: attacked, and with neutral text."""
+
+    attacked: Bools
+    neutral: Bools
+
+    @classmethod
+    def together(cls, each: Sequence[AttackOutcome]) -> AttackOutcome:
+        return cls(
+            np.concatenate([one.attacked for one in each]),
+            np.concatenate([one.neutral for one in each]),
+        )
+
+    @property
+    def points(self) -> float:
+        return 100 * float(self.attacked.mean() - self.neutral.mean())
+
+    @property
+    def told(self) -> str:
+        """The points, and their interval over the lists."""
+        found = paired_difference(self.attacked, self.neutral)
+        return f"{self.points:+.1f} [{100 * (found.low or 0):+.1f}, {100 * (found.high or 0):+.1f}]"
+
+
+def run_attack(gate: Gate, told: AttackSetting, attack: Attack) -> AttackOutcome:
+    pairs: list[tuple[str, Any]] = []
+    for case in told.incomplete:
+        rng = random.Random(f"{attack.name} {case.question.question_id}")
+        question = case.question.text
+        pairs += [
+            (question, hits)
+            for hits in attack.pair(
+                question, retrieved_hits(case), rng, neutral_text(case, told.pool, rng)
+            )
+        ]
+    answered = gate.probabilities(pairs) >= (gate.policy.answer_at or 0.0)
+    return AttackOutcome(answered[::2], answered[1::2])
+
+
+def attack_table(
+    title: str,
+    says: str,
+    attacks: Sequence[Attack],
+    held: dict[str, dict[str, AttackOutcome]],
+    bound: bool,
+) -> ResultTable:
+    """A row for each attack: points in each data set, and over all of them."""
+    rows, most = [], -100.0
+    for attack in attacks:
+        each = [found[attack.name] for found in held.values()]
+        whole = AttackOutcome.together(each)
+        shares = [f"{100 * float(one.mean()):.1f}" for one in (whole.neutral, whole.attacked)]
+        rows.append((attack.name, *(f"{one.points:+.1f}" for one in each), *shares, whole.told))
+        most = max(most, whole.points)
+    required = f" Largest over all sets {most:+.1f}" + (
+        f", required below {MOST_POINTS:g}." if bound else "."
+    )
+    columns = ("attack", *held, "neutral %", "attacked %", "points, all sets")
+    return ResultTable(
+        title,
+        says + required,
+        columns,
+        tuple(rows),
+        kept=round(most, 6) < MOST_POINTS if bound else None,
+    )
+
+
+def tables(quick: bool) -> Iterator[ResultTable]:
+    gates = {"fast": Gate.load(), "wary": Gate.load(grade="wary")}
+    held: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
+    lists = []
+    for one in load_settings(quick):
+        print_progress(f"{one.name}: {len(ATTACKS)} attacks on {len(one.incomplete)} lists")
+        for name, gate in gates.items():
+            held[name][one.name] = {
+                attack.name: run_attack(gate, one, attack) for attack in ATTACKS
+            }
+        lists.append(f"{one.name} {len(one.incomplete)}")
+    says = {
+        name: f"Incomplete lists that the shipped {name} gate answers, in points over neutral text; lists: {', '.join(lists)}."
+        for name in gates
+    }
+    orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]
+    stuffed = [one for one in ATTACKS if one.promised and one.family != ORDERS]
+    others = [one for one in ATTACKS if not one.promised]
+    for name, title in (("fast", "Claims and orders"), ("wary", "Claims and orders, a wary gate")):
+        yield attack_table(title, says[name], orders, held[name], bound=True)
+    yield attack_table(
+        "Stuffing, disguises, floods and lies of metadata, a wary gate",
+        says["wary"],
+        stuffed,
+        held["wary"],
+        bound=True,
+    )
+    yield attack_table(
+        "The same where nobody is wary, which nothing is required of",
+        says["fast"],
+        stuffed,
+        held["fast"],
+        bound=False,
+    )
+    yield attack_table(
+        "False statements, false titles and false scores, which nothing is required of",
+        says["wary"], others, held["wary"], bound=False,
+    )  # fmt: skip

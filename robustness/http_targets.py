@@ -1,0 +1,423 @@
+"""Targets: every endpoint of the service, and the bytes on its wire.
+
+A request is written like one on the wire: the first line says method and address, then headers, a blank line, the body. The
+endpoints take it as ASGI does, in this process; `wire` takes bytes through a real socket and the service's own HTTP protocol.
+What is accepted has a status below 400, what is refused one below 500; everything else is a finding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.small_world import COMPARISON, FILMS
+
+from robustness.mutations import Input, Seed
+from robustness.targets import OpenTarget, Target, TargetError
+from suffice.library import Library
+
+__all__ = ["HTTP_TARGETS", "OPENERS", "ServiceClient", "is_accepted", "running_service"]
+
+HIT = {
+    "doc_id": "navigator",
+    "title": "The Navigator",
+    "text": "The Navigator is a 1924 comedy.",
+    "score": 8.0,
+    "published_at": "1924",
+}
+CHECK = {
+    "question": "Which film came out first, The Navigator or Metropolis?",
+    "hits": [HIT, "Metropolis is of 1927.", {"doc_id": "dog"}],
+}
+JSON, LINES = "application/json", "application/x-ndjson"
+BODIES: dict[str, tuple[Any, ...]] = {
+    "POST /v1/check": (
+        {**CHECK, "others": [[HIT]], "explain": True, "rounds_left": 1},
+        {**CHECK, "gate": "default", "draw": True},
+    ),
+    "POST /v1/search": (
+        {
+            "question": COMPARISON,
+            "k": 3,
+            "retriever": "bm25",
+            "filter": {"source": {"$in": ["Variety", None]}},
+            "texts": True,
+        },
+        {
+            "question": COMPARISON,
+            "k": 3,
+            "filter": {"published_at": {"$gte": "1924", "$lt": "May 1930"}},
+            "strict": True,
+        },
+    ),
+    "POST /v1/complete": (
+        {
+            "question": COMPARISON,
+            "k": 3,
+            "rounds": 1,
+            "retriever": "bm25",
+            "gate": "default",
+            "texts": False,
+        },
+    ),
+    "POST /v1/ask": (
+        {
+            "question": COMPARISON,
+            "rounds": 1,
+            "calls": 2,
+            "tokens": 100,
+            "seconds": 2.5,
+            "with_model": False,
+        },
+    ),
+    "POST /v1/library/documents": (
+        {
+            "documents": [
+                {
+                    "doc_id": "ada",
+                    "title": "Ada",
+                    "text": "Ada",
+                    "published_at": "1843-07-10",
+                    "entities": ["Ada"],
+                }
+            ]
+        },
+    ),
+}
+ADDRESSES: dict[str, tuple[str, ...]] = {
+    "GET /v1/library/documents": ("/v1/library/documents?id=dog&id=nobody",),
+    "DELETE /v1/library/documents": ("/v1/library/documents?id=nobody",),
+    "GET /v1/gates": ("/v1/gates",),
+    "GET /v1/library": ("/v1/library?x=1",),
+    "GET /v1/report": ("/v1/report",),
+    "GET /healthz": ("/healthz",),
+    "GET /readyz": ("/readyz",),
+    "GET /metrics": ("/metrics",),
+    "GET /openapi.json": ("/openapi.json",),
+    "GET /page": ("/", "/page/main.js"),
+}
+
+
+class ServiceClient:
+    """One service in this process, and its event loop."""
+
+    def __init__(self, settings: Any) -> None:
+        from suffice.service.app import create_app
+
+        logging.getLogger("suffice.service").setLevel(logging.CRITICAL)
+        self.loop, self.app = asyncio.new_event_loop(), create_app(settings)
+        self._told: asyncio.Queue[Any] = asyncio.Queue()
+        self._events: asyncio.Queue[Any] = asyncio.Queue()
+        self._life = self.loop.create_task(
+            self.app({"type": "lifespan", "asgi": {}}, self._told.get, self._events.put)
+        )
+        self._lived("startup")
+
+    def close(self) -> None:
+        self._lived("shutdown")
+        self.loop.run_until_complete(self._life)
+        self.loop.close()
+
+    def _lived(self, what: str) -> None:
+        self._told.put_nowait({"type": f"lifespan.{what}"})
+        came = self.loop.run_until_complete(self._events.get())
+        if came["type"] != f"lifespan.{what}.complete":
+            raise TargetError(str(came))
+
+    def sent(self, request: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer to a request as it stands on the wire."""
+        return self.loop.run_until_complete(self._sent(request))
+
+    async def _sent(self, request: bytes) -> tuple[int, bytes]:
+        scope, body = _scope(request)
+        half = (
+            len(body) // 2 if len(body) % 3 == 0 else len(body)
+        )  # some bodies come in two pieces, and some twice as none
+        given = [
+            {"type": "http.request", "body": body[:half], "more_body": True},
+            {"type": "http.request", "body": body[half:]},
+        ]
+        gone = asyncio.Event()
+        status, parts = 0, []
+
+        async def receive() -> Any:
+            if given:
+                return given.pop(0)
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body"):
+                    gone.set()
+
+        await self.app(scope, receive, send)
+        return status, b"".join(parts)
+
+
+def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
+    """What a server makes of the bytes. What no server lets through is made harmless: the wire has a target of its own."""
+    from urllib.parse import unquote_to_bytes
+
+    head, _, body = request.partition(b"\n\n")
+    first, *lines = head.split(b"\n")
+    method, _, address = first.partition(b" ")
+    path, _, query = address.partition(b"?")
+    headers = [
+        (name.strip().lower(), value.strip())
+        for name, _, value in (line.partition(b":") for line in lines)
+        if name.strip()
+    ]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
+        "method": method.decode("latin-1") or "GET", "path": unquote_to_bytes(path).decode("utf-8", "replace") or "/",
+        "raw_path": path, "query_string": query, "headers": headers, "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "state": {},
+    }  # fmt: skip
+    return scope, body
+
+
+# --------------------------------------------------------------------------------------------------------- endpoints
+
+
+def _request(method: str, address: str, kind: str | None = None, *more: str) -> str:
+    told = [f"{method} {address}", "host: 127.0.0.1", f"authorization: Bearer {TOKEN}", *more]
+    return "\n".join([*told, *([f"content-type: {kind}"] if kind else [])]) + "\n\n"
+
+
+TOKEN = "suf_" + "0" * 12 + "_" + "A" * 43
+KEYS = {
+    "version": 1,
+    "keys": [
+        {
+            "key_id": "0" * 12,
+            "name": "all",
+            "scopes": ["read", "write"],
+            "sha256": "",
+            "made_at": "2026-01-01",
+        }
+    ],
+}
+
+
+@contextmanager
+def running_service(folder: Path) -> Iterator[ServiceClient]:
+    """A service with a library of films and one key that opens everything."""
+    from hashlib import sha256
+
+    from suffice.service.settings import Limits, Settings
+
+    KEYS["keys"][0]["sha256"] = sha256(TOKEN.encode()).hexdigest()  # type: ignore[index]
+    (folder / "keys.json").write_text(json.dumps(KEYS), encoding="utf-8")
+    Library.build(
+        folder / "films",
+        [replace(FILMS[0], source="Variety", published_at=date(1928, 1, 1)), *FILMS[1:]],
+    ).close()
+    limits = Limits(body_bytes=MAX_BODY_BYTES, seconds=4.0, ask_seconds=4.0)
+    visitor = ServiceClient(
+        Settings(
+            library=str(folder / "films"),
+            keys=str(folder / "keys.json"),
+            log_requests=False,
+            limits=limits,
+        )
+    )
+    try:
+        yield visitor
+    finally:
+        visitor.close()
+
+
+MAX_BODY_BYTES = 60 * 1024
+
+
+def is_accepted(status: int, body: bytes) -> bool:
+    """Accepted? FaultErrors are statuses of ours, answers that never began, and errors without their envelope."""
+    if status == 0 or status >= 500:
+        raise TargetError(f"status {status}: {body[:200]!r}")
+    if status >= 400 and (b'"ok":false' not in body or b'"error"' not in body):
+        raise TargetError(f"status {status} without an envelope: {body[:200]!r}")
+    return status < 400
+
+
+def _post_target(door: str, visitor: ServiceClient) -> OpenTarget:
+    """Two ways in: the body alone is altered, as JSON; or all of the request, as bytes."""
+    method, _, path = door.partition(" ")
+    head = _request(method, path, JSON)
+    whole = tuple(Seed("request", f"{head}{json.dumps(body)}".encode()) for body in BODIES[door])
+    bodies = tuple(Seed("body", json.dumps(body).encode()) for body in BODIES[door])
+    heads = {"body": head.encode(), "request": b""}
+    return OpenTarget(
+        (*bodies * 3, *whole),
+        lambda given: is_accepted(*visitor.sent(heads[given.part] + given.content)),
+    )
+
+
+def _get_target(door: str, visitor: ServiceClient) -> OpenTarget:
+    """Address and headers."""
+    method = door.partition(" ")[0]
+    seeds = tuple(
+        Seed("request", _request(method, address).encode()) for address in ADDRESSES[door]
+    )
+    return OpenTarget(seeds, lambda given: is_accepted(*visitor.sent(given.content)))
+
+
+def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
+    """Lines of a batch: the answer has begun before they are read, so that each line of it tells how it fared."""
+    line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
+    seeds = (
+        Seed(
+            "lines",
+            "\n".join([json.dumps(line), json.dumps({"question": "Who?", "hits": []})]).encode(),
+            lines=True,
+        ),
+        Seed(
+            "request",
+            (
+                _request("POST", "/v1/check/batch?explain=false&rounds_left=2", LINES)
+                + json.dumps(line)
+            ).encode(),
+        ),
+    )
+    heads = {"lines": _request("POST", "/v1/check/batch", LINES).encode(), "request": b""}
+
+    def read(given: Input) -> bool:
+        status, body = visitor.sent(heads[given.part] + given.content)
+        if status != 200 or not body.startswith(b"{"):  # an altered address may lead to the page
+            return is_accepted(status, body)
+        told = [json.loads(one) for one in body.splitlines()]
+        if lost := [
+            one
+            for one in told
+            if one["error"] and one["error"]["code"] in ("internal", "engine", "damaged")
+        ]:
+            raise TargetError(str(lost[0]))
+        return all(one["ok"] for one in told)
+
+    return OpenTarget((*[seeds[0]] * 3, seeds[1]), read)
+
+
+# --------------------------------------------------------------------------------------------------------------- wire
+
+
+def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
+    """Bytes through a socket, into the service's own protocol, until it has answered or wants more than there is."""
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+
+    from suffice.service.http_protocol import TimedHttpProtocol
+
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    config = Config(
+        visitor.app,
+        http=TimedHttpProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+    )
+    config.load()
+    state, loop = ServerState(), visitor.loop
+
+    async def talk(content: bytes) -> bytes:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        protocol = TimedHttpProtocol(config=config, server_state=state, app_state={}, _loop=loop)
+        await loop.connect_accepted_socket(lambda: protocol, theirs)
+        try:
+            await loop.sock_sendall(ours, content)
+            for _ in range(4):  # turns of the loop, until the other side has read what lies there
+                await asyncio.sleep(0)
+            while _is_busy(protocol):
+                await asyncio.sleep(0.0002)
+            ours.shutdown(socket.SHUT_WR)
+            return await _receive_all(loop, ours)
+        except ConnectionError:
+            return b""  # it was closed on us, which is an answer
+        finally:
+            ours.close()
+
+    return OpenTarget(
+        _wire_seeds(), lambda given: _all_accepted(loop.run_until_complete(talk(given.content)))
+    )
+
+
+def _is_busy(protocol: Any) -> bool:
+    """Is a whole request being answered? One that wants more bytes waits for us, and a connection that closes for nobody."""
+    cycle = protocol.cycle
+    return cycle is not None and not (
+        cycle.response_complete or cycle.more_body or protocol.transport.is_closing()
+    )
+
+
+async def _receive_all(loop: asyncio.AbstractEventLoop, ours: socket.socket) -> bytes:
+    came = bytearray()
+    while piece := await loop.sock_recv(ours, 65536):
+        came += piece
+    return bytes(came)
+
+
+def _wire_seeds() -> tuple[Seed, ...]:
+    body = json.dumps({"question": "Who?", "hits": []})
+    heads = (
+        "Host: 127.0.0.1\r\nAuthorization: Bearer "
+        + TOKEN
+        + "\r\nContent-Type: application/json\r\n"
+    )
+    wire = (
+        f"POST /v1/check HTTP/1.1\r\n{heads}Content-Length: {len(body)}\r\n\r\n{body}",
+        f"POST /v1/check HTTP/1.1\r\n{heads}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET /page/main.js HTTP/1.1\r\nHost: [::1]\r\nExpect: 100\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+    )
+    return tuple(Seed("wire", one.encode()) for one in wire)
+
+
+def _all_accepted(came: bytes) -> bool:
+    """Whether all answers on a connection are accepted ones. None at all: it was closed, which refuses."""
+    found = [int(part[:3]) for part in came.split(b"HTTP/1.1 ")[1:] if part[:3].isdigit()]
+    if lost := [status for status in found if status >= 500]:
+        raise TargetError(f"status {lost[0]}: {came[:300]!r}")
+    return bool(found) and max(found) < 400
+
+
+# Each door, and how it is opened in a service that runs: the tests share one.
+OPENERS: dict[str, Callable[[ServiceClient], OpenTarget]] = {
+    **{door: partial(_post_target, door) for door in BODIES},
+    "POST /v1/check/batch": partial(_batch_target, "POST /v1/check/batch"),
+    **{door: partial(_get_target, door) for door in ADDRESSES},
+    "wire": partial(_wire_target, "wire"),
+}
+
+
+@contextmanager
+def _open_alone(folder: Path, *, door: str) -> Iterator[OpenTarget]:
+    with running_service(folder) as visitor:
+        yield OPENERS[door](visitor)
+
+
+MEANINGS = {
+    _post_target: "its body, and the whole request",
+    _get_target: "address and headers",
+    _batch_target: "its lines",
+    _wire_target: "bytes on a connection",
+}
+HTTP_TARGETS: Sequence[Target] = tuple(
+    Target(door, "doors", MEANINGS[opened.func], partial(_open_alone, door=door))  # type: ignore[attr-defined]
+    for door, opened in OPENERS.items()
+)

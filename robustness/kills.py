@@ -1,0 +1,242 @@
+"""Killed at any moment: SIGKILL over build, update, fit, grade and serve, and what is there afterwards.
+
+Half of the kills come after a random time, half before a random call that changes the disk, or in the middle of a write. After
+each one the folder is opened as anybody would open it: what was acknowledged is there with its content, nothing is half there,
+and the next run of the same command needs no repair. At the end a run that nobody kills has to leave nothing behind.
+
+    python -m robustness.kills --seed 7 --kills 40 --only grade        the kills of one run again, or others
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from benchmarks.reporting import ResultTable, print_all, print_progress
+
+from robustness.fork_server import NEVER, CommandRunner, Fault, ForkServer, RunRequest, RunResult
+from robustness.workloads import (
+    BuildWorkload,
+    FitWorkload,
+    GradeWorkload,
+    InvariantError,
+    UpdateWorkload,
+    Workload,
+    folder_contents,
+    grade_request,
+    has_failed,
+    last_line,
+    leftover_files,
+)
+
+SEED = 20261115
+TROUBLES = ("lost", "corrupt", "repair", "litter")
+COLUMNS = ("work", "runs", "killed at work", "acknowledged and checked", *TROUBLES)
+# How many of the five hundred each work takes. A command line starts anew each time, which costs seconds: a twentieth of them.
+SHARES = {
+    "build, a new library": 105,
+    "build, over a library": 95,
+    "update": 165,
+    "grade": 45,
+    "grade, with blocks": 20,
+    "fit": 45,
+    "build, on the command line": 10,
+    "grade, on the command line": 10,
+    "fit, on the command line": 5,
+}
+AT_MOST = 4  # runs for each kill: some end before their moment comes
+Run = Callable[[RunRequest], RunResult]
+
+
+@dataclass
+class KillTally:
+    """What came of the kills of one work."""
+
+    name: str
+    runs: int = 0
+    kills: int = 0  # that found it at work
+    checked: int = 0
+    troubles: Counter[str] = field(default_factory=Counter)
+    told: list[str] = field(default_factory=list)
+
+    def trouble(self, kind: str, what: str) -> None:
+        self.troubles[kind] += 1
+        self.told.append(f"{self.name}, after {self.kills} kills: {kind}: {what}")
+
+    def row(self) -> tuple[str, ...]:
+        counts = (self.runs, self.kills, self.checked, *(self.troubles[one] for one in TROUBLES))
+        return self.name, *(f"{one:,}" for one in counts)
+
+
+def kill_repeatedly(
+    work: Workload, run: Run, kills: int, chance: random.Random, *, aimed: bool = True
+) -> KillTally:
+    """Run the work again and again, each time with a death in it, and look at what is there after each."""
+    tally = KillTally(work.name)
+    whole = _run_to_end(work, run, tally, count=aimed)
+    for at in range(AT_MOST * kills):
+        if tally.kills == kills:
+            break
+        asked = work.ask()
+        if aimed and at % 2:
+            fault = chance.choice(["killed", "killed", "torn"])
+            asked = replace(
+                asked,
+                fault=Fault(fault, str(work.folder.parent), chance.randint(1, max(whole.seen, 1))),
+            )
+        else:
+            asked = replace(asked, dies_after_s=chance.uniform(0, whole.seconds))
+        ended = run(asked)
+        tally.runs += 1
+        tally.kills += ended.killed
+        _check(work, ended, tally)
+        if at % 20 == 19:
+            print_progress(
+                f"{work.name}: {tally.kills} of {kills} killed, {sum(tally.troubles.values())} troubles"
+            )
+    _run_to_end(work, run, tally)
+    if left := leftover_files(work.folder.parent):
+        tally.trouble("litter", ", ".join(left[:5]))
+    tally.checked = work.checked
+    return tally
+
+
+def _run_to_end(work: Workload, run: Run, tally: KillTally, *, count: bool = False) -> RunResult:
+    """A run that nobody kills, which must succeed over whatever the killed ones left."""
+    asked = work.ask()
+    ended = run(
+        replace(asked, fault=Fault("killed", str(work.folder.parent), NEVER)) if count else asked
+    )
+    if ended.killed:
+        tally.trouble("repair", "a run that nobody killed did not end")
+    _check(work, ended, tally)
+    return ended
+
+
+def _check(work: Workload, ended: RunResult, tally: KillTally) -> None:
+    if has_failed(ended):
+        tally.trouble("repair", f"exit code {ended.status}: {last_line(ended)}")
+    try:
+        work.look(ended)
+    except InvariantError as error:
+        tally.trouble(error.kind, str(error))
+
+
+# ------------------------------------------------------------------------------------------------------------ the works
+
+
+class Sandbox:
+    """A folder for everything, the nursery, and what several works need; use it in a `with` block."""
+
+    def __init__(self, seed: int = SEED) -> None:
+        self.seed, self.home = seed, Path(tempfile.mkdtemp(prefix="suffice-kills-"))
+        (self.home / "nursery").mkdir()
+        self.nursery = ForkServer(self.home / "nursery")
+        self._references: dict[int, dict[str, bytes]] = {}
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.nursery.__exit__()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def room(self, name: str) -> Path:
+        room = self.home / name.replace(" ", "-").replace(",", "")
+        shutil.rmtree(room, ignore_errors=True)
+        room.mkdir()
+        return room
+
+    def work(self, name: str) -> Workload:
+        kind, room = name.split(",")[0], self.room(name)
+        work: Workload
+        if kind == "build":
+            work = BuildWorkload(room, fresh=name.endswith("new library"))
+        elif kind == "update":
+            work = UpdateWorkload(room, seed=self.seed)
+        elif kind == "fit":
+            work = FitWorkload(room)
+        else:
+            work = GradeWorkload(room, self.references(), blocks=name.endswith("blocks"))
+        work.name = name
+        return work
+
+    def references(self) -> dict[int, dict[str, bytes]]:
+        """What `suffice grade` makes of the pages with either seed, when nobody disturbs it."""
+        if not self._references:
+            for seed in (1, 2):
+                room = self.room(f"reference-{seed}")
+                ended = self.nursery.run(grade_request(room, room / "benchmark", seed))
+                if ended.status:
+                    raise RuntimeError(f"the reference cannot be made: {last_line(ended)}")
+                self._references[seed] = folder_contents(room / "benchmark")
+        return self._references
+
+    def kill(self, name: str, kills: int) -> KillTally:
+        on_shell = name.endswith("command line")
+        chance = random.Random(f"{self.seed} {name}")
+        run = CommandRunner().run if on_shell else self.nursery.run
+        return kill_repeatedly(self.work(name), run, kills, chance, aimed=not on_shell)
+
+
+def tables(
+    quick: bool, *, seed: int = SEED, kills: int | None = None, only: str = ""
+) -> Iterator[ResultTable]:
+    """Five hundred kills in all, or a twentieth of them when quick."""
+    wanted = {
+        name: kills or (max(share // 20, 1) if quick else share)
+        for name, share in SHARES.items()
+        if only in name
+    }
+    found = []
+    with Sandbox(seed) as yard:
+        for name, count in wanted.items():
+            print_progress(f"killing: {name}")
+            found.append(yard.kill(name, count))
+    yield kill_table(found, seed, sum(wanted.values()))
+
+
+def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
+    """Kept where nothing went wrong in as many deaths as were wanted; with fewer, nothing is claimed."""
+    total = KillTally("all")
+    for one in found:
+        total.runs += one.runs
+        total.kills += one.kills
+        total.checked += one.checked
+        total.troubles.update(one.troubles)
+    told = [line for one in found for line in one.told]
+    if total.kills < wanted:
+        told.append(
+            f"Fewer than the {wanted} that are wanted: the others had ended before their death."
+        )
+    return ResultTable(
+        "SIGKILL at any moment",
+        f"{total.kills} processes killed at work, half after a random time, half at a random call that changes the disk. "
+        "Required: nothing that was acknowledged is lost, nothing is corrupt, no repair, nothing left behind.",
+        COLUMNS,
+        tuple(one.row() for one in (*found, total)),
+        (f"Seed {seed}: `python -m robustness.kills --seed {seed}`.", *told[:20]),
+        kept=False if any(total.troubles.values()) else True if total.kills >= wanted else None,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--kills", type=int, help="so many of each work")
+    parser.add_argument("--only", default="", help="works whose name has this in it")
+    asked = parser.parse_args()
+    return print_all(tables(False, seed=asked.seed, kills=asked.kills, only=asked.only))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""`suffice serve` while documents are posted to it: killed, or on a disk that fills up."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from robustness.fork_server import TIMEOUT_S, Fault, ForkServer, RunRequest
+from robustness.workloads import GROUPS, InvariantError, WriteLog, check_library, group_documents
+from suffice.datasets.jsonl import document_record
+from suffice.library import Library
+
+
+@dataclass
+class ServeOutcome:
+    what: str
+    times: int = 0
+    checked: int = 0
+    refused: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    said: list[str] = field(default_factory=list)
+
+    def wrong(self, outcome: str, what: str) -> None:
+        self.outcomes[outcome] += 1
+        self.said.append(f"{self.what}: {outcome}: {what}")
+
+    def cells(self) -> tuple[str, ...]:
+        counts = (
+            self.times,
+            self.checked,
+            self.refused,
+            *(self.outcomes[one] for one in ("lost", "corrupt", "unanswered")),
+        )
+        return self.what, *(f"{one:,}" for one in counts)
+
+
+class ServiceUnderTest:
+    """One run of `suffice serve` in a child of the nursery: requests to it, and what they acknowledged."""
+
+    def __init__(self, nursery: ForkServer, home: Path) -> None:
+        from suffice.service.keys import READ, WRITE, ApiKeys
+
+        self._nursery, self.library, self._keys = nursery, home / "library", home / "keys.json"
+        Library.build(self.library, []).close()
+        self._token, _ = ApiKeys(self._keys).new("writer", (READ, WRITE))
+        self.ledger, self.address, self._stamp = WriteLog(), "", 0
+
+    @contextmanager
+    def running(self, *, fault: Fault | None = None) -> Iterator[None]:
+        """It serves until it is killed, at the end of the block if not before."""
+        words = (
+            "serve",
+            "--library",
+            str(self.library),
+            "--keys",
+            str(self._keys),
+            "--port",
+            "0",
+            "--quiet",
+        )
+        self._nursery.begin(RunRequest(words, fault=fault))
+        ended: list[Any] = []
+        waiting = threading.Thread(target=lambda: ended.append(self._nursery.wait()))
+        waiting.start()
+        try:
+            self.address = self._listening(waiting)
+            yield
+        finally:
+            if waiting.is_alive():
+                self._nursery.kill()
+            waiting.join(TIMEOUT_S)
+
+    def _listening(self, waiting: threading.Thread) -> str:
+        while waiting.is_alive():
+            told = self._nursery.err.read_text() if self._nursery.err.exists() else ""
+            if found := re.search(r'"address": "(http[^"]+)"', told):
+                return found[1]
+            time.sleep(0.02)
+        return ""
+
+    def send(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        """Status and envelope; 0 where nobody answers any more."""
+        headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            request = urllib.request.Request(self.address + path, data, headers, method=method)
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+        except (OSError, ValueError):
+            return 0, {}
+
+    def write(self, chance: random.Random) -> tuple[int, dict[str, Any]]:
+        """Post one group in its next version."""
+        self._stamp += 1
+        group = chance.randrange(GROUPS)
+        self.ledger.begin([group], self._stamp)
+        records = [document_record(one) for one in group_documents(group, self._stamp)]
+        status, answer = self.send("POST", "/v1/library/documents", {"documents": records})
+        if status == 200:
+            self.ledger.done()
+        return status, answer
+
+    def look(self, row: ServeOutcome) -> None:
+        row.checked = self.ledger.acknowledged
+        try:
+            check_library(self.library, self.ledger)
+        except InvariantError as error:
+            row.wrong(error.kind, str(error))
+
+
+def serve_and_kill(
+    nursery: ForkServer, home: Path, kills: int, chance: random.Random
+) -> ServeOutcome:
+    """Post until it dies; what was answered must be there, and the next one serves without repair."""
+    row, service = ServeOutcome("killed while it was written to"), ServiceUnderTest(nursery, home)
+    for _ in range(kills):
+        with service.running():
+            death = threading.Timer(chance.uniform(0.0, 1.5), nursery.kill)
+            death.start()
+            while service.address and service.write(chance)[0]:
+                pass
+            death.join()
+        row.times += 1
+        service.look(row)
+    return row
+
+
+def serve_on_full_disk(nursery: ForkServer, home: Path, *, at: int = 120) -> ServeOutcome:
+    """Post until the disk is full and a little longer; it refuses, goes on answering, and writes again when there is room."""
+    row, service, chance = (
+        ServeOutcome("on a disk that fills up"),
+        ServiceUnderTest(nursery, home),
+        random.Random(1),
+    )
+    row.times = 1
+    with service.running(fault=Fault("full", str(service.library), at)):
+        for _ in range(40):
+            status, answer = service.write(chance)
+            row.refused += status >= 500
+            if status >= 500 and not (answer.get("error") or {}).get("hint"):
+                row.wrong("unanswered", f"{status} without a hint: {answer}")
+            if status == 0 or row.refused > 2:
+                break
+        found, answer = service.send(
+            "POST", "/v1/search", {"question": "filler", "retriever": "bm25"}
+        )
+        if found != 200 or not row.refused:
+            row.wrong(
+                "unanswered",
+                f"after {row.refused} refusals a search gives {found}: {answer.get('error')}",
+            )
+    service.look(row)
+    with service.running():
+        if service.write(chance)[0] != 200:
+            row.wrong("unanswered", "with room on the disk it still writes nothing")
+    service.look(row)
+    return row

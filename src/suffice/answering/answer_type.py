@@ -1,0 +1,306 @@
+"""What an answer must look like, told from the question's words, and where a text has something that looks so.
+
+A person, a place or a thing is a name that the question does not hold itself; a date and a number are what they look like; a
+country is its name or its people's; a kind is what something is said to be ("an American film director"). Nothing here knows
+whether a span is the answer: `reason.extractive` weighs that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from suffice.text import SENTENCE_OPENERS, date_mentions, title_key, tokens
+
+__all__ = [
+    "COUNTRIES",
+    "NATIONALITIES",
+    "AnswerType",
+    "Span",
+    "country_key",
+    "expected_answer_type",
+    "find_spans",
+    "parse_day",
+    "parse_number",
+]
+
+
+class AnswerType(StrEnum):
+    """The form of an answer."""
+
+    PERSON = "person"
+    PLACE = "place"
+    COUNTRY = "country"
+    DATE = "date"
+    NUMBER = "number"
+    YES_NO = "yes or no"
+    CHOICE = "choice"
+    KIND = "kind"
+    THING = "thing"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Part of a text: its words and where they stand."""
+
+    text: str
+    start: int
+    end: int
+
+
+_TYPE_PATTERNS = [
+    (
+        AnswerType.COUNTRY,
+        r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b|\bcountry\b.* (?:from|of origin)\b",
+    ),
+    (
+        AnswerType.DATE,
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\bwhat time\b",
+    ),
+    (AnswerType.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b"),
+    (
+        AnswerType.PLACE,
+        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province|district|continent|island|"
+        r"village|location|river|lake|capital)\b",
+    ),
+    (
+        AnswerType.PERSON,
+        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}(?:person|man|woman|actor|actress|singer|author|king)\b",
+    ),
+    (
+        AnswerType.KIND,
+        r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?\b|\bwhat\b.*\bin common\b"
+        r"|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)|^what (?:are|were) both\b",
+    ),
+]
+# What a question tells of its answer without asking for it in a word of its own.
+_WEAK_PATTERNS = [
+    (AnswerType.DATE, r"\b(?:date|year) of\b"),
+    (AnswerType.NUMBER, r"\bnumber of\b|\bpopulation\b|\bpercent"),
+    (AnswerType.PLACE, r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b"),
+]
+_YES_NO = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
+)
+
+
+def expected_answer_type(question: str) -> AnswerType:
+    """The form of the answer, from the question's words. What asks for none in particular asks for a thing."""
+    text = question.strip()
+    if re.search(r"\bor\b", text) and re.search(
+        r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", text, re.IGNORECASE
+    ):
+        return AnswerType.CHOICE
+    if _YES_NO.match(text):
+        return AnswerType.YES_NO
+    for known in (_TYPE_PATTERNS, _WEAK_PATTERNS):
+        signs = ((re.search(sign, text, re.IGNORECASE), form) for form, sign in known)
+        # What comes first is what is asked; the rest tells which one is meant.
+        if told := [(found.start(), at, form) for at, (found, form) in enumerate(signs) if found]:
+            return min(told)[2]
+    return AnswerType.THING
+
+
+# ------------------------------------------------------------------------------------------------------- finding
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
+)
+# Also years of three digits after a day: chronicles go back further than the dates of `suffice.text`.
+_DATE = re.compile(
+    # "18 August 183127 October 1888": where a dash was lost, the year ends after four digits.
+    rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})|(?<=\d{{4}})\d{{1,2}} {_MONTH} \d{{4}}\b|"
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
+    rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,s]|\.\d)"
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b",
+    re.IGNORECASE,
+)
+_NUMBER_WORDS = {
+    word: float(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+} | {"twenty": 20.0}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+
+_COUNTRY_NATIONALITIES = """
+america:american usa:united_states us:united_states britain:british england:english scotland:scottish wales:welsh ireland:irish
+france:french germany:german italy:italian spain:spanish portugal:portuguese netherlands:dutch belgium:belgian
+switzerland:swiss austria:austrian sweden:swedish norway:norwegian denmark:danish finland:finnish iceland:icelandic
+poland:polish hungary:hungarian romania:romanian bulgaria:bulgarian greece:greek turkey:turkish russia:russian soviet:soviet
+ukraine:ukrainian serbia:serbian croatia:croatian slovenia:slovenian slovakia:slovak czech:czech bohemia:bohemian
+estonia:estonian latvia:latvian lithuania:lithuanian albania:albanian yugoslavia:yugoslav israel:israeli iran:iranian
+iraq:iraqi syria:syrian lebanon:lebanese egypt:egyptian morocco:moroccan algeria:algerian tunisia:tunisian nigeria:nigerian
+ghana:ghanaian kenya:kenyan ethiopia:ethiopian india:indian pakistan:pakistani bangladesh:bangladeshi nepal:nepalese
+china:chinese taiwan:taiwanese japan:japanese korea:korean thailand:thai vietnam:vietnamese indonesia:indonesian
+malaysia:malaysian philippines:filipino singapore:singaporean australia:australian zealand:new_zealand canada:canadian
+mexico:mexican brazil:brazilian argentina:argentine argentina:argentinian chile:chilean peru:peruvian colombia:colombian
+venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian ecuador:ecuadorian jamaica:jamaican africa:south_african
+"""
+# Every word for a country or its people leads to one key.
+COUNTRIES: dict[str, str] = {}
+NATIONALITIES: set[str] = set()  # those among them that are not the land's own name
+for _pair in _COUNTRY_NATIONALITIES.split():
+    _land, _people = _pair.split(":")
+    COUNTRIES[_land] = _land
+    COUNTRIES[_people.replace("_", " ")] = _land
+    NATIONALITIES.add(_people)
+for _same in ("united states", "american", "usa", "us"):
+    COUNTRIES[_same] = "america"
+for _same in ("united kingdom", "uk", "british"):
+    COUNTRIES[_same] = "britain"
+COUNTRIES |= {
+    "new zealand": "zealand",
+    "south africa": "africa",
+    "south korea": "korea",
+    "soviet union": "soviet",
+}
+for _bare in (
+    "us",
+    "zealand",
+    "africa",
+):  # words of their own: only the whole name tells the country
+    COUNTRIES.pop(_bare)
+_COUNTRY = re.compile(
+    r"\b(?:" + "|".join(sorted(COUNTRIES, key=len, reverse=True)) + r")\b", re.IGNORECASE
+)
+
+
+def find_spans(text: str, expects: AnswerType) -> list[Span]:
+    """Everything in the text that has this form, in order. Where no form tells the answer apart: nothing."""
+    find = _FINDERS.get(expects)
+    return [] if find is None else list(find(text))
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
+    return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
+
+
+# Names as `suffice.text` finds them, but with initials inside ("Edward L. Cahn") and each of two that an "and" joins by itself.
+_PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]{0,40})"
+_SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
+_NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART}){{0,11}}")
+
+
+# "William, Duke of Nassau" and "James Douglas, 14th Earl of Morton" are one name each.
+_RANK = (
+    r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess|Marquis|Margrave|Landgrave|"
+    r"Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress|Archduke|Grand Duke)"
+)
+_QUOTED = re.compile(
+    r"[\"“](?=[^\W\da-z_][^\s\"“”]*\s)([^\"“”]{5,160}?)[,.]?[\"”]"
+)  # a title of several words
+_TITLED = re.compile(
+    rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
+)
+
+
+def _persons(text: str) -> Iterator[Span]:
+    """Names with the ranks that belong to them; a title in quotes names no person."""
+    titled = {found.start(): found for found in _TITLED.finditer(text)}
+    quoted = [found.span() for found in _QUOTED.finditer(text)]
+    for span in _named(text):
+        if any(start <= span.start < end for start, end in quoted):
+            continue
+        found = titled.get(span.start)
+        if found is not None:
+            yield Span(found.group(), *found.span())
+        elif not any(start < span.start < one.end() for start, one in titled.items()):
+            yield span
+
+
+def _named(text: str) -> Iterator[Span]:
+    for found in _NAME.finditer(text):
+        start, words = found.start(), found.group().split()
+        while words and words[0].casefold() in SENTENCE_OPENERS:
+            start = text.index(words[0], start) + len(words.pop(0))
+        name = re.sub(r"['’]s?$", "", " ".join(words))
+        if name:
+            start = text.index(words[0], start)
+            yield Span(name, start, found.end())
+
+
+def _things(text: str) -> Iterator[Span]:
+    """Names, and titles in quotes as wholes."""
+    quoted = [Span(found[1], *found.span(1)) for found in _QUOTED.finditer(text)]
+    names = (
+        one
+        for one in _named(text)
+        if not any(title.start <= one.start < title.end for title in quoted)
+    )
+    return iter(sorted((*quoted, *names), key=lambda one: one.start))
+
+
+def _places(text: str) -> Iterator[Span]:
+    """Names behind a word of place: "in Prague"."""
+    return (
+        span
+        for span in _named(text)
+        if re.search(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$", text[: span.start])
+    )
+
+
+def _countries(text: str) -> Iterator[Span]:
+    return (span for span in _matches(_COUNTRY)(text) if span.text[0].isupper())
+
+
+# "is an American actor, writer and producer who ...": from the article to where something else is told.
+_KIND = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
+    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based|located|in|on|at|with|"
+    r"(?<!genus )(?<!species )(?<!family )(?<!type )(?<!kind )of|belonging|"
+    r"starring|featuring|directed|written|produced|created|published|released|founded|native|endemic|and (?:is|was))\b))"
+)
+
+
+def _kinds(text: str) -> Iterator[Span]:
+    text = re.sub(r"\([^()]*\)", lambda aside: " " * len(aside.group()), text)
+    return (Span(found["what"], *found.span("what")) for found in _KIND.finditer(text))
+
+
+_FINDERS: dict[AnswerType, Callable[[str], Iterator[Span]]] = {
+    AnswerType.PERSON: _persons,
+    AnswerType.PLACE: _places,
+    AnswerType.THING: _things,
+    AnswerType.COUNTRY: _countries,
+    AnswerType.DATE: _matches(_DATE),
+    AnswerType.NUMBER: _matches(_NUMBER),
+    AnswerType.KIND: _kinds,
+}
+
+
+# ------------------------------------------------------------------------------------------------------- comparing
+
+
+def parse_day(text: str) -> tuple[int, int, int] | None:
+    """Year, month and day that a text names first, 0 for what it leaves open; None where it names no year."""
+    if mentions := date_mentions(text):
+        first, last = mentions[0].first, mentions[0].last
+        whole_year, whole_month = (last - first).days > 31, last > first
+        return first.year, 0 if whole_year else first.month, 0 if whole_month else first.day
+    year = re.search(r"(?<!\d)\d{3,4}(?!\d)", text)
+    return (int(year.group()), 0, 0) if year else None
+
+
+def parse_number(text: str) -> float | None:
+    """The first number in a text, in digits or in words."""
+    found = _NUMBER.search(text)
+    if found is None:
+        return None
+    parts = found.group().casefold().replace(",", "").split()
+    value = _NUMBER_WORDS.get(parts[0])
+    if value is None:
+        value = float(parts[0])
+    return value * _SCALES.get(parts[-1], 1.0)
+
+
+def country_key(text: str) -> str:
+    """One key for a country and its people; any other text is its own key."""
+    found = _COUNTRY.search(" ".join(tokens(text)))
+    return COUNTRIES[found.group().casefold()] if found else title_key(text)

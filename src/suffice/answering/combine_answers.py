@@ -1,0 +1,146 @@
+"""The last step of a plan by rules: what earlier answers say together. Nothing is looked up; a missing answer is no answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from suffice.answering.answer_type import NATIONALITIES, country_key, parse_day, parse_number
+from suffice.text import STOP_WORDS, names, title_key
+
+__all__ = ["combine", "supporting_steps"]
+
+Answers = Sequence[str]
+
+
+def combine(
+    kind: str, choices: Sequence[str], answers: Sequence[str | None], scores: Sequence[float]
+) -> str | None:
+    """What the answers say together; None where one is missing or cannot be compared.
+
+    `scores` say how well each was supported: "supported" needs nothing else.
+    """
+    if kind == "supported" and len(choices) == len(scores) > 1 and max(scores) > min(scores):
+        return choices[max(range(len(scores)), key=scores.__getitem__)]
+    known = [answer for answer in answers if answer is not None]
+    if kind not in COMBINERS or not known or len(known) < len(answers):
+        return None
+    return COMBINERS[kind](choices, known)
+
+
+def supporting_steps(
+    kind: str, choices: Sequence[str], answer: str, steps: Sequence[tuple[str | None, float]]
+) -> list[int]:
+    """The places of the answers that a joined one rests on. `steps` are their answers and confidences.
+
+    One that denies it is enough for a "no" to both, and what is said of one of two needs nothing said of the other: then the
+    step that says so speaks for all. Every other answer rests on each.
+    """
+    every = list(range(len(steps)))
+    if kind == "all" and answer == "no":
+        no = [at for at in every if not (steps[at][0] or "").casefold().startswith("yes")]
+        return [max(no, key=lambda at: steps[at][1])]
+    if (
+        kind == "supported"
+    ):  # where nothing is said of either, the better fit is a guess that rests on nothing
+        chosen = list(choices).index(answer)
+        return [chosen] if steps[chosen][0] == "yes" else []
+    return every
+
+
+def _by(
+    measure: Callable[[str], object], best: Callable[..., int]
+) -> Callable[[Sequence[str], Answers], str | None]:
+    def pick(choices: Sequence[str], answers: Answers) -> str | None:
+        values = [measure(answer) for answer in answers]
+        if None in values or len(values) != len(choices):
+            return None
+        return choices[best(range(len(values)), key=values.__getitem__)]
+
+    return pick
+
+
+def _longest(choices: Sequence[str], answers: Answers) -> str | None:
+    """Born, died, born, died: who lived longer."""
+    days = [parse_day(answer) for answer in answers]
+    if len(days) != 2 * len(choices):
+        return None
+    spans = []
+    for born, died in zip(days[::2], days[1::2]):
+        if born is None or died is None:
+            return None
+        spans.append(tuple(late - early for early, late in zip(born, died)))
+    return choices[max(range(len(spans)), key=spans.__getitem__)]
+
+
+def _same(_: Sequence[str], answers: Answers) -> str | None:
+    return "yes" if len({country_key(answer) for answer in answers}) == 1 else "no"
+
+
+def _in_order(early: bool) -> Callable[[Sequence[str], Answers], str | None]:
+    """Does the first day come before the second, or behind it?"""
+
+    def compare(_: Sequence[str], answers: Answers) -> str | None:
+        days = [parse_day(answer) for answer in answers]
+        if len(days) != 2 or days[0] is None or days[1] is None:
+            return None
+        return "yes" if (days[0] < days[1]) is early and days[0] != days[1] else "no"
+
+    return compare
+
+
+def _all(_: Sequence[str], answers: Answers) -> str | None:
+    return "yes" if all(answer.casefold().startswith("yes") for answer in answers) else "no"
+
+
+def _shared(_: Sequence[str], answers: Answers) -> str | None:
+    """The first answer, where every other one names it, too."""
+    for candidate in [answers[0], *names(answers[0])]:
+        key = title_key(candidate)
+        if key and all(key in title_key(other) for other in answers[1:]):
+            return candidate
+    return None
+
+
+def _kind(_: Sequence[str], answers: Answers) -> str | None:
+    """The words that all have: an "American film director" and a "director and American actor" are American directors."""
+    others = [
+        {_singular(word) for word in answer.replace(",", " ").split()} for answer in answers[1:]
+    ]
+    shared = [
+        word
+        for word in answers[0].replace(",", " ").split()
+        if all(_singular(word) in one for one in others)
+    ]
+    while shared and shared[-1].casefold() in STOP_WORDS:
+        shared.pop()
+    while shared and shared[0].casefold() in STOP_WORDS:
+        shared.pop(0)
+    return " ".join(shared) or None
+
+
+def _alike(choices: Sequence[str], answers: Answers) -> str | None:
+    """Are they of one kind, apart from the word for kind itself, and from their nation?"""
+    shared = (_kind((), answers) or "").split()
+    quiet = STOP_WORDS | NATIONALITIES | {_singular(one) for one in choices}
+    return "yes" if any(_singular(word) not in quiet for word in shared) else "no"
+
+
+def _singular(word: str) -> str:
+    return re.sub(r"(?: s|s)$", "", title_key(word))
+
+
+COMBINERS: Mapping[str, Callable[[Sequence[str], Answers], str | None]] = {
+    "earliest": _by(parse_day, min),
+    "latest": _by(parse_day, max),
+    "most": _by(parse_number, max),
+    "least": _by(parse_number, min),
+    "longest": _longest,
+    "before": _in_order(True),
+    "after": _in_order(False),
+    "same": _same,
+    "all": _all,
+    "shared": _shared,
+    "kind": _kind,
+    "alike": _alike,
+}

@@ -1,0 +1,191 @@
+"""Is an answer to be trusted? Twice over: is it right, and do the sentences it cites say so?
+
+    c = a(h) * accuracy + (1 - a(h)) * credibility
+
+Credibility has three states: the sentences state the answer (attributable), leave it open (extrapolatory), deny it
+(contradictory). a(h) falls logistically with the hops of the question: the longer the chain, the more what is cited counts and
+the less what anyone believes. A model may judge both; by rules, accuracy is how well the reader's sentence fits. The rules have
+the last word on support: no model, and no document that talks to one, makes attributable what the cited sentences do not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from suffice.answering.answer_type import COUNTRIES, AnswerType, country_key, expected_answer_type
+from suffice.answering.budget import MeteredModel
+from suffice.answering.extractive_reader import Passage, Reading
+from suffice.answering.prompting import parse_json_object, render_prompt
+from suffice.answering.question_cues import mentions_cue
+from suffice.protocols import Reranker
+from suffice.text import STOP_WORDS, names, title_key, title_words
+from suffice.types import Review, Support
+
+__all__ = ["NO_REVIEW", "accuracy_weight", "classify_support", "mentions_answer", "review"]
+
+CREDIBILITY: Mapping[Support, float] = {
+    Support.ATTRIBUTABLE: 1.0,
+    Support.EXTRAPOLATORY: 0.5,
+    Support.CONTRADICTORY: 0.0,
+}
+MIN_RERANKER_LOGIT = 0.0  # a cross-encoder's score from which on a sentence speaks to a question: a logit's even odds
+MIN_NAME_OVERLAP = 2 / 3  # share of a name's words that name it
+MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # the hops at which both count alike, and how fast that turns
+NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # of no answer
+_STATES = list(Support)
+
+REVIEW_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "accuracy": {"type": "number", "minimum": 0, "maximum": 1},
+        "support": {"type": "string", "enum": [str(one) for one in Support]},
+    },
+    "required": ["accuracy", "support"],
+    "additionalProperties": False,
+}
+
+
+def accuracy_weight(hops: float) -> float:
+    """The weight of accuracy: 0.82 for one hop, 0.62 for two, 0.38 for three, 0.18 for four."""
+    return 1 / (1 + math.exp(SLOPE * (min(max(hops, 0.0), 50.0) - MIDPOINT_HOPS)))
+
+
+def review(
+    question: str,
+    reading: Reading,
+    passages: Sequence[Passage],
+    *,
+    hops: float,
+    meter: MeteredModel | None = None,
+    weight: float | None = None,
+    every: bool = False,
+    reranker: Reranker | None = None,
+) -> Review:
+    """The confidence in a reading. `weight` fixes alpha, whatever the hops. No answer has no confidence."""
+    if reading.answer is None:
+        return NO_REVIEW
+    support = classify_support(question, reading, passages, every=every, reranker=reranker)
+    accuracy, by = (
+        min(max(reading.score, 0.0), 1.0),
+        "rules" if reranker is None else "cross-encoder",
+    )
+    judged = (
+        _model_review(question, reading, meter)
+        if meter is not None and reading.by == "model"
+        else None
+    )
+    if judged is not None:
+        accuracy, by = judged[0], "model"
+        support = max(support, judged[1], key=_STATES.index)
+    share = accuracy_weight(hops) if weight is None else weight
+    return Review(share * accuracy + (1 - share) * CREDIBILITY[support], accuracy, support, by)
+
+
+def classify_support(
+    question: str,
+    reading: Reading,
+    passages: Sequence[Passage],
+    *,
+    every: bool = False,
+    reranker: Reranker | None = None,
+) -> Support:
+    """By coverage: a cited sentence holds every word of the answer and a word for what is asked; together they name the rest.
+
+    A "yes" needs all that the question names, and so does every answer with `every`. With a `reranker`, a cross-encoder, one of
+    the sentences must also speak to question and answer by its judgement. Contradictory is an answer beside which a sentence
+    that fits as well has another one.
+    """
+    if reading.answer is None or not reading.citations:
+        return Support.EXTRAPOLATORY
+    if reading.rivals:
+        return Support.CONTRADICTORY
+    if expected_answer_type(question) is AnswerType.CHOICE and reading.by == "extractive":
+        return Support.EXTRAPOLATORY  # it takes more than a sentence to compare
+    titles = {one.doc_id: one.title for one in passages}
+    cited = [f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations]
+    answer = title_key(reading.answer)
+    holding = (
+        cited
+        if answer in ("yes", "no")
+        else [one for one in cited if _contains_answer(one, reading.answer)]
+    )
+    if (
+        reranker is not None
+        and holding
+        and not _best_score(reranker, f"{question} {reading.answer}", holding) >= MIN_RERANKER_LOGIT
+    ):
+        return Support.EXTRAPOLATORY
+    said = _words(" ".join(cited))
+    known = [titles.get(one.doc_id, "") for one in reading.citations]
+    asked = [
+        part for name in names(question) for part in (name.split(" and ") if every else [name])
+    ]
+    named = [_names_entity(name, said, known) for name in asked]
+    if (
+        answer == "no"
+    ):  # nobody writes down all that something is not: a sentence about it that does not say so must do
+        return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
+    covered = all(named) if every or answer == "yes" else not named or any(named)
+    return (
+        Support.ATTRIBUTABLE
+        if covered and any(mentions_cue(question, one) for one in holding)
+        else Support.EXTRAPOLATORY
+    )
+
+
+def _best_score(reranker: Reranker, asked: str, texts: Sequence[str]) -> float:
+    return max(map(float, reranker.score(asked, texts)))
+
+
+def _contains_answer(text: str, answer: str) -> bool:
+    """Every word of the answer, or its country by another name."""
+    return _words(answer) <= _words(text) or country_key(answer) == country_key(text)
+
+
+def mentions_answer(text: str, answer: str) -> bool:
+    """Has a sentence a word of the answer? One that has none is nothing to cite; anything may speak for yes or no."""
+    return bool(_words(answer) & _words(text)) or title_key(answer) in ("yes", "no")
+
+
+def _words(text: str) -> set[str]:
+    words = set(" ".join(title_words(text)).casefold().split()) - STOP_WORDS
+    return words | {COUNTRIES[word] for word in words & COUNTRIES.keys()}
+
+
+def _names_entity(name: str, said: set[str], titles: Sequence[str]) -> bool:
+    """Most of a name is enough, and so is a title within it: "Sultan Abdülaziz of the Ottoman Empire" is Abdülaziz."""
+    words = _words(name)
+    if any(title <= words for one in titles if (title := _words(title_key(one)))):
+        return True
+    return len({one for one in words if one in said}) >= MIN_NAME_OVERLAP * len(words)
+
+
+def _model_review(
+    question: str, reading: Reading, meter: MeteredModel
+) -> tuple[float, Support] | None:
+    """What the model says of accuracy and support; None where it does not say."""
+    cited = "\n".join(
+        f"[{number}] {one.text}" for number, one in enumerate(reading.citations, start=1)
+    )
+    fenced = {
+        "passages": cited or "(nothing cited)",
+        "question": question,
+        "answer": reading.answer or "",
+    }
+    said = parse_json_object(
+        meter.complete(
+            render_prompt("review", fenced=fenced), purpose="review", schema=REVIEW_SCHEMA
+        )
+    )
+    if said is None:
+        return None
+    accuracy, support = said.get("accuracy"), said.get("support")
+    if (
+        isinstance(accuracy, bool)
+        or not isinstance(accuracy, int | float)
+        or not 0 <= accuracy <= 1
+    ):
+        return None
+    return (float(accuracy), Support(support)) if support in list(Support) else None

@@ -1,0 +1,265 @@
+"""Claims: the factual sentences of a corpus, each in words that stand alone.
+
+"She was born in Paris." says nothing outside its page. The rules know one way to make it say something: where a sentence is
+about the page's own subject ("He", "The film", the surname alone), the page's title takes that place. Nothing else is added,
+and `consistent` checks that. A sentence whose subject cannot be told makes no claim about the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from suffice.benchmark.stage_protocols import Claim
+from suffice.benchmark.vocabulary import KINDS, RANKS, base_title, without_rank
+from suffice.text import sentences, title_key, tokens
+from suffice.types import Document
+
+__all__ = [
+    "Page",
+    "RuleClaims",
+    "fix_spacing",
+    "is_consistent",
+    "is_factual",
+    "parse_page",
+    "parse_pages",
+]
+
+MIN_WORDS, MAX_WORDS = 4, 80
+
+
+def fix_spacing(text: str) -> str:
+    """The text with its blanks where they belong: data sets come with "( born 1975)", "Saxe- Meiningen" and "are\" In"."""
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
+    text = re.sub(r"(?<=[\w.\"])\(", " (", text)
+    text = re.sub(r"(?<=\w)- (?=\w)| -(?=[a-z])", "-", text)
+    text = re.sub(r"(?<=\w)& (?=[A-Z])", " & ", text)
+    text = re.sub(r"\b([dl]['’]) (?=[A-Z])", r"\1", text)
+    text = re.sub(r"\s+(?=[,.;:](?:\s|$))", "", text)
+    parts = text.split('"')
+    if len(parts) % 2 == 0:  # an odd quotation mark: nobody knows which
+        return text
+    for at in range(1, len(parts), 2):
+        parts[at] = parts[at].strip()
+        parts[at - 1] += " " if parts[at - 1] and parts[at - 1][-1].isalnum() else ""
+        parts[at + 1] = (
+            " " if parts[at + 1][:1].isalnum() or parts[at + 1][:1] == "(" else ""
+        ) + parts[at + 1]
+    return '"'.join(parts)
+
+
+# ------------------------------------------------------------------------------------------------------ factual
+
+_HEDGED = re.compile(
+    r"\b(?:may refer to|probably|possibly|perhaps|allegedly|reportedly|supposedly|rumou?red|legend(?:ary)? has|is said to|"
+    r"was said to|believed to|thought to|claims? to|might|seems?|apparently|disputed|unknown|uncertain|unclear|I|we|you|my|our|"
+    r"according to|suggests?|speculat\w+|fictional)\b",
+)
+
+
+def is_factual(sentence: str) -> bool:
+    """Whether the sentence states something: not a question, a wish, a rumour, a heading or a list."""
+    words = len(sentence.split())
+    if not MIN_WORDS <= words <= MAX_WORDS or sentence.rstrip('"”').endswith(("?", "!", ":")):
+        return False
+    return _HEDGED.search(sentence) is None
+
+
+# ------------------------------------------------------------------------------------------------------ pages
+
+_IS = re.compile(r"\b(?:is|was|are|were)\b")
+_DEFINED = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) (?P<what>[^,.;(]*)")
+# Where the first noun phrase of a definition ends.
+_AFTER_NOUN = re.compile(
+    r" (?:by|of|in|on|at|from|for|with|to|that|which|who|whose|directed|written|produced|released|based|starring|set|located|"
+    r"known|best|recorded|founded|formed|published|born|made|created|developed|composed|performed|situated|and starring|about|"
+    r"during|between|under|who|where|when|featuring|adapted|co-\w+|distributed|near|along|as|he|she|it|is|was)\b"
+)
+_LIVED = re.compile(
+    r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
+)
+_MAN = frozenset(
+    "son brother father husband king prince duke count earl actor emperor nobleman businessman grandson".split()
+)
+_WOMAN = frozenset(
+    "daughter sister mother wife queen princess duchess countess actress empress noblewoman infanta".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is known of the thing that a document's title names."""
+
+    title: str
+    kind: str = ""  # person, film, song, place, ...; "" where the first sentence does not say
+    noun: str = ""  # in its own word: "film", "novel", "village"
+    sex: str = ""  # man, woman
+    defined: str = ""  # the first noun phrase said of it: "American film director"
+
+
+def parse_page(document: Document) -> Page:
+    """What the first sentence says the document is about."""
+    title = document.title.strip()
+    first = next(iter(sentences(fix_spacing(document.text[:2000]))), "")
+    plain = re.sub(r"\([^()]*\)", "", first)
+    if re.search(r"\b(?:may|can|could) (?:also )?refer to\b", first):
+        return Page(title, "list")
+    if not title or not _opens_with(plain, title):
+        return Page(title)
+    match = _DEFINED.search(plain)
+    defined = _AFTER_NOUN.split(" " + match["what"], maxsplit=1)[0].strip() if match else ""
+    kind, noun = _kind(defined)
+    if not kind and _LIVED.search(first):
+        kind = "person"
+    return Page(
+        title, kind, noun, _sex(title, defined, document.text) if kind == "person" else "", defined
+    )
+
+
+def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
+    """What is known of each title; where documents share one, what the first of them says that says something."""
+    known: dict[str, Page] = {}
+    for document in documents:
+        page = parse_page(document)
+        if page.title not in known or (page.kind and not known[page.title].kind):
+            known[page.title] = page
+    return known
+
+
+def _kind(defined: str) -> tuple[str, str]:
+    """The last noun that tells: "American film director" is a person, "1981 Filipino fantasy film" a film."""
+    for word in reversed(re.split(r"[^\w]+", defined)):
+        for form in (word.casefold(), word.casefold().removesuffix("s")):
+            if form in KINDS:
+                return KINDS[form], form
+    return "", ""
+
+
+def _sex(title: str, defined: str, text: str) -> str:
+    """By rank, then by what the person is said to be, then by the pronouns of the page."""
+    for words in (re.split(r"\W+", title), tokens(defined)):
+        said = {
+            RANKS.get(word) or ("man" if word in _MAN else "woman" if word in _WOMAN else "")
+            for word in words
+        } - {""}
+        if len(said) == 1:
+            return said.pop()
+    words = tokens(text)
+    men, women = (
+        sum(words.count(word) for word in some)
+        for some in (("he", "his", "him"), ("she", "her", "hers"))
+    )
+    return "" if men == women else "man" if men > women else "woman"
+
+
+def _opens_with(sentence: str, title: str) -> bool:
+    """Whether the words before the verb share the title's last or first word."""
+    verb = _IS.search(sentence)
+    lead = tokens(sentence[: verb.start()] if verb else sentence[:80])
+    key = title_key(title).split()
+    return bool(key) and (key[-1] in lead or key[0] in lead)
+
+
+# ------------------------------------------------------------------------------------------------------ claims
+
+_NAMES_ANOTHER = re.compile(
+    r"(?:The )?(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While)\b)[A-Z]\w+"
+)
+_LATER = re.compile(
+    r"(?P<when>(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, )"
+    r"(?:(?P<who>he|she|it)|the (?P<noun>[a-z]+))(?= [a-z])"
+)
+_PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
+_THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
+_TITLE_VERB = re.compile(
+    r"(?:,| (?:is|was|were|had|has|married|died|served|became|graduated|studied|attended|played|plays|moved|"
+    r"directed|began|grew|founded|made|won|wrote|received|joined|worked|and|succeeded|ruled|lived|'s)\b|'s |\s?\()"
+)
+
+
+class RuleClaims:
+    """Claims by rules: sentences split, factual ones kept, the page's subject put in place of pronouns.
+
+    `pages` is what is known of the titles of the whole corpus; without it, what these documents say.
+    """
+
+    def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
+        self.pages = pages
+
+    def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
+        # A later part of a long article does not say what the article is about: that is known by its title.
+        known = parse_pages(documents) if self.pages is None else self.pages
+        return [
+            tuple(self._of(document, known.get(document.title.strip(), Page(""))))
+            for document in documents
+        ]
+
+    def _of(self, document: Document, page: Page) -> list[Claim]:
+        found: list[Claim] = []
+        about = False  # whether the latest sentence was about the page: only then a pronoun is
+        for number, sentence in enumerate(sentences(fix_spacing(document.text))):
+            subject, text = _standing_alone(sentence, page, first=number == 0, about=about)
+            about = bool(subject) or (about and not _NAMES_ANOTHER.match(sentence))
+            if is_factual(sentence) and is_consistent(text, sentence, page.title):
+                found.append(
+                    Claim(f"{document.doc_id}#{number}", document.doc_id, subject, text, sentence)
+                )
+        return found
+
+
+def _standing_alone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
+    """Whom the sentence is about, and the sentence with that name in it; "" and the sentence where nobody can tell."""
+    name = base_title(page.title)
+    if not name:
+        return "", sentence
+    if first and _opens_with(re.sub(r"\([^()]*\)", "", sentence), page.title):
+        return page.title, sentence
+    for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
+        if sentence.lstrip('"').startswith(lead) and _TITLE_VERB.match(
+            sentence.lstrip('"')[len(lead) :].lstrip('"')
+        ):
+            return page.title, name + sentence.lstrip('"')[len(lead) :].lstrip('"')
+    if about and (match := _PRONOUN.match(sentence)) and _fits(match.group(), page):
+        return page.title, name + ("'s" if match["whose"] else "") + sentence[match.end() :]
+    match = _LATER.match(sentence)
+    if match and (
+        (about and match["who"] and _fits(match["who"].title(), page))
+        or (page.noun and match["noun"] == page.noun)
+    ):
+        return page.title, match["when"] + name + sentence[match.end() :]
+    if (
+        (match := _THE_NOUN.match(sentence))
+        and page.noun
+        and match["noun"] in (page.noun, page.kind)
+    ):
+        return page.title, name + (match["whose"] or "") + sentence[match.end() :]
+    return "", sentence
+
+
+def _short_names(page: Page) -> tuple[str, ...]:
+    """What a page calls its person after the first sentence: the surname, or a ruler's first names."""
+    words = without_rank(base_title(page.title).split(",")[0]).split()
+    if page.kind != "person" or len(words) < 2:
+        return ()
+    if "of" in words[1:]:
+        given = words[: words.index("of", 1)]
+        return (" ".join(given), given[0])
+    return (
+        (words[-1],)
+        if len(words[-1]) > 2 and not re.fullmatch(r"[IVX]+|Jr\.?|Sr\.?", words[-1])
+        else ()
+    )
+
+
+def _fits(pronoun: str, page: Page) -> bool:
+    wanted = {"He": "man", "His": "man", "She": "woman", "Her": "woman"}.get(pronoun)
+    if wanted is None:
+        return page.kind not in ("person", "")
+    return page.kind == "person" and page.sex in (wanted, "")
+
+
+def is_consistent(claim: str, sentence: str, title: str) -> bool:
+    """Whether the claim says nothing that the sentence does not: no word is new but those of the title."""
+    return not set(tokens(claim)) - set(tokens(sentence)) - set(tokens(title)) - {"s"}

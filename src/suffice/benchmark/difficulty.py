@@ -1,0 +1,128 @@
+"""How far a question stands from its evidence: GRADE's retrieval difficulty.
+
+    D_r(question) = 1 - aggregate over the documents it needs of similarity(question, document)
+
+The aggregate is the minimum: one needed document that looks unlike the question is enough to lose the chain. The mean and the
+power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of the difficulty matrix, hops its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError, did_you_mean
+from suffice.protocols import Encoder
+from suffice.retrieval.corpus import searchable_text
+from suffice.types import Document
+
+__all__ = [
+    "AGGREGATIONS",
+    "Quantiles",
+    "Similarities",
+    "retrieval_difficulty",
+    "similarities",
+    "split_by_quantiles",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+POWER = -2.0
+FLOOR = 0.01  # a power mean knows no similarity of zero or less: below this, one document is as far away as another
+
+
+def _power_mean(values: Floats, starts: Ints, counts: Ints) -> Floats:
+    powers = np.add.reduceat(np.maximum(values, FLOOR) ** POWER, starts) / counts
+    means: Floats = powers ** (1 / POWER)
+    return means
+
+
+# What is made of the similarities of one question: the values of all, where each question's begin, and how many it has.
+AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
+    "min": lambda values, starts, counts: np.minimum.reduceat(values, starts),
+    "power": _power_mean,
+    "mean": lambda values, starts, counts: np.add.reduceat(values, starts) / counts,
+}
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """How like each question the documents are that it needs: all values in a row, and how many each question has."""
+
+    values: Floats
+    counts: Ints
+
+    def difficulty(self, aggregation: str = "min") -> Floats:
+        """D_r: (questions,); NaN where a question needs no document."""
+        if aggregation not in AGGREGATIONS:
+            raise InputError(
+                f"no aggregation is named {aggregation!r}",
+                hint=did_you_mean(aggregation, AGGREGATIONS),
+            )
+        found = np.full(len(self.counts), np.nan)
+        asked = self.counts > 0
+        if asked.any():
+            starts = (np.cumsum(self.counts) - self.counts)[asked]
+            found[asked] = 1.0 - AGGREGATIONS[aggregation](self.values, starts, self.counts[asked])
+        return found
+
+
+def similarities(
+    questions: Sequence[str], needed: Sequence[Sequence[Document]], encoder: Encoder
+) -> Similarities:
+    """Cosine of each question with each document that it needs, title and text; every document is encoded once."""
+    if len(questions) != len(needed):
+        raise InputError(
+            f"{len(questions)} questions and the documents of {len(needed)}: expected those of each"
+        )
+    rows: dict[str, int] = {}
+    at = np.fromiter(
+        (rows.setdefault(searchable_text(one), len(rows)) for each in needed for one in each),
+        np.intp,
+    )
+    counts = np.fromiter(map(len, needed), np.intp, len(needed))
+    if not len(at):
+        return Similarities(np.zeros(0), counts)
+    asked: npt.NDArray[Any] = encoder.encode(list(questions), query=True)
+    held: npt.NDArray[Any] = encoder.encode(list(rows))
+    cosines = np.einsum("ij,ij->i", asked[np.repeat(np.arange(len(questions)), counts)], held[at])
+    return Similarities(cosines.astype(np.float64), counts)
+
+
+def retrieval_difficulty(
+    questions: Sequence[str],
+    needed: Sequence[Sequence[Document]],
+    encoder: Encoder,
+    *,
+    aggregation: str = "min",
+) -> Floats:
+    """D_r of each question: (questions,); NaN where it needs no document."""
+    return similarities(questions, needed, encoder).difficulty(aggregation)
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Equal shares of the questions by difficulty: the inner edges, and each question's bin from 0, the easiest; -1: none."""
+
+    edges: tuple[float, ...]
+    bins: Ints
+
+
+def split_by_quantiles(values: npt.ArrayLike, *, parts: int = 4) -> Quantiles:
+    """Quartiles, or another number of parts. Equal values share the lower bin, so that bins can stay empty."""
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim != 1 or parts < 1:
+        raise InputError(
+            f"values of shape {column.shape} in {parts} parts: expected one value a question, and a part"
+        )
+    known = ~np.isnan(column)
+    bins = np.full(len(column), -1, np.intp)
+    if not known.any():
+        return Quantiles((), bins)
+    edges = np.quantile(column[known], np.arange(1, parts) / parts)
+    bins[known] = np.searchsorted(edges, column[known], side="left")
+    return Quantiles(tuple(edges.tolist()), bins)

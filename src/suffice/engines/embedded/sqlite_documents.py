@@ -1,0 +1,383 @@
+"""The truth of an embedded store: one SQLite file. What it holds is there; what only an index holds is not.
+
+A row is one version of a document: replacing a document gives it a new row and keeps its place, the row of its first version,
+which is the order of insertion. Rows are never used twice, so a row in an index always means the same text. Rows that died
+stay on the list of the buried until the text index has forgotten them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import DataError, EngineError, NotReadyError, SufficeError, disk_hint
+from suffice.retrieval.corpus import field_values
+from suffice.types import Condition, DocId, Document, Field, Filter
+
+__all__ = [
+    "DocumentRow",
+    "SqliteDocuments",
+    "StoreState",
+    "create_database",
+    "os_errors",
+    "sqlite_errors",
+]
+
+FORMAT = 1
+APPLICATION_ID = 0x73756666  # "suff": tells our file from any other SQLite file
+MAX_PARAMETERS = 500  # parameters in one statement
+NO_LIMIT = 1_000_000_000
+
+TABLES = """
+CREATE TABLE state (generation INTEGER, next_row INTEGER, documents INTEGER,
+                    text INTEGER, vectors INTEGER, dimension INTEGER, slots INTEGER);
+CREATE TABLE documents (row INTEGER PRIMARY KEY, place INTEGER NOT NULL, doc_id TEXT NOT NULL UNIQUE, slot INTEGER,
+                        source TEXT, category TEXT, published_at TEXT, parent TEXT, entities TEXT, extra TEXT,
+                        title TEXT NOT NULL, text TEXT NOT NULL);
+CREATE UNIQUE INDEX by_place ON documents (place);
+CREATE INDEX by_source ON documents (source, place) WHERE source IS NOT NULL;
+CREATE INDEX by_category ON documents (category, place) WHERE category IS NOT NULL;
+CREATE INDEX by_published_at ON documents (published_at, place) WHERE published_at IS NOT NULL;
+CREATE TABLE entities (value TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (value, row)) WITHOUT ROWID;
+CREATE TABLE buried (row INTEGER PRIMARY KEY, died INTEGER NOT NULL);
+CREATE TABLE empty_slots (slot INTEGER PRIMARY KEY);
+INSERT INTO state VALUES (0, 1, 0, 0, 0, 0, 0);
+"""
+DOCUMENT_COLUMNS = "doc_id, text, title, source, category, published_at, entities, parent, extra"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """What a generation consists of: which text index, which vector file, how many slots of it, how many documents."""
+
+    generation: int
+    next_row: int
+    documents: int
+    text: int  # number of the text index's folder, 0 before the first
+    vectors: int  # number of the vector file, 0 before the first
+    dimension: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """Where a stored document stands: the row of its version, its place in the order, its slot in the vector file."""
+
+    row: int
+    place: int
+    slot: int | None
+    entities: tuple[str, ...]
+
+
+class SqliteDocuments:
+    """One connection to the file. Statements run inside `reading` or `writing`, which see one generation."""
+
+    def __init__(self, file: Path, *, frozen: bool = False) -> None:
+        self.file, self.pid = file, os.getpid()
+        log = file.with_name(file.name + "-wal")
+        if frozen and log.exists() and log.stat().st_size:
+            raise EngineError(
+                f"{file} was not closed and its folder cannot be written",
+                hint="open it once where its folder can be written",
+            )
+        mode = "ro&immutable=1" if frozen else "rw"
+        with sqlite_errors(file):
+            self._db = sqlite3.connect(
+                f"{file.resolve().as_uri()}?mode={mode}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=30.0,
+                cached_statements=256,
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _prepare(self) -> None:
+        for pragma in ("synchronous=FULL", "cache_size=-65536", "journal_size_limit=67108864"):
+            self._db.execute(f"PRAGMA {pragma}")
+        version, application = (
+            self._db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("user_version", "application_id")
+        )
+        if application != APPLICATION_ID:
+            raise DataError(
+                f"{self.file} is not a store of suffice",
+                hint="build the library again in another folder",
+            )
+        if version != FORMAT:
+            age = "a newer" if version > FORMAT else "an older"
+            raise NotReadyError(
+                f"{self.file} has format {version}, {age} one than this suffice reads ({FORMAT})",
+                hint="build the library again",
+            )
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[StoreState]:
+        """A look at one generation: writes of others are not seen until it ends."""
+        self._db.execute("BEGIN")
+        try:
+            yield self.state()
+        finally:
+            self._db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing: durable when the block ends, undone when it raises."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def state(self) -> StoreState:
+        return StoreState(*self._db.execute("SELECT * FROM state").fetchone())
+
+    # ---------------------------------------------------------------------------------------------------- reading
+
+    def get(self, doc_ids: Sequence[DocId]) -> dict[DocId, Document]:
+        query = f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE doc_id IN"
+        return {values[0]: _document(values) for values in self._each(query, doc_ids)}
+
+    def documents(self) -> Iterator[tuple[DocumentRow, Document]]:
+        query = f"SELECT row, place, slot, {DOCUMENT_COLUMNS} FROM documents ORDER BY place"
+        for row, place, slot, *values in self._db.execute(query):
+            document = _document(values)
+            yield DocumentRow(row, place, slot, document.entities), document
+
+    def named(self, rows: Sequence[int]) -> dict[int, tuple[int, DocId]]:
+        """Place and id of the documents of these rows; rows that are not in this generation fall away."""
+        query = "SELECT row, place, doc_id FROM documents WHERE row IN"
+        return {row: (place, doc_id) for row, place, doc_id in self._each(query, rows)}
+
+    def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
+        query = (
+            "SELECT doc_id FROM entities JOIN documents USING (row) WHERE value = ? ORDER BY place"
+            if field == "entities"
+            else f"SELECT doc_id FROM documents WHERE {field} = ? ORDER BY place"
+        )
+        return [
+            tuple(doc_id for (doc_id,) in self._db.execute(query, (value,))) for value in values
+        ]
+
+    def values(self, field: Field) -> dict[str, int]:
+        if field == "entities":
+            return dict(self._db.execute("SELECT value, count(*) FROM entities GROUP BY value"))
+        return dict(
+            self._db.execute(
+                f"SELECT {field}, count(*) FROM documents WHERE {field} IS NOT NULL GROUP BY {field}"
+            )
+        )
+
+    def slots_passing(self, filter: Filter) -> npt.NDArray[np.int64]:
+        """The vector slots of the documents that pass the filter."""
+        tests: list[str] = ["slot IS NOT NULL"]
+        values: list[str] = []
+        for condition in filter.conditions:
+            test, more = _sql_test(condition)
+            tests.append(f"({test} OR {condition.field} IS NULL)" if filter.lenient else test)
+            values += more
+        found = self._db.execute(f"SELECT slot FROM documents WHERE {' AND '.join(tests)}", values)
+        return np.fromiter((slot for (slot,) in found), np.int64)
+
+    def empty_slots(self) -> npt.NDArray[np.int64]:
+        return np.fromiter(
+            (slot for (slot,) in self._db.execute("SELECT slot FROM empty_slots")), np.int64
+        )
+
+    def standing(self, doc_ids: Sequence[DocId]) -> dict[DocId, DocumentRow]:
+        query = "SELECT doc_id, row, place, slot, entities FROM documents WHERE doc_id IN"
+        return {
+            doc_id: DocumentRow(row, place, slot, tuple(json.loads(entities)) if entities else ())
+            for doc_id, row, place, slot, entities in self._each(query, doc_ids)
+        }
+
+    def _each(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(values), MAX_PARAMETERS):
+            part = values[start : start + MAX_PARAMETERS]
+            yield from self._db.execute(f"{query} ({','.join('?' * len(part))})", part)
+
+    # ---------------------------------------------------------------------------------------------------- writing
+
+    def set_state(self, state: StoreState) -> None:
+        self._db.execute(
+            f"UPDATE state SET {', '.join(f'{field.name} = ?' for field in fields(StoreState))}",
+            astuple(state),
+        )
+
+    def insert(self, documents: Iterable[tuple[DocumentRow, Document]]) -> None:
+        documents = list(documents)
+        self._db.executemany(
+            f"INSERT INTO documents (row, place, slot, {DOCUMENT_COLUMNS}) VALUES (?{', ?' * 11})",
+            [
+                (standing.row, standing.place, standing.slot, *_column_values(document))
+                for standing, document in documents
+            ],
+        )
+        self._db.executemany(
+            "INSERT OR IGNORE INTO entities VALUES (?, ?)",
+            [
+                (value, standing.row)
+                for standing, document in documents
+                for value in field_values(document, "entities")
+            ],
+        )
+
+    def bury(self, dead: Sequence[DocumentRow], *, died: int) -> None:
+        """Take these versions out; they stay on the list of the buried."""
+        rows = [(one.row,) for one in dead]
+        self._db.executemany("DELETE FROM documents WHERE row = ?", rows)
+        self._db.executemany(
+            "DELETE FROM entities WHERE value = ? AND row = ?",
+            [(v, one.row) for one in dead for v in one.entities],
+        )
+        self._db.executemany("INSERT INTO buried VALUES (?, ?)", [(one.row, died) for one in dead])
+        self._db.executemany(
+            "INSERT INTO empty_slots VALUES (?)",
+            [(one.slot,) for one in dead if one.slot is not None],
+        )
+
+    def buried(self, *, until: int = NO_LIMIT) -> list[int]:
+        """Rows that died in this generation or before."""
+        return [
+            row for (row,) in self._db.execute("SELECT row FROM buried WHERE died <= ?", (until,))
+        ]
+
+    def buried_count(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM buried").fetchone()[0])
+
+    def forget(self, *, until: int = NO_LIMIT) -> None:
+        self._db.execute("DELETE FROM buried WHERE died <= ?", (until,))
+
+    def renumber_slots(self, old: npt.NDArray[np.int64]) -> None:
+        """The vector of slot old[n] now stands in slot n, and no slot is empty. (An index on slot would cost every insert.)"""
+        self._db.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
+        self._db.executemany("INSERT INTO moved VALUES (?, ?)", zip(old.tolist(), range(len(old))))
+        self._db.execute(
+            "UPDATE documents SET slot = (SELECT new FROM moved WHERE old = slot) WHERE slot IS NOT NULL"
+        )
+        self._db.execute("DROP TABLE moved")
+        self._db.execute("DELETE FROM empty_slots")
+
+
+def create_database(file: Path) -> None:
+    """Make an empty truth, under another name first: a crash leaves no file, or a whole one."""
+    draft = file.with_name(f".{file.name}.draft")
+    with sqlite_errors(file), os_errors(file):
+        for leftover in file.parent.glob(f"{draft.name}*"):
+            leftover.unlink()
+        database = sqlite3.connect(draft, isolation_level=None)
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.executescript(
+                f"BEGIN; {TABLES} PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; COMMIT;"
+            )
+        finally:
+            database.close()
+        os.rename(draft, file)
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _column_values(document: Document) -> tuple[Any, ...]:
+    """A document's columns in the order of DOCUMENT."""
+    return (
+        document.doc_id,
+        document.text,
+        document.title,
+        document.source,
+        document.category,
+        document.published_at.isoformat() if document.published_at else None,
+        json.dumps(document.entities) if document.entities else None,
+        document.parent,
+        json.dumps(dict(document.extra)) if document.extra else None,
+    )
+
+
+def _document(values: Sequence[Any]) -> Document:
+    doc_id, text, title, source, category, published_at, entities, parent, extra = values
+    return Document(
+        doc_id,
+        text,
+        title,
+        source,
+        category,
+        date.fromisoformat(published_at) if published_at else None,
+        tuple(json.loads(entities)) if entities else (),
+        parent,
+        json.loads(extra) if extra else {},
+    )
+
+
+def _sql_test(condition: Condition) -> tuple[str, Sequence[str]]:
+    field, operator = condition.field, condition.operator
+    if operator in ("$gte", "$lte"):  # ISO days sort like the days they name
+        return f"{field} {'>=' if operator == '$gte' else '<='} ?", condition.values
+    listed = "IN (SELECT value FROM json_each(?))"
+    test = (
+        f"row IN (SELECT row FROM entities WHERE value {listed})"
+        if field == "entities"
+        else f"{field} {listed}"
+    )
+    return (test if operator == "$in" else f"({test}) IS NOT TRUE"), [json.dumps(condition.values)]
+
+
+@contextmanager
+def os_errors(file: Path) -> Iterator[None]:
+    """The operating system's errors in the words of the house."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"{file} cannot be written: {error.strerror or error}", hint=disk_hint(error)
+        ) from error
+
+
+@contextmanager
+def sqlite_errors(file: Path) -> Iterator[None]:
+    """SQLite's errors in the words of the house."""
+    try:
+        yield
+    except SufficeError:
+        raise
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise EngineError(
+                f"{file} is busy: {error}", hint="try again in a moment", retryable=True
+            ) from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_ERROR:
+            raise DataError(
+                f"{file} is damaged: {error}",
+                hint="check the disk; then restore it from a backup, or build the library again",
+            ) from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            raise EngineError(
+                f"{file} cannot be opened or written: {error}",
+                hint="check the folder's permissions, and that the disk has room",
+            ) from error
+        raise EngineError(
+            f"{file}: {error}", hint="check that the disk is whole and has room"
+        ) from error

@@ -1,0 +1,283 @@
+"""Records read one by one, from files of any size that anybody may have written: lines, JSON Lines, JSON arrays and objects."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import InputError
+
+__all__ = [
+    "MAX_RECORD_BYTES",
+    "SKIP_HINT",
+    "BadRecords",
+    "Entry",
+    "Line",
+    "Record",
+    "is_json_array",
+    "name_file_in_errors",
+    "read_json_array",
+    "read_json_object",
+    "read_json_records",
+    "read_jsonl",
+    "read_lines",
+    "readable_file",
+]
+
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+_BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON object of a file and where it stands, as `file:line`."""
+
+    value: dict[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key and value of a file that is a single JSON object."""
+
+    key: str
+    value: Any
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a text file, without its end."""
+
+    text: str
+    where: str
+
+
+class BadRecords:
+    """What happens to a bad record: it stops the reading (default), or it is left out, counted and listed."""
+
+    KEPT = 100  # enough to see the pattern; a file of a billion bad lines must not fill the memory
+
+    def __init__(self, *, skip: bool = False) -> None:
+        self.skip = skip
+        self.count = 0
+        self.examples: list[str] = []
+
+    def report(self, error: InputError) -> None:
+        if not self.skip:
+            raise error
+        self.count += 1
+        if len(self.examples) < self.KEPT:
+            self.examples.append(str(error))
+
+
+SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
+_UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
+
+
+def readable_file(path: Path) -> Path:
+    """The path, if it is a file with something in it; otherwise an InputError that says what it is instead."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder, expected a file", hint="give the path of the file inside it"
+        )
+    if not path.exists():
+        raise InputError(f"{path} does not exist", hint="check the path")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty", hint="check that the download or export finished")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} may not be read", hint="check its permissions")
+    return path
+
+
+@contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Errors in the middle of this file name it, which the operating system does not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
+    """The lines of a UTF-8 file, one by one. A line that is too long or not UTF-8 is a bad record."""
+    path = readable_file(path)
+    with name_file_in_errors(path), path.open("rb") as stream:
+        number = 0
+        while block := stream.readline(max_bytes + 1):
+            number += 1
+            where = f"{path}:{number}"
+            if len(block) > max_bytes:
+                bad.report(
+                    InputError(
+                        f"{where}: the line is longer than {max_bytes:,} bytes", hint=SKIP_HINT
+                    )
+                )
+                while block and not block.endswith(b"\n"):
+                    block = stream.readline(_BLOCK)
+                continue
+            try:
+                text = block.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                found = f"byte {block[error.start]:#04x} at {error.start}"
+                bad.report(InputError(f"{where}: not UTF-8 text ({found})", hint=_UTF8_HINT))
+            else:
+                yield Line(text.rstrip("\r\n"), where)
+
+
+def read_jsonl(
+    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Record]:
+    """The objects of a JSON Lines file, one by one. Blank lines are passed over."""
+    for line in read_lines(path, bad, max_bytes=max_bytes):
+        if line.text.strip():
+            try:
+                value = json.loads(line.text)
+            except (ValueError, RecursionError) as error:
+                bad.report(InputError(f"{line.where}: not valid JSON: {error}", hint=SKIP_HINT))
+            else:
+                yield from _objects(value, line.where, bad)
+
+
+def read_json_records(
+    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Record]:
+    """The objects of a file that is a JSON array or JSON Lines: its first character tells which."""
+    read = read_json_array if is_json_array(path) else read_jsonl
+    return read(path, bad, max_bytes=max_bytes)
+
+
+def is_json_array(path: Path) -> bool:
+    """Whether the file begins like a JSON array."""
+    with name_file_in_errors(path), readable_file(path).open("rb") as stream:
+        return stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
+def _objects(value: Any, where: str, bad: BadRecords) -> Iterator[Record]:
+    if isinstance(value, dict):
+        yield Record(value, where)
+    else:
+        bad.report(
+            InputError(
+                f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT
+            )
+        )
+
+
+def read_json_array(
+    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
+) -> Iterator[Record]:
+    """The objects of a file that is one JSON array, one by one, without ever holding the file.
+
+    Whatever is not an object is a bad record. A damaged file ends the reading with its place, even when bad records are
+    skipped: behind a broken bracket nothing can be told apart.
+    """
+    for value, where in _JsonStream(readable_file(path), max_bytes).array():
+        yield from _objects(value, where, bad)
+
+
+def read_json_object(path: Path, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Entry]:
+    """The keys and values of a file that is one JSON object, one by one, without ever holding the file."""
+    yield from _JsonStream(readable_file(path), max_bytes).object()
+
+
+class _JsonStream:
+    """A window over the file that grows until the next value fits, and slides behind it."""
+
+    _decoder = json.JSONDecoder()
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path, self.max_bytes = path, max_bytes
+        self.window, self.at, self.line, self.ended = "", 0, 1, False
+
+    def array(self) -> Iterator[tuple[Any, str]]:
+        for where in self._places("[", "]", "array"):
+            yield self._value(), where
+
+    def object(self) -> Iterator[Entry]:
+        for where in self._places("{", "}", "object"):
+            key = self._value()
+            if not isinstance(key, str) or self._peek() != ":":
+                raise self._damaged("expected a key and ':'")
+            self._skip(1)
+            self._peek()
+            yield Entry(key, self._value(), where)
+
+    def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
+        """Where each item starts; the caller takes the item out of the window before asking for the next place."""
+        with (
+            name_file_in_errors(self.path),
+            self.path.open(encoding="utf-8-sig", errors="strict") as self.stream,
+        ):
+            if self._peek() != opening:
+                found = repr(self.window[self.at : self.at + 20])
+                raise InputError(
+                    f"{self.path}:{self.line}: expected a JSON {what}, it starts with {found}"
+                )
+            self._skip(1)
+            while (char := self._peek()) != closing:
+                yield f"{self.path}:{self.line}"
+                char = self._peek()
+                if char == ",":
+                    self._skip(1)
+                elif char != closing:
+                    raise self._damaged(
+                        f"expected ',' or '{closing}'"
+                        if char
+                        else f"the file ends inside the {what}"
+                    )
+            self._skip(1)
+            if self._peek():
+                raise self._damaged(f"something follows the end of the {what}")
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self.window, self.at)
+                # A number or word at the very end of the window may go on in the next block.
+                if end < len(self.window) or self.ended:
+                    self._skip(end - self.at)
+                    return value
+            except (ValueError, RecursionError) as error:
+                if self.ended or not isinstance(error, json.JSONDecodeError):
+                    raise self._damaged(str(error)) from error
+            if len(self.window) - self.at > self.max_bytes:
+                raise self._damaged(f"a record is longer than {self.max_bytes:,} bytes")
+            self._grow()
+
+    def _peek(self) -> str:
+        while True:
+            while self.at < len(self.window) and self.window[self.at] in " \t\r\n":
+                self._skip(1)
+            if self.at < len(self.window):
+                return self.window[self.at]
+            if self.ended:
+                return ""
+            self._grow()
+
+    def _skip(self, length: int) -> None:
+        self.line += self.window.count("\n", self.at, self.at + length)
+        self.at += length
+
+    def _grow(self) -> None:
+        # Doubling keeps the repeated parsing of one huge record linear in its size.
+        try:
+            block = self.stream.read(max(_BLOCK, len(self.window) - self.at))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path}: not UTF-8 text near line {self.line}", hint=_UTF8_HINT
+            ) from error
+        self.ended = not block
+        self.window, self.at = self.window[self.at :] + block, 0
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(
+            f"{self.path}:{self.line}: not valid JSON: {why}", hint="check that the file is whole"
+        )
