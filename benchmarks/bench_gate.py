@@ -82,7 +82,10 @@ def systems(
     forest = magaf_model(
         magaf_features([case.evidence for case in held]).astype(float), complete, 42
     )
-    judge, wary = RERANKERS.get(DEFAULT_RERANKER)(), replace(gate, screen=StuffingFilter.load())
+    judge, hardened = (
+        RERANKERS.get(DEFAULT_RERANKER)(),
+        replace(gate, stuffing_filter=StuffingFilter.load()),
+    )
     hits = {id(case): case.hits for case in held}  # as a caller has them at hand
     return {
         "gate.check": lambda case: gate.check(case.question.text, hits[id(case)]),
@@ -92,7 +95,7 @@ def systems(
         "gate.check, pages seen before": lambda case: gate.check(
             case.question.text, hits[id(case)]
         ),
-        "gate.check, wary": lambda case: wary.check(case.question.text, hits[id(case)]),
+        "gate.check, hardened": lambda case: hardened.check(case.question.text, hits[id(case)]),
         "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
         "cross-encoder": lambda case: judge.score(case.question.text, case.texts),
     }

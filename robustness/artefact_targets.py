@@ -179,7 +179,7 @@ def _screen_made(folder: Path) -> None:
 
 
 def _screen_used(folder: Path) -> None:
-    StuffingFilter.load(folder).believed([normalize_hits(QUESTION, HITS)], _known_words())
+    StuffingFilter.load(folder).filter_hits([normalize_hits(QUESTION, HITS)], _known_words())
 
 
 # ------------------------------------------------------------------------------------------------------------ libraries
@@ -353,7 +353,7 @@ ARTEFACT_TARGETS: Sequence[Target] = (
     file_target("tree models", "artefacts", "ONNX bytes as a gate holds them", (Seed("m.onnx", tree_model(3)),), _trees),
     _artefact("words", "the table of words", _words_made, lambda folder: WordTable.load(folder).vectors([[b"ada"]])),
     _artefact("rankers", "a bridge ranker", _ranker_made, lambda folder: TreeRanker.load(folder).p(np.zeros((1, len(RANKED))))),
-    _artefact("screens", "the screen of a wary gate", _screen_made, _screen_used),
+    _artefact("screens", "the screen of a hardened gate", _screen_made, _screen_used),
     _artefact("mention links", "who names whom", _links_made, _links_used),
     _artefact("name links", "names and where they stand", _names_made, _names_used),
     _artefact("library manifests", "what a library says of itself", _library_made, _library_used, parts=(MANIFEST,)),

@@ -187,7 +187,7 @@ def attack_table(
 
 
 def tables(quick: bool) -> Iterator[ResultTable]:
-    gates = {"fast": Gate.load(), "wary": Gate.load(grade="wary")}
+    gates = {"fast": Gate.load(), "hardened": Gate.load(preset="hardened")}
     held: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
     lists = []
     for one in load_settings(quick):
@@ -204,17 +204,20 @@ def tables(quick: bool) -> Iterator[ResultTable]:
     orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]
     stuffed = [one for one in ATTACKS if one.promised and one.family != ORDERS]
     others = [one for one in ATTACKS if not one.promised]
-    for name, title in (("fast", "Claims and orders"), ("wary", "Claims and orders, a wary gate")):
+    for name, title in (
+        ("fast", "Claims and orders"),
+        ("hardened", "Claims and orders, a hardened gate"),
+    ):
         yield attack_table(title, says[name], orders, held[name], bound=True)
     yield attack_table(
-        "Stuffing, disguises, floods and lies of metadata, a wary gate",
-        says["wary"],
+        "Stuffing, disguises, floods and lies of metadata, a hardened gate",
+        says["hardened"],
         stuffed,
-        held["wary"],
+        held["hardened"],
         bound=True,
     )
     yield attack_table(
-        "The same where nobody is wary, which nothing is required of",
+        "The same where nobody is hardened, which nothing is required of",
         says["fast"],
         stuffed,
         held["fast"],
@@ -222,5 +225,5 @@ def tables(quick: bool) -> Iterator[ResultTable]:
     )
     yield attack_table(
         "False statements, false titles and false scores, which nothing is required of",
-        says["wary"], others, held["wary"], bound=False,
+        says["hardened"], others, held["hardened"], bound=False,
     )  # fmt: skip

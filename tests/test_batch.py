@@ -302,7 +302,7 @@ def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
 
     shutil.copytree(SHIPPED_MODELS / "gate-fast", tmp_path / "gate")
     at = GateRef.named(str(tmp_path / "gate"))
-    assert at.open().card["grade"] == "fast"
+    assert at.open().card["preset"] == "fast"
     (tmp_path / "gate" / "manifest.json").write_text(
         (tmp_path / "gate" / "manifest.json")
         .read_text(encoding="utf-8")

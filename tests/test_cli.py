@@ -107,7 +107,7 @@ def test_the_doctor_finds_what_is_installed() -> None:
     findings = as_json(suffice("doctor", "--json"))
     assert findings["ready"] is True
     assert {"numpy", "extra report", "extra serve"} <= {one["name"] for one in findings["parts"]}
-    (gate,) = [one for one in findings["parts"] if one["name"] == "gate, grade fast"]
+    (gate,) = [one for one in findings["parts"] if one["name"] == "gate, preset fast"]
     assert gate["found"] == "ships with suffice"
     assert "ready" in suffice("doctor").stdout
 

@@ -163,8 +163,8 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["fit", "--out", "x", "--dataset", "musique", "--alpha", "2"], "alpha is 2.0"),
         (["fit", "--out", "x", "--dataset", "musique", "--costs", "1,2"], "expected three numbers"),
         (
-            ["fit", "--out", "x", "--dataset", "musique", "--grade", "best"],
-            "no grade is named 'best'",
+            ["fit", "--out", "x", "--dataset", "musique", "--preset", "best"],
+            "no preset is named 'best'",
         ),
         (["evaluate", "gate"], "give either --collection or --dataset"),
         (

@@ -111,9 +111,9 @@ def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_me
     from suffice_research.training.gate_study import FLOORS
 
     page = (ROOT / "docs" / "results" / "gate.md").read_text(encoding="utf-8")
-    for grade, study in studies().items():
+    for preset, study in studies().items():
         for wanted, title in (("fitted", "Fitted"), ("left out", "Left out")):
-            for name, floor in FLOORS[grade][wanted].items():
+            for name, floor in FLOORS[preset][wanted].items():
                 cell = study.table(title).cell(name, "AUROC")
                 assert cell.paper == floor
                 assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page

@@ -288,8 +288,8 @@ def test_a_newer_gate_is_refused(saved: Path) -> None:
 def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="is not a gate"):
         Gate.load(tmp_path)
-    with pytest.raises(InputError, match="grade is 'best'"):
-        Gate.load(grade="best")
+    with pytest.raises(InputError, match="preset is 'best'"):
+        Gate.load(preset="best")
 
 
 # ---------------------------------------------------------------------------------------------------------- quality
@@ -355,7 +355,7 @@ def test_what_is_no_pair_is_refused() -> None:
 
 def test_a_gate_of_the_quality_grade_wants_its_encoder(tmp_path: Path) -> None:
     gate = lettered()
-    assert gate.card["grade"] == "quality"
+    assert gate.card["preset"] == "quality"
     gate.save(tmp_path / "gate")
     with pytest.raises(NotReadyError, match="looks through the encoder 'letters'"):
         Gate.load(tmp_path / "gate")

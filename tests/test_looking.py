@@ -1,4 +1,4 @@
-"""The quality grade: likeness in meaning as columns, through stand-in models and once through the real one."""
+"""The quality preset: likeness in meaning as columns, through stand-in models and once through the real one."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_one_by_one_and_all_at_once_agree() -> None:
 
 def test_a_gate_names_its_lenses_and_wants_them_again(tmp_path: Path) -> None:
     gate = through_both()
-    assert (gate.card["grade"], gate.card["encoder"], gate.card["reranker"]) == (
+    assert (gate.card["preset"], gate.card["encoder"], gate.card["reranker"]) == (
         "quality",
         "letters",
         "common",

@@ -156,7 +156,7 @@ def test_a_batch_that_is_too_long_says_where_it_ended() -> None:
 
 def test_the_gates_are_listed_with_what_they_promise(visitor: TestClient) -> None:
     (gate,) = visitor.get("/v1/gates").json()["data"]
-    assert (gate["name"], gate["grade"], gate["k"]) == ("default", "fast", 10)
+    assert (gate["name"], gate["preset"], gate["k"]) == ("default", "fast", 10)
     assert 0 < gate["policy"]["answer_at"] < 1
     assert gate["drift"] is None
 

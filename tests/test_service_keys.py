@@ -143,7 +143,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--limit", "at_once=many"), "'many' is no number"),
         (("--limit", "at_once=0"), "expected a number above 0"),
         (("--gate", "a=default", "--gate", "a=default"), "two gates are called 'a'"),
-        (("--grade", "best"), "no grade is named 'best'"),
+        (("--preset", "best"), "no preset is named 'best'"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_listens(

@@ -20,7 +20,7 @@ WRITTEN = {
     ),
     "suffice.gate.model": ("a gate's `model.json`", "`suffice fit`, `Gate.save`"),
     "suffice.gate.stuffing_filter": (
-        "the screen of a wary gate: a folder of ONNX and JSON",
+        "the screen of a hardened gate: a folder of ONNX and JSON",
         "`python -m suffice_research.training.stuffing_filter`",
     ),
     "suffice.gate.question": (

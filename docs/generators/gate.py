@@ -26,25 +26,25 @@ PRESETS = {
 
 
 def studies() -> dict[str, Study]:
-    """The stored studies, by grade."""
-    return {grade: Study.load(stored(grade)) for grade in PRESETS if stored(grade).is_file()}
+    """The stored studies, by preset."""
+    return {preset: Study.load(stored(preset)) for preset in PRESETS if stored(preset).is_file()}
 
 
-def stored(grade: str) -> Path:
-    return RUNS / f"gate-{grade}.json"
+def stored(preset: str) -> Path:
+    return RUNS / f"gate-{preset}.json"
 
 
 def measure(data: Path, work: Path) -> None:
-    """Measure both grades, and store the studies. The gates that ship are left as they are."""
-    for grade in PRESETS:
-        made = work / f"{grade}.json"
+    """Measure both presets, and store the studies. The gates that ship are left as they are."""
+    for preset in PRESETS:
+        made = work / f"{preset}.json"
         run_command(
-            command(grade), data, "--study-only", "--vectors", str(work), "--study", str(made)
+            command(preset), data, "--study-only", "--vectors", str(work), "--study", str(made)
         )
-        store_study(made, stored(grade))
+        store_study(made, stored(preset))
 
 
-def command(grade: str, study: Study | None = None) -> str:
+def command(preset: str, study: Study | None = None) -> str:
     """What makes the gate and its study; for a study that was made with other numbers of questions, those."""
     usual = {"questions": QUESTIONS, "judged": JUDGED, "draws": DRAWS}
     odd = {
@@ -52,16 +52,17 @@ def command(grade: str, study: Study | None = None) -> str:
         for name, value in usual.items()
         if study and study.settings.get(name, value) != value
     }
-    chosen = ("" if grade == "fast" else f" --grade {grade}") + "".join(
+    chosen = ("" if preset == "fast" else f" --preset {preset}") + "".join(
         f" --{name} {value}" for name, value in odd.items()
     )
-    return f"python -m suffice_research.training.gate --data $DATA{chosen} --study docs/results/runs/gate-{grade}.json"
+    return f"python -m suffice_research.training.gate --data $DATA{chosen} --study docs/results/runs/gate-{preset}.json"
 
 
 def pages() -> dict[Path, str]:
     found = studies()
     cards = {
-        DOCS / "models" / f"gate-{grade}.md": card(grade, study) for grade, study in found.items()
+        DOCS / "models" / f"gate-{preset}.md": card(preset, study)
+        for preset, study in found.items()
     }
     return {RESULTS / "gate.md": results(found), **cards} if found else {}
 
@@ -90,8 +91,8 @@ def results(found: dict[str, Study]) -> str:
         "gate that ships has seen questions of all of these data sets; the figures are those of its recipe on questions that "
         "were left out.\n",
     ]
-    for grade, study in found.items():
-        lines += [f"## Grade `{grade}`\n", f"    {command(grade, study)}\n"]
+    for preset, study in found.items():
+        lines += [f"## Preset `{preset}`\n", f"    {command(preset, study)}\n"]
         for section in study.sections:
             lines += _section(section, study)
     return "\n".join(lines)
@@ -111,7 +112,7 @@ def _section(section: Section, study: Study) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------ the cards
 
 
-def card(grade: str, study: Study) -> str:
+def card(preset: str, study: Study) -> str:
     """docs/models/gate-GRADE.md"""
     sources = study.settings["sources"]
     columns = ("data set", "licence", "questions", "lists", "complete", "retrievers")
@@ -123,11 +124,11 @@ def card(grade: str, study: Study) -> str:
     figures = "\n".join(
         f"{study.table(name).to_markdown()}" for name in ("Fitted", "Left out", "AUROC by labels")
     )
-    return f"""# Model card: the gate that ships, grade `{grade}`
+    return f"""# Model card: the gate that ships, preset `{preset}`
 
-Says how probable it is that the hits hold every document a question needs. {PRESETS[grade]}
+Says how probable it is that the hits hold every document a question needs. {PRESETS[preset]}
 
-    {command(grade, study)}
+    {command(preset, study)}
 
 makes it from data and seed {study.seed}, byte for byte.
 

@@ -119,12 +119,12 @@ def features() -> str:
     more += [(one.name, "gate", one.meaning) for one in (*SIMILARITY, *RELEVANCE)]
     rows = [(f"`{name}`", level, meaning) for name, level, meaning in more]
     lines += [
-        "## Of the quality grade alone\n",
+        "## Of the quality preset alone\n",
         "What an encoder sees, and a cross-encoder where one is given.\n",
     ]
     lines.append(table(("feature", "level", "meaning"), rows))
     lines += [
-        "## Of a wary gate alone\n",
+        "## Of a hardened gate alone\n",
         "What its screen sees of a hit beside the above: see `suffice.gate.stuffing_filter`.\n",
     ]
     lines.append(

@@ -152,7 +152,7 @@ def gate_on_folds(
     """Each fold judged by a gate that was fitted on the others, as a user of `Gate.fit` gets it."""
     from suffice.gate.gate import Gate
 
-    cases, grade = searched.cases(), "fast" if encoder is None else "quality"
+    cases, preset = searched.cases(), "fast" if encoder is None else "quality"
     verdicts: dict[int, Verdict] = {}
     for done, (rest, held) in enumerate(folds, start=1):
         gate = Gate.fit(
@@ -164,11 +164,11 @@ def gate_on_folds(
         said = gate.check_batch([(cases[at].question.text, cases[at].evidence) for at in held])
         verdicts |= dict(zip(held.tolist(), said, strict=True))
         if progress is not None:
-            progress(f"fitting the gate, {grade}", done, len(folds))
+            progress(f"fitting the gate, {preset}", done, len(folds))
     ordered = [verdicts[at] for at in range(len(cases))]
     p = [one.p_complete for one in ordered]
     return GateOutput(
-        FoldPredictions(GATE, grade, Predictions(complete_of(cases).astype(float), p)), ordered
+        FoldPredictions(GATE, preset, Predictions(complete_of(cases).astype(float), p)), ordered
     )
 
 
@@ -183,7 +183,7 @@ def informed_gate_on_folds(
 
     No gate in use is told them. They are further columns of what the model looks at, and change nothing else.
     """
-    cases, grade, words = (
+    cases, preset, words = (
         searched.cases(),
         "fast" if encoder is None else "quality",
         WordTable.load(),
@@ -204,8 +204,8 @@ def informed_gate_on_folds(
         scale = Platt.fit(model.odds_at_fit, learned.complete)
         p[np.sort(held)] = scale.apply(model.odds(judged.seen.described_by(model)))
         if progress is not None:
-            progress(f"fitting the gate told the labels, {grade}", done, len(folds))
-    return FoldPredictions(GATE_TOLD, grade, Predictions(complete_of(cases).astype(float), p))
+            progress(f"fitting the gate told the labels, {preset}", done, len(folds))
+    return FoldPredictions(GATE_TOLD, preset, Predictions(complete_of(cases).astype(float), p))
 
 
 def _given(cases: Sequence[RetrievedQuestion]) -> Floats:
@@ -225,7 +225,7 @@ LABELS = tuple(
 
 @contextmanager
 def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
-    """The encoder of the quality grade, which reads every title and question once."""
+    """The encoder of the quality preset, which reads every title and question once."""
     with TemporaryDirectory() as folder:
         yield CachedEncoder(ENCODERS.get(QUALITY_ENCODER)(), Path(folder), progress=progress)
 

@@ -66,7 +66,7 @@ def study(
     quality: bool = False,
     progress: Progress | None = None,
 ) -> Study:
-    """The whole study. `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow grade, too."""
+    """The whole study. `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow preset, too."""
     seed = SEED if seed is None else seed
     path = _test_file(data)
     require_fit_extra()

@@ -1,4 +1,4 @@
-"""Make the gate that ships: `python -m suffice_research.training.gate --data DIR`, with `--grade quality` the other one.
+"""Make the gate that ships: `python -m suffice_research.training.gate --data DIR`, with `--preset quality` the other one.
 
 The same data and seed give the same bytes. Lessons come from six data sets, several retrievers and several cut-offs, so that
 the gate has seen short and long lists and scores of unlike scale. No data set may drown the others: each gives at most as many
@@ -100,7 +100,7 @@ def train_gate(
     looking: Encoders = NO_ENCODERS,
     seed: int = SEED,
 ) -> Gate:
-    """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality grade."""
+    """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality preset."""
     cases = [case for held in lessons.values() for case in held]
     sets = [name for name, held in lessons.items() for _ in held]
     gate = Gate.fit(
@@ -121,7 +121,7 @@ def _options() -> argparse.ArgumentParser:
         prog="python -m suffice_research.training.gate", description="Make the gate that ships."
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
-    parser.add_argument("--grade", choices=(FAST, QUALITY), default=FAST)
+    parser.add_argument("--preset", choices=(FAST, QUALITY), default=FAST)
     parser.add_argument("--out", type=Path, help="the gate's folder; the package's own unless told")
     parser.add_argument(
         "--study", type=Path, help="measure everything, and write the study here (minutes more)"
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
     require_fit_extra()
-    looking = open_encoders(asked.grade, folder=asked.vectors)
+    looking = open_encoders(asked.preset, folder=asked.vectors)
     wanted = chosen_sources(asked.only)
     collected = {}
     for one in wanted:
@@ -187,12 +187,12 @@ def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
         return train_gate(some, looking=looking, seed=asked.seed)
 
     if not asked.study_only:
-        out = asked.out or SHIPPED_MODELS / f"gate-{asked.grade}"
+        out = asked.out or SHIPPED_MODELS / f"gate-{asked.preset}"
         recipe(lessons).save(out)
         say(f"gate of {sum(map(len, lessons.values())):,} lists at {out}")
     if asked.study:
         material = Material(
-            grade=asked.grade,
+            preset=asked.preset,
             lessons=lessons,
             judged={one.name: collected[one.name].cases(one.judged_by, max(KS)) for one in wanted},
             recipe=recipe,

@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.floating[Any]]
 Say = Callable[[str], None]
 FOLDS = 5
 THREE = ("hotpotqa", "2wikimultihopqa", "musique")  # whose mean is to be reached after adapting
-# AUROC to reach, by grade: fitted on the set itself, and with the set left out.
+# AUROC to reach, by preset: fitted on the set itself, and with the set left out.
 FLOORS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "fast": {
         "fitted": {"hotpotqa": 0.89, "2wikimultihopqa": 0.96, "musique": 0.80, "frames": 0.82},
@@ -57,7 +57,7 @@ ADAPTED_FLOOR, ADAPTED_WITH, ECE_FLOOR = 0.86, 100, 0.03
 class Material:
     """What a study works on: drawn lists to learn from, and cases to be judged on, by data set."""
 
-    grade: str
+    preset: str
     lessons: Mapping[str, Sequence[RetrievedQuestion]]
     judged: Mapping[str, Sequence[RetrievedQuestion]]
     recipe: Recipe
@@ -105,10 +105,10 @@ def gate_study(material: Material, say: Say) -> Study:
         )
         say(f"without {one.name}: AUROC {_auroc(_truth(one, one.p)):.3f}; by labels {curve}")
     return Study(
-        name=f"gate-{material.grade}",
-        title=f"The gate, grade {material.grade}",
+        name=f"gate-{material.preset}",
+        title=f"The gate, preset {material.preset}",
         seed=material.seed,
-        settings={"grade": material.grade, "folds": FOLDS, **material.settings},
+        settings={"preset": material.preset, "folds": FOLDS, **material.settings},
         data=material.data,
         sections=(
             Section(
@@ -170,7 +170,7 @@ def _run_folds(name: str, cases: Sequence[RetrievedQuestion], material: Material
 
 
 def _fitted_table(fitted: Sequence[_FoldResult], material: Material) -> Table:
-    floors = FLOORS[material.grade]["fitted"]
+    floors = FLOORS[material.preset]["fitted"]
     rows: list[tuple[Cell, ...]] = []
     for one in fitted:
         auroc = WithPublished(interval(one.predictions, "auroc"), floors.get(one.name))
@@ -253,7 +253,7 @@ LABELS_SAYS = (
 
 
 def _left_out_table(left_out: Sequence[TransferResult], material: Material) -> Table:
-    floors = FLOORS[material.grade]["left out"]
+    floors = FLOORS[material.preset]["left out"]
     rows: list[tuple[Cell, ...]] = []
     for one in left_out:
         now, later = _truth(one, one.p), _truth(one, one.p_shifted)
@@ -313,7 +313,7 @@ def _mean_of_three(left_out: Sequence[TransferResult], count: int) -> Cell:
 def _label_curves(left_out: Sequence[TransferResult], material: Material) -> Curves:
     points = tuple(left_out[0].auroc_adapted) if left_out else ()
     lines = tuple(Series(one.name, tuple(one.auroc_adapted.values())) for one in left_out)
-    title = f"A gate on a data set it has not seen, by labels ({material.grade})"
+    title = f"A gate on a data set it has not seen, by labels ({material.preset})"
     return Curves(title, "labelled questions", "AUROC", points, lines)
 
 

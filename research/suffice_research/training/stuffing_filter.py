@@ -1,4 +1,4 @@
-"""Make the screen of wary gates: `python -m suffice_research.training.stuffing_filter --data DIR`; with `--judge` see what it is worth instead.
+"""Make the screen of hardened gates: `python -m suffice_research.training.stuffing_filter --data DIR`; with `--judge` see what it is worth instead.
 
 A screen learns from retrieved lists as they came and as somebody tampered with them (`suffice_research.training.tampering`). `--judge` fits
 screen and gate on some of the questions and judges on others: what the screen costs on lists that nobody touched, and how far
@@ -131,28 +131,30 @@ def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: P
         lessons, k=max(KS), words=words, sets=[one.name for one in taught for _ in one.lessons]
     )
     say("fitted a gate")
-    wary = replace(plain, screen=fit_filter(lessons, words))
+    hardened = replace(plain, stuffing_filter=fit_filter(lessons, words))
     say("fitted a screen")
     for one in judged:
-        print(f"{one.name}: {_costs(plain, wary, one)}", flush=True)
+        print(f"{one.name}: {_costs(plain, hardened, one)}", flush=True)
     held = {
-        one.name: {each.name: attack_eval.run_attack(wary, one.attacked, each) for each in ATTACKS}
+        one.name: {
+            each.name: attack_eval.run_attack(hardened, one.attacked, each) for each in ATTACKS
+        }
         for one in judged
     }
     say("attacked")
     for promised in (True, False):
         some = [one for one in ATTACKS if one.promised is promised]
         table = attack_eval.attack_table(
-            "A wary gate", "Points over neutral text.", some, held, bound=promised
+            "A hardened gate", "Points over neutral text.", some, held, bound=promised
         )
         print(f"\n{table.says}\n\n{table.table()}\n{table.verdict()}")
 
 
-def _costs(plain: Gate, wary: Gate, one: TestLists) -> str:
+def _costs(plain: Gate, hardened: Gate, one: TestLists) -> str:
     pairs = [(case.question.text, attack_eval.retrieved_hits(case)) for case in one.judged]
     complete = np.array([case.complete for case in one.judged])
     told = [f"{len(pairs)} lists as they came, {complete.mean():.2f} complete"]
-    for name, gate in (("plain", plain), ("wary", wary)):
+    for name, gate in (("plain", plain), ("hardened", hardened)):
         p = gate.probabilities(pairs)
         answered = p >= (gate.policy.answer_at or 0.0)
         shares = f"answers {answered[complete].mean():.3f} of the complete, {answered[~complete].mean():.3f} of the others"

@@ -1,4 +1,4 @@
-"""Lists that somebody tampered with, made at random, for the screen of wary gates to learn from.
+"""Lists that somebody tampered with, made at random, for the screen of hardened gates to learn from.
 
 An attacker owns documents of their own, not those that a question needs: what is changed here are hits that are no evidence,
 and a list is as complete as it was. What is said (names or words of the question, thinned out, woven into prose, claimed to be

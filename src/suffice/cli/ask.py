@@ -41,7 +41,7 @@ def ask(
     library: LibraryArgument,
     question: Annotated[str | None, typer.Argument(help="The question.")] = None,
     gate: GateName = "default",
-    grade: Preset = "fast",
+    preset: Preset = "fast",
     model: ModelName = None,
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 30.0,
@@ -105,7 +105,7 @@ def ask(
             else ExemplarBank.load().and_more(ExemplarBank.load(exemplars).exemplars)
         )
         budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
-        asked, judge = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, grade)
+        asked, judge = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
         with Library.open(library) as lib:
             if question is None:
                 _replay(replay, lib, judge, bank, json=json)

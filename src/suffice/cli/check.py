@@ -70,7 +70,7 @@ def check(
         int | None, typer.Option("--k", min=1, help="Judge the first so many hits.")
     ] = None,
     gate: GateName = "default",
-    grade: Preset = "fast",
+    preset: Preset = "fast",
     rounds_left: Annotated[
         int, typer.Option("--rounds-left", min=0, help="Expansions that may still follow.")
     ] = 1,
@@ -89,7 +89,7 @@ def check(
                 open_gate,  # late: a misspelt option should not wait for the models
             )
 
-            judge = open_gate(gate, grade)
+            judge = open_gate(gate, preset)
             _show_one(
                 question,
                 _check_one(judge, question, _read_hits(hits)[:k], str(hits), rounds_left),
@@ -102,7 +102,7 @@ def check(
 
         bad = BadRecords(skip=skip_bad)
         job = batch_check.check_job(
-            GateRef.named(gate, grade), k=k, rounds_left=rounds_left, skip_bad=skip_bad
+            GateRef.named(gate, preset), k=k, rounds_left=rounds_left, skip_bad=skip_bad
         )
         held = _library(store) if store else None
         documents = corpus or (held and held.store)

@@ -76,27 +76,27 @@ def find_parts() -> list[Finding]:
             line,
         )
     )
-    return findings + [_gate(grade) for grade in ("fast", "quality")]
+    return findings + [_gate(preset) for preset in ("fast", "quality")]
 
 
-def _gate(grade: str) -> Finding:
-    """The gate of this grade that ships: there and readable by this version, or how to make it."""
+def _gate(preset: str) -> Finding:
+    """The gate of this preset that ships: there and readable by this version, or how to make it."""
     from suffice.errors import SufficeError
 
-    make = f"python -m suffice_research.training.gate --data DIR --grade {grade}"
+    make = f"python -m suffice_research.training.gate --data DIR --preset {preset}"
     try:
         from suffice.gate.storage import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
         from suffice.storage import open_artefact
 
         manifest = open_artefact(
-            SHIPPED_MODELS / f"gate-{grade}", kind=GATE_KIND, version=GATE_VERSION, rebuild=make
+            SHIPPED_MODELS / f"gate-{preset}", kind=GATE_KIND, version=GATE_VERSION, rebuild=make
         )
         found = (
             "ships with suffice" if manifest.settings.get("schema") == feature_schema() else None
         )
     except (SufficeError, ImportError):  # a doctor must not fall over what it is there to find
         found = None
-    return Finding(f"gate, grade {grade}", found, "suffice check", make)
+    return Finding(f"gate, preset {preset}", found, "suffice check", make)
 
 
 def _versions(packages: tuple[str, ...]) -> str | None:

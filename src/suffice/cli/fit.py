@@ -100,7 +100,7 @@ def fit(
     k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
     encoder: EncoderName = "wordllama",
     beside: OtherRetrievers = None,
-    grade: Preset = "fast",
+    preset: Preset = "fast",
     reranker: RerankerName = None,
     policy: PolicyName = "f1",
     alpha: Alpha = 0.1,
@@ -144,7 +144,7 @@ def fit(
             return
         choice = PolicyChoice(policy, alpha, delta, parse_costs(costs))
         require_fit_extra()
-        looking = open_encoders(grade, reranker)
+        looking = open_encoders(preset, reranker)
         bad = BadRecords(skip=skip_bad)
         with progress_bar(quiet=json) as progress:
             options: dict[str, Any] = {
@@ -182,7 +182,7 @@ def fit(
                 "questions": len(lessons),
                 "k": k,
                 "seed": seed,
-                "grade": grade,
+                "preset": preset,
             }
             print_json(
                 {**about, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")}

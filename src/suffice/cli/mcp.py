@@ -9,7 +9,7 @@ from suffice.cli.output import handle_errors, say
 def mcp(
     library: LibraryOption = None,
     gate: GateName = "default",
-    grade: Preset = "fast",
+    preset: Preset = "fast",
 ) -> None:
     """Serve check_context, and with --library complete_context, to an MCP client over stdin and stdout."""
     with handle_errors():
@@ -19,7 +19,7 @@ def mcp(
         from suffice.integrations.mcp import create_server
         from suffice.library import Library
 
-        judge = open_gate(gate, grade)
+        judge = open_gate(gate, preset)
         with Library.open(library) if library else nullcontext() as opened:
             tools = "check_context and complete_context" if opened is not None else "check_context"
             say(

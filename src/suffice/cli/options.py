@@ -44,8 +44,8 @@ GateName = Annotated[
 Preset = Annotated[
     str,
     typer.Option(
-        "--grade",
-        help="fast; quality: looks through an encoder, too; wary: skips hits that seem stuffed.",
+        "--preset",
+        help="fast; quality: looks through an encoder, too; hardened: skips hits that seem stuffed.",
     ),
 ]
 RerankerName = Annotated[

@@ -43,7 +43,7 @@ def serve(
             help="'default', a folder made by `suffice fit`, or NAME=FOLDER; may be repeated.",
         ),
     ] = None,
-    grade: Preset = "fast",
+    preset: Preset = "fast",
     keys: Annotated[
         Path | None,
         typer.Option(
@@ -81,7 +81,7 @@ def serve(
             workers=workers,
             library=None if library is None else _absolute_library(library),
             gates=_parse_gates(gate or ["default"]),
-            grade=grade,
+            preset=preset,
             report=None if report is None else str(report.resolve()),
             keys=None if keys is None else str(keys.resolve()),
             model=model,
@@ -123,7 +123,7 @@ def _check_openable(settings: Any) -> None:
     from suffice.library import Library
 
     for place in settings.gates.values():
-        GateRef.named(place, settings.grade)
+        GateRef.named(place, settings.preset)
     if settings.report is not None:
         GateRun.load(Path(settings.report))
     if settings.library is not None:

@@ -420,7 +420,7 @@ def gates_for_questions(
     bench: AnswerSetup,
     *,
     gate: str = FITTED,
-    grade: str = "fast",
+    preset: str = "fast",
     seed: int = 42,
     cache: Path | None = None,
     progress: Progress | None = None,
@@ -428,7 +428,7 @@ def gates_for_questions(
     """Who judges each question, and how many of them their judge was fitted on (none, if "fitted")."""
     texts = [one.question.text for one in examples]
     if gate != FITTED:
-        opened = open_gate(gate, grade)
+        opened = open_gate(gate, preset)
         return [opened] * len(examples), count_seen(opened, texts)
     if any(one.parent for one in bench.shelves.store.documents()):
         raise InputError(
@@ -518,7 +518,7 @@ class AnswerSettings:
     part: str = "all"
     limit: int | None = None
     gate: str = FITTED
-    grade: str = FAST
+    preset: str = FAST
     retriever: str = "hybrid"
     encoder: str = "wordllama"
     k: int = 5  # hits that naive RAG reads
@@ -578,7 +578,7 @@ def compare_answers(
         examples,
         bench,
         gate=settings.gate,
-        grade=settings.grade,
+        preset=settings.preset,
         seed=settings.seed,
         cache=cache,
         progress=progress,

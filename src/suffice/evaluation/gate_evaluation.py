@@ -80,7 +80,7 @@ Folds = list[tuple[Ints, Ints]]
 Fit = Callable[[Sequence[LabelledQuestion]], "Gate"]
 
 FITTED = "fitted"
-QUALITY_ENCODER = "bge-small-en-v1.5"  # the encoder that a gate of the quality grade looks through
+QUALITY_ENCODER = "bge-small-en-v1.5"  # the encoder that a gate of the quality preset looks through
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _AT_ONCE = 256
@@ -132,23 +132,23 @@ def require_fit_extra() -> None:
 
 
 def open_encoders(
-    grade: str, reranker: str | None = None, *, folder: Path | None = None
+    preset: str, reranker: str | None = None, *, folder: Path | None = None
 ) -> Encoders:
-    """What a gate of this grade looks through besides words: nothing, or an encoder and, if one is named, a cross-encoder.
+    """What a gate of this preset looks through besides words: nothing, or an encoder and, if one is named, a cross-encoder.
 
     With a folder they remember what they have read, the vectors in the folder.
     """
-    check_preset(grade)
-    if grade == HARDENED:
+    check_preset(preset)
+    if preset == HARDENED:
         raise InputError(
             "a gate is fitted as fast or as quality",
-            hint="any gate is wary where it is opened with --grade wary",
+            hint="any gate is hardened where it is opened with --preset hardened",
         )
-    if grade == FAST:
+    if preset == FAST:
         if reranker is not None:
             raise InputError(
-                "a gate of the fast grade does not read hits with a cross-encoder",
-                hint="add --grade quality",
+                "a gate of the fast preset does not read hits with a cross-encoder",
+                hint="add --preset quality",
             )
         return NO_ENCODERS
     encoder, reader = (
@@ -198,7 +198,7 @@ def evaluate_gate(
     k: int = 10,
     gate: str = DEFAULT,
     *,
-    grade: str = FAST,
+    preset: str = FAST,
     reranker: str | None = None,
     beside: Sequence[str] = (),
     folds: int = 5,
@@ -214,12 +214,12 @@ def evaluate_gate(
 ) -> GateRun:
     """Judge a gate on a data set: "default" is the shipped one, a path a saved one, "fitted" one fitted on the other folds.
 
-    A fitted gate of the quality grade may read hits with a `reranker`. With a `cross_encoder` the baselines that need one are
+    A fitted gate of the quality preset may read hits with a `reranker`. With a `cross_encoder` the baselines that need one are
     measured, too. Both are slow. `mapped` is where questions are searched and judged and folds fitted, here unless told.
     """
     if gate == FITTED:  # what is missing is said before the search
         require_fit_extra()
-    opened = None if gate == FITTED else open_gate(gate, grade)
+    opened = None if gate == FITTED else open_gate(gate, preset)
     started = time.perf_counter()
     options: dict[str, Any] = {
         "beside": beside,
@@ -236,10 +236,10 @@ def evaluate_gate(
     parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
     place = mapped or run_in_process
     if opened is None:
-        fit = FitRef(choice or PolicyChoice(), grade, reranker, seed)
+        fit = FitRef(choice or PolicyChoice(), preset, reranker, seed)
         said = cross_validate_gate(cases, parts, fit, progress=progress, mapped=place)
     else:
-        at = None if mapped is None else GateRef.named(gate, grade)
+        at = None if mapped is None else GateRef.named(gate, preset)
         said = run_gate(opened, cases, progress=progress, mapped=place, at=at)
     judged = time.perf_counter()
     others = (
@@ -263,7 +263,7 @@ def evaluate_gate(
         baselines={name: tuple(map(float, values)) for name, values in others.items()},
         seed=seed,
         settings={
-            "grade": opened.grade if opened else grade,
+            "preset": opened.preset if opened else preset,
             "reranker": opened.card.get("reranker") if opened else reranker,
             "beside": list(beside),
             "folds": folds,
@@ -359,7 +359,7 @@ class FitRef:
     """How to fit, in words that every process understands."""
 
     choice: PolicyChoice
-    grade: str
+    preset: str
     reranker: str | None
     seed: int
 
@@ -367,7 +367,7 @@ class FitRef:
         """A text stands in several folds, and an encoder is slow: what it has read is remembered."""
         folder = Path(mkdtemp())
         fit = gate_fitter(
-            self.choice, open_encoders(self.grade, self.reranker, folder=folder), self.seed
+            self.choice, open_encoders(self.preset, self.reranker, folder=folder), self.seed
         )
         weakref.finalize(fit, shutil.rmtree, folder, ignore_errors=True)
         return fit

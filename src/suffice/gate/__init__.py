@@ -5,8 +5,8 @@
 
     reading          one pass over a question and its hits; `asking` reads the question, `pages` a hit, each once
     folding          text as that pass sees it; `words` has vectors and rarity by look-up
-    similarity       likeness in meaning, for the quality grade; `looking` puts all that is seen side by side
-    screen           of a wary gate: hits that seem stuffed are not read; `support` says what bears a hit out,
+    similarity       likeness in meaning, for the quality preset; `looking` puts all that is seen side by side
+    screen           of a hardened gate: hits that seem stuffed are not read; `support` says what bears a hit out,
                      `repeats` that several say the same
     features         one table of everything that is looked at
 

@@ -125,7 +125,7 @@ class FeatureBatch:
 def featurize(
     taken: Sequence[NormalizedHits],
     words: WordTable,
-    lenses: Encoders = NO_ENCODERS,
+    encoders: Encoders = NO_ENCODERS,
     others: Sequence[Sequence[NormalizedHits]] | None = None,
 ) -> FeatureBatch:
     """`others` are the other runs for each question, where they are looked at too."""
@@ -134,10 +134,10 @@ def featurize(
     seen = FeatureBatch(
         taken, asked, [_extract_one(*one, words) for one in zip(asked, evidence, strict=True)]
     )
-    if lenses.reranker is not None:
-        seen = seen.beside(RELEVANCE, *relevance_features(evidence, lenses.reranker))
-    if lenses.encoder is not None:
-        whole, hits, vectors = similarity_features(evidence, lenses.encoder)
+    if encoders.reranker is not None:
+        seen = seen.beside(RELEVANCE, *relevance_features(evidence, encoders.reranker))
+    if encoders.encoder is not None:
+        whole, hits, vectors = similarity_features(evidence, encoders.encoder)
         meant = [replace(one, meant=vector) for one, vector in zip(asked, vectors, strict=True)]
         seen = replace(seen.beside(SIMILARITY, whole, hits), asked=meant)
     return seen if others is None else seen.beside(AGREEMENT, *agreement_features(taken, others))

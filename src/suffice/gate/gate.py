@@ -86,18 +86,18 @@ class Gate:
     policy: Policy
     profile: FeatureProfile
     shares: Shares
-    card: Mapping[str, Any]  # grade, k, seed, metrics, hashes of the data
+    card: Mapping[str, Any]  # preset, k, seed, metrics, hashes of the data
     correction: Correction = NO_CORRECTION
     shift: float = 0.0  # of the log-odds, where another share of sets is complete
     after: Correction | None = None  # from the odds now to those after one more round
-    lenses: Encoders = NO_ENCODERS  # of the quality grade
+    encoders: Encoders = NO_ENCODERS  # of the quality preset
     own: LocalModel | None = None  # a model of the place that the gate was adapted to
-    screen: StuffingFilter | None = None  # of a wary gate: which hits are not read
+    stuffing_filter: StuffingFilter | None = None  # of a hardened gate: which hits are not read
 
     @property
-    def grade(self) -> str:
-        """As it was fitted, or "wary" where it was opened so."""
-        return str(self.card.get("grade", "")) if self.screen is None else HARDENED
+    def preset(self) -> str:
+        """As it was fitted, or "hardened" where it was opened so."""
+        return str(self.card.get("preset", "")) if self.stuffing_filter is None else HARDENED
 
     # -------------------------------------------------------------------------------------------- checking
 
@@ -159,7 +159,7 @@ class Gate:
         """p_complete alone: (questions,)."""
         return sigmoid(self._odds(self._look(pairs, documents)[1]))
 
-    def looked_at(self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None) -> Floats:
+    def features(self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None) -> Floats:
         """What the gate looks at in each, (questions, features): figures that a service may keep to watch for drift."""
         return self._look(pairs, documents)[1]
 
@@ -185,15 +185,15 @@ class Gate:
             normalize_hits(question, hits, documents=documents, k=self.card["k"])
             for question, hits, _ in given
         ]
-        if self.screen is not None:
-            taken = self.screen.believed(taken, self.words)
+        if self.stuffing_filter is not None:
+            taken = self.stuffing_filter.filter_hits(taken, self.words)
         runs = None
         if self._others:
             runs = [
                 normalize_other_runs(own, others, documents)
                 for own, (_, _, others) in zip(taken, given, strict=True)
             ]
-        return featurize(taken, self.words, self.lenses, runs)
+        return featurize(taken, self.words, self.encoders, runs)
 
     def _odds(self, table: Floats) -> Floats:
         """Calibrated log-odds: (questions, features) to (questions,)."""
@@ -265,11 +265,11 @@ class Gate:
         `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs one fixed gate and questions that no
         part of it has seen: only then is a fifth of the questions set aside, and the threshold chosen on that.
         `k` is how many distinct hits are read, as many as the examples have unless told. An `encoder` makes it of the quality
-        grade, a `reranker` that better and ten times as slow. With `sets`, the data set of each, it is made for yet other sets.
+        preset, a `reranker` that better and ten times as slow. With `sets`, the data set of each, it is made for yet other sets.
         """
         rule = PolicyRule("risk" if alpha is not None else policy, alpha, delta, costs)
-        words, lenses = words or WordTable.load(), Encoders(encoder, reranker)
-        every = build_training_set(examples, words, lenses, k=k, fewest=MIN_TO_FIT, sets=sets)
+        words, encoders = words or WordTable.load(), Encoders(encoder, reranker)
+        every = build_training_set(examples, words, encoders, k=k, fewest=MIN_TO_FIT, sets=sets)
         aside = (
             every.one_part_of(PROMISE_FOLDS, seed)
             if rule.promises
@@ -279,8 +279,8 @@ class Gate:
         taught.expect_both("the part to fit on")
         model = taught.model(words, seed)
         card: dict[str, Any] = {
-            "grade": PRESETS[lenses != NO_ENCODERS],
-            **lenses.names,
+            "preset": PRESETS[encoders != NO_ENCODERS],
+            **encoders.names,
             "others": AGREEMENT[0] in every.seen.named,
             "k": k or max(1, *(len(one.evidence.hits) for one in every.seen.taken)),
             "seed": seed,
@@ -295,7 +295,7 @@ class Gate:
         )
         interval, shares = fit_interval(odds, complete), Shares.of(odds, complete)
         draft = cls(
-            words, model, calibration, interval, rule.none, profile, shares, card, lenses=lenses
+            words, model, calibration, interval, rule.none, profile, shares, card, encoders=encoders
         )
         gate = replace(draft, after=draft._learn_after(taught, table, odds, seed))
         chosen = (
@@ -336,7 +336,7 @@ class Gate:
         every = build_training_set(
             examples,
             self.words,
-            self.lenses,
+            self.encoders,
             k=self.card["k"],
             fewest=MIN_TO_ADAPT,
             others=self._others,
@@ -472,18 +472,18 @@ class Gate:
     def load(
         cls,
         path: Path | str | None = None,
-        grade: str = "fast",
+        preset: str = "fast",
         *,
         encoder: Encoder | None = None,
         reranker: Reranker | None = None,
     ) -> Gate:
-        """The gate in a folder; without a path the one of that grade that ships with the package.
+        """The gate in a folder; without a path the one of that preset that ships with the package.
 
-        A gate of the quality grade looks through the encoder that it was fitted with: by name, or the one that is given.
-        Any gate is opened as "wary", the one that ships or another: it does not read hits that seem stuffed (assess.screen).
+        A gate of the quality preset looks through the encoder that it was fitted with: by name, or the one that is given.
+        Any gate is opened as "hardened", the one that ships or another: it does not read hits that seem stuffed (suffice.gate.stuffing_filter).
         """
-        folder, card = storage.open_gate(None if path is None else Path(path), grade)
-        lenses = Encoders(encoder, reranker).named(
+        folder, card = storage.open_gate(None if path is None else Path(path), preset)
+        encoders = Encoders(encoder, reranker).named(
             card.get("encoder"), card.get("reranker"), where=str(folder)
         )
         with storage.readable_gate(folder):
@@ -504,11 +504,11 @@ class Gate:
                 NO_CORRECTION if now is None else Correction.from_json(now),
                 float(shift),
                 None if after is None else Correction.from_json(after),
-                lenses,
+                encoders,
                 None
                 if own is None
                 else LocalModel(GateModel.load(folder / "own", words), Platt.from_json(own)),
-                screen=StuffingFilter.load() if grade == HARDENED else None,
+                stuffing_filter=StuffingFilter.load() if preset == HARDENED else None,
             )
             gate.check(
                 storage.PROBE_QUESTION, [storage.PROBE_QUESTION]

@@ -19,20 +19,22 @@ DEFAULT = "default"
 FAST, QUALITY, HARDENED = storage.PRESETS
 
 
-def check_preset(grade: str) -> None:
-    if grade not in storage.PRESETS:
-        raise InputError(f"no grade is named {grade!r}", hint=did_you_mean(grade, storage.PRESETS))
+def check_preset(preset: str) -> None:
+    if preset not in storage.PRESETS:
+        raise InputError(
+            f"no preset is named {preset!r}", hint=did_you_mean(preset, storage.PRESETS)
+        )
 
 
-def open_gate(gate: str, grade: str = FAST) -> Gate:
-    """The shipped gate of that grade for "default", else the one saved at that path; either is wary where told."""
+def open_gate(gate: str, preset: str = FAST) -> Gate:
+    """The shipped gate of that preset for "default", else the one saved at that path; either is hardened where told."""
     from suffice.gate.gate import Gate
 
-    return Gate.load(_path(gate, grade), grade)
+    return Gate.load(_path(gate, preset), preset)
 
 
-def _path(gate: str, grade: str) -> Path | None:
-    check_preset(grade)
+def _path(gate: str, preset: str) -> Path | None:
+    check_preset(preset)
     if gate == DEFAULT:
         return None
     if not Path(gate).exists():
@@ -48,27 +50,27 @@ class GateRef:
     """Where a gate is, and the hash of its manifest, which holds the hashes of its files."""
 
     gate: str
-    grade: str
+    preset: str
     digest: str
 
     @classmethod
-    def named(cls, gate: str, grade: str = FAST) -> GateRef:
+    def named(cls, gate: str, preset: str = FAST) -> GateRef:
         """As `open_gate` takes it; the errors are the same, and nothing is loaded."""
-        path = _path(gate, grade)
-        folder, _ = storage.open_gate(path, grade)
+        path = _path(gate, preset)
+        folder, _ = storage.open_gate(path, preset)
         return cls(
-            gate if path is None else str(path.resolve()), grade, sha256_of(folder / MANIFEST)
+            gate if path is None else str(path.resolve()), preset, sha256_of(folder / MANIFEST)
         )
 
     def open(self) -> Gate:
         """The gate, also in another process or on another machine; NotReadyError where it is not the same there."""
         elsewhere = "put the gate's folder where every worker sees it under this path"
         try:
-            here = GateRef.named(self.gate, self.grade)
+            here = GateRef.named(self.gate, self.preset)
         except InputError as error:
             raise NotReadyError(f"there is no gate at {self.gate}", hint=elsewhere) from error
         if here.digest != self.digest:
             raise NotReadyError(
                 f"the gate {self.gate!r} here is not the one that was asked for", hint=elsewhere
             )
-        return open_gate(self.gate, self.grade)
+        return open_gate(self.gate, self.preset)

@@ -1,4 +1,4 @@
-"""Likeness in meaning, for the quality grade: what an encoder, and if wanted a cross-encoder, see of question and hits.
+"""Likeness in meaning, for the quality preset: what an encoder, and if wanted a cross-encoder, see of question and hits.
 
 Texts are compared as vectors: the question with each hit, with its title and by clauses, and the hits with one another. A hit
 that answers the second half of a question need not be like the question; it is like another hit, or like one clause. What the

@@ -35,8 +35,8 @@ GATE_KIND, GATE_VERSION = "gate", 1
 PRESETS = FAST, QUALITY, HARDENED = (
     "fast",
     "quality",
-    "wary",
-)  # any gate is opened as wary, none is made so
+    "hardened",
+)  # any gate is opened as hardened, none is made so
 PROBE_QUESTION = "Who taught Ada's teacher in 1843?"  # a question, and a hit that names the same
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 REFIT_COMMAND = "fit it again: suffice fit … --out {path}"
@@ -73,15 +73,15 @@ def write_gate(
             write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
 
-def open_gate(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of a gate, by path or by the grade of the one that ships, and its card; each file is as it was written.
+def open_gate(path: Path | None, preset: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a gate, by path or by the preset of the one that ships, and its card; each file is as it was written.
 
     NotReadyError where it is no gate, a newer one, or was fitted with other features; DataError where it is damaged.
     """
-    if grade not in PRESETS:
-        raise InputError(f"grade is {grade!r}, expected one of {', '.join(PRESETS)}")
+    if preset not in PRESETS:
+        raise InputError(f"preset is {preset!r}, expected one of {', '.join(PRESETS)}")
     folder = (
-        SHIPPED_MODELS / f"gate-{FAST if grade == HARDENED else grade}" if path is None else path
+        SHIPPED_MODELS / f"gate-{FAST if preset == HARDENED else preset}" if path is None else path
     )
     refit = (
         "python -m suffice_research.training.gate"
@@ -94,14 +94,14 @@ def open_gate(path: Path | None, grade: str) -> tuple[Path, dict[str, Any]]:
             f"{folder} was fitted with other features than this suffice has", hint=refit
         )
     card.pop("model", None)
-    lenses = (card.get("encoder"), card.get("reranker"))
+    encoders = (card.get("encoder"), card.get("reranker"))
     if (
         type(card.get("k")) is not int
         or card["k"] < 1
-        or not all(isinstance(one, str | None) for one in lenses)
+        or not all(isinstance(one, str | None) for one in encoders)
     ):
         raise DataError(
-            f"the card of {folder} says nothing sound of k and of its lenses", hint=refit
+            f"the card of {folder} says nothing sound of k and of its encoders", hint=refit
         )
     return folder, card
 

@@ -1,7 +1,7 @@
 """What stands in several hits supports the question once: a sentence that one hit has said is cut from those behind it.
 
 Whoever can write a document can write the same into many. Hits that share a text seem to speak of the same things, which the
-gate takes for evidence that hangs together; so a wary gate reads such a text where it stands first, and nowhere else.
+gate takes for evidence that hangs together; so a hardened gate reads such a text where it stands first, and nowhere else.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _shared_share(one: frozenset[bytes], other: frozenset[bytes]) -> float:
     return len(one & other) / max(len(one), len(other), 1)
 
 
-# --- screen: The screen of a wary gate: hits that seem stuffed with the question's words are not read, nor what others said before them.
+# --- screen: The screen of a hardened gate: hits that seem stuffed with the question's words are not read, nor what others said before them.
 
 FILTER_KIND, FILTER_VERSION, FILTER_RECORD = "screen", 1, "screen.json"
 SHIPPED_FILTER = Path(__file__).parent.parent / "models" / "screen"
@@ -284,7 +284,9 @@ class StuffingFilter:
     suspect: float
     sure: float
 
-    def believed(self, taken: Sequence[NormalizedHits], words: WordTable) -> list[NormalizedHits]:
+    def filter_hits(
+        self, taken: Sequence[NormalizedHits], words: WordTable
+    ) -> list[NormalizedHits]:
         """Each list without the hits that are not, and without what is said again; perhaps nothing is left."""
         seen = featurize(taken, words)
         rows = stuffing_features(seen, words)

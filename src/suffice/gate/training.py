@@ -151,7 +151,7 @@ class TrainingSet:
 def build_training_set(
     examples: Iterable[LabelledQuestion],
     words: WordTable,
-    lenses: Encoders,
+    encoders: Encoders,
     *,
     k: int | None,
     fewest: int,
@@ -177,7 +177,7 @@ def build_training_set(
             for one, own in zip(held, taken, strict=True)
         ]
     groups = [" ".join(tokens(one.question)) for one in held]
-    return TrainingSet(held, featurize(taken, words, lenses, runs), complete, groups, sets)
+    return TrainingSet(held, featurize(taken, words, encoders, runs), complete, groups, sets)
 
 
 def group_folds(groups: Sequence[str], folds: int, seed: int) -> Ints:

@@ -180,7 +180,7 @@ class _DriftMonitor:
 
     def keep(self, asked: CheckJob, verdict: Verdict, now: float) -> bool:
         """Was drift judged anew?"""
-        self._rows.append(self._gate.looked_at([asked.pair])[0])
+        self._rows.append(self._gate.features([asked.pair])[0])
         self._actions.append(str(verdict.action))
         if len(self._rows) < MIN_QUESTIONS or now - self._judged_at < DRIFT_INTERVAL_S:
             return False

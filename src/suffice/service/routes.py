@@ -138,7 +138,7 @@ def _gate_record(name: str, gate: Gate, service: Service) -> dict[str, Any]:
     drift = service.checks.drift(name)
     return {
         "name": name,
-        "grade": gate.grade,
+        "preset": gate.preset,
         "k": gate.card["k"],
         "fitted_on": gate.profile.questions,
         "policy": gate.policy.as_json(),

@@ -162,7 +162,7 @@ class VerdictResponse(BaseModel):
 
 class GateResponse(BaseModel):
     name: str
-    grade: str
+    preset: str
     k: int = Field(description="Hits that it reads.")
     fitted_on: int = Field(description="Questions.")
     policy: dict[str, Any]

@@ -55,7 +55,7 @@ class Settings:
     gates: Mapping[str, str] = field(
         default_factory=lambda: {DEFAULT_GATE: DEFAULT_GATE}
     )  # name -> "default" or a folder
-    grade: str = "fast"
+    preset: str = "fast"
     report: str | None = None  # a gate's run, for the page
     keys: str | None = None  # the file; None: nobody is asked, which only this machine may use
     model: str | None = None  # for /v1/ask, as its server names it

