@@ -14,13 +14,18 @@ from typing import Any
 
 import numpy as np
 import onnx
-import torch
 from onnx import numpy_helper
-from torch.nn import functional
-from transformers import BertConfig, BertForSequenceClassification
 
+from suffice.errors import MissingExtraError
 from suffice.integrations.set_scorer import PairTokenizer, TokenPair, pad_pairs
 from suffice_research.training.scorer_data import ScorerState
+
+try:
+    import torch
+    from torch.nn import functional
+    from transformers import BertConfig, BertForSequenceClassification
+except ImportError as error:
+    raise MissingExtraError("training the set scorer", extra="train") from error
 
 __all__ = ["Schedule", "base_weights", "cross_encoder", "distil", "fit", "log_odds"]
 

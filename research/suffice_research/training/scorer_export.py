@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
-from torch.nn import functional
 
+from suffice.errors import MissingExtraError
 from suffice.integrations.set_scorer import KIND, READER_FILE, SHIPPED_MODEL, VERSION
 from suffice.retrieval.bridge import QUALITY_FEATURES
 from suffice.storage import new_artefact, sha256_of
 from suffice_research.training.scorer import LAYERS, base_weights, cross_encoder
+
+try:
+    import torch
+    from torch.nn import functional
+except ImportError as error:
+    raise MissingExtraError("exporting the set scorer", extra="train") from error
 
 __all__ = ["export", "to_onnx"]
 
