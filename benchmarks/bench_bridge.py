@@ -62,7 +62,7 @@ def measure_questions(data: Path) -> dict[str, float]:
         "hybrid": {"encoder": encoder},
         "bridge": {"encoder": encoder, "links": links},
     }
-    questions = [one.question.text for one in dataset.examples()][: ASKED + 5]
+    questions = [one.question.text for one in dataset.questions()][: ASKED + 5]
     for name, given in options.items():
         got |= timed(name, RETRIEVERS.get(name)(store, **given), questions)
     return got
@@ -76,7 +76,7 @@ def measure_quality(data: Path) -> dict[str, float]:
     )
     encoder = bge_small(threads=1)
     store = index_documents(islice(dataset.documents(), FEW_PASSAGES), encoder, None)
-    questions = [one.question.text for one in dataset.examples()][: FEW_ASKED + 5]
+    questions = [one.question.text for one in dataset.questions()][: FEW_ASKED + 5]
     return timed("bridge-quality", bridge_quality(store, encoder=encoder, threads=1), questions)
 
 

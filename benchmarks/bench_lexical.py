@@ -100,7 +100,7 @@ def variants(data: Path) -> Table:
     paths = {"frames": data / "frames" / "test.tsv"}
     for name in ("frames", "2wikimultihopqa", "hotpotqa", "musique"):
         dataset = load(name, paths.get(name, data / name))
-        corpus, examples = Corpus(dataset.documents()), list(dataset.examples())
+        corpus, examples = Corpus(dataset.documents()), list(dataset.questions())
         gold = np.zeros((len(examples), len(corpus)), dtype=bool)
         for row, example in enumerate(examples):
             gold[row, [corpus.position[one] for one in example.gold.doc_ids]] = True
@@ -170,7 +170,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
     print_progress("BM25 and TF-IDF on the 2Wiki corpus")
     dataset = load("2wikimultihopqa", DATA / "2wikimultihopqa")
     corpus = Corpus(dataset.documents())
-    questions = [example.question.text for example in dataset.examples()]
+    questions = [example.question.text for example in dataset.questions()]
     speed = per_second(systems(corpus), questions, slow=40, rounds=3 if quick else 7)
     ratios = {
         name: (value / speed["bm25s"], value / speed["rank_bm25"]) for name, value in speed.items()

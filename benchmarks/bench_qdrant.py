@@ -284,7 +284,7 @@ def quality(data: Path, limit: int, sets: Sequence[str] = SETS) -> Iterator[Resu
         dataset = load(name, data / name)
         held = list(dataset.documents())
         encoded = ENCODER.encode([searchable_text(one) for one in held])
-        examples = list(islice(dataset.examples(), limit))
+        examples = list(islice(dataset.questions(), limit))
         with (
             tempfile.TemporaryDirectory() as folder,
             EmbeddedStore(folder) as embedded,

@@ -39,7 +39,7 @@ with (
 ):  # as a data set: suffice fit --dataset ragas --path rows.jsonl --out gate
     path = Path(folder) / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    for example in datasets.load("ragas", path).examples():
+    for example in datasets.load("ragas", path).questions():
         held = {hit.doc_id for hit in example.hits}
         print(
             example.question.question_id,

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from robustness.mutations import Input, Seed
 from robustness.targets import OpenTarget, Target, TargetFiles, file_target
-from suffice.datasets import LOADERS as DATASETS
-from suffice.datasets import describe
+from suffice.datasets import FORMATS, describe, load
 from suffice.evaluation import batch_check
 from suffice.evaluation.benchmark_files import audit_benchmark, missing_documents, open_benchmark
 from suffice.gate.gate import Gate
@@ -120,7 +119,7 @@ def _dataset(name: str) -> Target:
     def read(folder: Path, file: Path, given: Input) -> bool:
         size = len(given.content)
         alone = size % 4 >= 2 and given.part == SEEDS[name][0].part and name not in ("beir", "trec")
-        opened = DATASETS[name](file if alone else folder, skip_bad=size % 2 == 0)
+        opened = load(name, file if alone else folder, skip_bad=size % 2 == 0)
         describe(opened)
         return not opened.bad.count
 
@@ -208,11 +207,11 @@ def _benchmark(folder: Path, file: Path, given: Input) -> bool:
         return True
     missing_documents(folder)
     found = open_benchmark(folder)
-    return sum(1 for _ in found.documents()) + sum(1 for _ in found.examples()) > 0
+    return sum(1 for _ in found.documents()) + sum(1 for _ in found.questions()) > 0
 
 
 LOADER_TARGETS: Sequence[Target] = (
-    *map(_dataset, DATASETS),
+    *map(_dataset, FORMATS),
     Target(
         "logs",
         "readers",

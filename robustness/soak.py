@@ -243,7 +243,7 @@ def run_soak(
 ) -> SoakLog:
     """The whole of it, in a folder that is empty at first."""
     data = controlled_collection(documents=DOCUMENTS)
-    examples = [one.question.text for one in data.examples()][:200]
+    examples = [one.question.text for one in data.questions()][:200]
     temporary = folder / "tmp"
     temporary.mkdir()
     told, keys = SoakLog(minutes), ApiKeys(folder / "keys.json")

@@ -37,7 +37,7 @@ def collection() -> tuple[dict[str, Document], list[GoldQuestion]]:
     """Documents by id, and the questions that have an answer, mixed."""
     village = controlled_collection(documents=200)
     examples = sorted(
-        (one for one in village.examples() if one.gold.doc_ids),
+        (one for one in village.questions() if one.gold.doc_ids),
         key=lambda one: hash_of(one.question.text),
     )
     return {one.doc_id: one for one in village.documents()}, examples

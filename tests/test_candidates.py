@@ -55,7 +55,7 @@ def test_a_retriever_among_candidates_keeps_the_contract(name: str) -> None:
 def test_candidates_hold_what_the_whole_corpus_would_rank_first(
     name: str, stores: tuple[MemoryStore, Distant]
 ) -> None:
-    questions = [example.question.text for example in DATA.examples()][:6]
+    questions = [example.question.text for example in DATA.questions()][:6]
     whole, some = (RETRIEVERS.get(name)(store).search(questions, k=8) for store in stores)
     shared = [
         len({hit.doc_id for hit in one} & {hit.doc_id for hit in other}) / 8
@@ -67,7 +67,7 @@ def test_candidates_hold_what_the_whole_corpus_would_rank_first(
 def test_a_filter_holds_among_candidates(stores: tuple[MemoryStore, Distant]) -> None:
     source = next(iter(stores[1].values("source")))
     some = Filter((Condition("source", "$in", (source,)),))
-    question = next(iter(DATA.examples())).question.text
+    question = next(iter(DATA.questions())).question.text
     (hits,) = RETRIEVERS.get("hybrid-metagraph")(stores[1]).search([question], k=5, filters=[some])
     assert hits
     assert {

@@ -285,7 +285,8 @@ def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None
         {"doc_id": one.doc_id, "title": one.title, "text": one.text} for one in data.documents()
     ]
     questions = [
-        {"question": one.question.text, "gold": sorted(one.gold.doc_ids)} for one in data.examples()
+        {"question": one.question.text, "gold": sorted(one.gold.doc_ids)}
+        for one in data.questions()
     ]
     for name, records in (("documents.jsonl", documents), ("examples.jsonl", questions[:150])):
         (tmp_path / name).write_text(

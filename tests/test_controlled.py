@@ -38,7 +38,7 @@ def digest(**options: int) -> str:
     total = hashlib.sha256()
     for document in collection.documents():
         total.update(repr(document).encode())
-    for example in collection.examples():
+    for example in collection.questions():
         gold = example.gold
         total.update(
             repr(
@@ -55,7 +55,7 @@ def documents() -> dict[str, Document]:
 
 @pytest.fixture(scope="module")
 def examples() -> list[GoldQuestion]:
-    return list(controlled_collection().examples())
+    return list(controlled_collection().questions())
 
 
 @pytest.fixture(scope="module")
@@ -342,9 +342,9 @@ def test_the_default_collection_has_these_bytes():
 def test_another_process_with_another_hash_seed_makes_the_same_bytes():
     code = """if True:
         import hashlib
-        from suffice_research.controlled import controlled
-        part = controlled(seed=7, documents=100)
-        held = [repr(one) for one in part.documents()] + [repr(one.question) for one in part.examples()]
+        from suffice_research.controlled import controlled_collection
+        part = controlled_collection(seed=7, documents=100)
+        held = [repr(one) for one in part.documents()] + [repr(one.question) for one in part.questions()]
         print(hashlib.sha256("".join(held).encode()).hexdigest())
     """
     printed = set()
@@ -368,7 +368,7 @@ def test_another_seed_makes_another_collection():
 def test_both_parts_can_be_read_again():
     collection = controlled_collection(documents=60)
     assert list(collection.documents()) == list(collection.documents())
-    assert list(collection.examples()) == list(collection.examples())
+    assert list(collection.questions()) == list(collection.questions())
     assert collection.bad.count == 0
 
 
@@ -388,7 +388,7 @@ def test_documents_stream_in_bounded_memory():
 
 
 def test_a_large_collection_spreads_the_same_number_of_questions_over_all_its_documents():
-    examples = list(controlled_collection(documents=60_900).examples())
+    examples = list(controlled_collection(documents=60_900).questions())
     places = [
         int(doc_id.removeprefix("doc-")) for example in examples for doc_id in example.gold.doc_ids
     ]
@@ -401,7 +401,7 @@ def test_a_collection_that_ends_inside_a_beat_asks_only_about_what_it_holds():
     collection = controlled_collection(documents=100)
     held = {document.doc_id for document in collection.documents()}
     assert len(held) == 100
-    examples = list(collection.examples())
+    examples = list(collection.questions())
     assert all(example.gold.doc_ids <= held for example in examples)
     assert len(examples) == pytest.approx(2556 * 100 / 609, abs=10)
 
@@ -444,4 +444,4 @@ def test_a_collection_too_small_for_its_questions_says_so():
         seed=23, documents=4, difficulty=Difficulty(story_sizes=(4,), outlets=2)
     )
     with pytest.raises(InputError, match="too few different inference questions of 3 hops"):
-        list(tiny.examples())
+        list(tiny.questions())

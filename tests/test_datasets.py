@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from importlib import metadata
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import datasets
-from suffice.datasets import Dataset, Gold, GoldQuestion, locate
+from suffice.datasets import Dataset, Gold, GoldQuestion
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.protocols import Registry
 from suffice.types import Document, Question
 
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")
@@ -49,10 +52,38 @@ def test_a_part_that_was_not_given_is_asked_for(tmp_path):
     (tmp_path / "corpus.json").write_text('[{"title": "A", "body": "b"}]')
     dataset = datasets.load("multihop_rag", corpus=tmp_path / "corpus.json")
     assert dataset.has_documents
-    assert not dataset.has_examples
-    with pytest.raises(InputError, match="without questions") as caught:
-        list(dataset.examples())
+    assert not dataset.has_questions
+    with pytest.raises(InputError, match="has no questions") as caught:
+        list(dataset.questions())
     assert "--questions" in caught.value.hint
+
+
+class EntryPoint:
+    """An entry point of an installed package."""
+
+    dist = None
+
+    def __init__(self, name: str, load: Callable[[], object]) -> None:
+        self.name, self.load = name, load
+
+
+def test_an_installed_package_adds_a_collection(monkeypatch):
+    made = EntryPoint("dataset.village", lambda: lambda seed: Dataset(f"village {seed}"))
+    registry = Registry("dataset")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [made])
+    monkeypatch.setattr(datasets, "COLLECTIONS", registry)
+    assert datasets.make_collection("village", seed=7).name == "village 7"
+    with pytest.raises(InputError, match="no dataset is named 'vilage'") as caught:
+        datasets.make_collection("vilage")
+    assert "'village'" in caught.value.hint
+
+
+def test_without_the_research_package_the_controlled_collection_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
+    monkeypatch.setattr(datasets, "COLLECTIONS", Registry("dataset"))
+    with pytest.raises(NotReadyError, match="research package") as caught:
+        datasets.make_collection("controlled")
+    assert "pip install ./research" in caught.value.hint
 
 
 # ------------------------------------------------------------------------------------------------- bad files
@@ -77,7 +108,7 @@ def broken(folder: Path, content: bytes, *, suffix: str = ".json") -> Path:
 )
 def test_a_file_that_is_no_text_gives_one_clear_error(tmp_path, name, content, said):
     with pytest.raises(InputError, match=said):
-        list(datasets.load(name, questions=broken(tmp_path, content)).examples())
+        list(datasets.load(name, questions=broken(tmp_path, content)).questions())
 
 
 @pytest.mark.parametrize("name", JSON_QUESTIONS)
@@ -93,7 +124,7 @@ def test_a_file_that_is_no_text_gives_one_clear_error(tmp_path, name, content, s
 )
 def test_truncated_or_wrong_json_gives_one_clear_error_with_its_line(tmp_path, name, content):
     with pytest.raises(InputError, match=r"broken\.json:1: "):
-        list(datasets.load(name, questions=broken(tmp_path, content)).examples())
+        list(datasets.load(name, questions=broken(tmp_path, content)).questions())
 
 
 @pytest.mark.parametrize("name", JSON_QUESTIONS)
@@ -103,9 +134,9 @@ def test_records_with_other_fields_say_which_field_was_expected(tmp_path, name):
         InputError,
         match=r"broken\.json:2: field '\w+' is missing, expected .*it has: prompt, label",
     ):
-        list(datasets.load(name, questions=path).examples())
+        list(datasets.load(name, questions=path).questions())
     dataset = datasets.load(name, questions=path, skip_bad=True)
-    assert list(dataset.examples()) == []
+    assert list(dataset.questions()) == []
     assert dataset.bad.count == 1
 
 
@@ -144,14 +175,14 @@ def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, star
     with path.open("r+b") as stream:
         stream.truncate(2**30)  # a sparse file: a gigabyte of zeros that costs no disk
     with pytest.raises(InputError, match="longer than 67,108,864 bytes"):
-        list(datasets.load(name, questions=path).examples())
+        list(datasets.load(name, questions=path).questions())
 
 
 def test_a_question_with_half_a_surrogate_pair_is_a_bad_record(tmp_path):
     path = tmp_path / "examples.jsonl"
     path.write_text('{"question": "Who \\ud800?", "gold": []}\n')
     with pytest.raises(InputError, match="field 'question'"):
-        list(datasets.load("jsonl", questions=path).examples())
+        list(datasets.load("jsonl", questions=path).questions())
 
 
 # ------------------------------------------------------------------------------------------------- summaries
@@ -163,7 +194,7 @@ def small(
     return Dataset(
         "small",
         documents=lambda bad: (Document(doc_id, "text") for doc_id in documents),
-        examples=lambda bad: iter(examples),
+        questions=lambda bad: iter(examples),
         **options,
     )
 
@@ -226,7 +257,7 @@ def test_skipped_records_are_counted_once_however_often_the_data_is_read(tmp_pat
     )
     dataset = datasets.load("jsonl", tmp_path, skip_bad=True)
     for _ in range(3):
-        assert len(list(dataset.examples())) == len(list(dataset.documents())) == 1
+        assert len(list(dataset.questions())) == len(list(dataset.documents())) == 1
     assert dataset.bad.count == 2
     assert datasets.describe(dataset).skipped == 2
 
@@ -337,10 +368,10 @@ def use(monkeypatch: pytest.MonkeyPatch, hub: FakeHub | None) -> None:
 def test_a_fetched_file_must_hash_to_what_the_hub_says(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_text("hello\n")
     use(monkeypatch, FakeHub(tmp_path, blob_id=GIT_HASH_OF_HELLO))
-    assert locate.fetch_public_files("frames") == tmp_path
+    assert datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
     use(monkeypatch, FakeHub(tmp_path, blob_id="0" * 40))
     with pytest.raises(DataError, match="the hub says 0000"):
-        locate.fetch_public_files("frames")
+        datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub)
 
 
 def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
@@ -353,7 +384,7 @@ def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
 
 def test_an_earlier_download_serves_when_the_hub_is_away(tmp_path, monkeypatch):
     use(monkeypatch, FakeHub(tmp_path, reachable=False, cached=True))
-    assert locate.fetch_public_files("frames") == tmp_path
+    assert datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
 
 
 def test_a_format_without_public_files_asks_for_a_path():
@@ -396,7 +427,7 @@ def test_the_real_files_have_the_counts_of_their_readme_and_all_gold_resolves(
     assert (found.questions, found.documents, found.by_kind) == (questions, documents, kinds)
     assert found.unresolved == ()
     assert found.skipped == 0
-    ids = [one.question.question_id for one in dataset.examples()]
+    ids = [one.question.question_id for one in dataset.questions()]
     assert len(set(ids)) == len(ids)
 
 
@@ -423,7 +454,7 @@ def test_a_pooled_document_is_the_one_of_the_corpus_file(data_folder, name):
 
 
 def test_the_repeated_questions_of_the_hotpotqa_sample_stay_and_do_not_leak(data_folder):
-    held = list(datasets.load("hotpotqa", data_folder / "hotpotqa").examples())
+    held = list(datasets.load("hotpotqa", data_folder / "hotpotqa").questions())
     assert sum("#" in one.question.question_id for one in held) == 43
     parts = datasets.split(held)
     assert not {one.question.text for one in parts.fit} & {one.question.text for one in parts.test}

@@ -41,7 +41,7 @@ def frames_file(
 
 
 def gold_of(path: Path) -> set[str]:
-    return set(next(iter(datasets.load("frames", path).examples())).gold.doc_ids)
+    return set(next(iter(datasets.load("frames", path).questions())).gold.doc_ids)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_labels_answer_and_hops_are_kept(tmp_path):
         "wikipedia_link_2": WIKI + "B",
         "reasoning_types": "Temporal reasoning | Post processing ",
     }
-    (example,) = datasets.load("frames", frames_file(tmp_path, row)).examples()
+    (example,) = datasets.load("frames", frames_file(tmp_path, row)).questions()
     assert example.gold.labels == ("Temporal reasoning", "Post processing")
     assert (example.gold.answer, example.gold.hops, example.question.text) == ("She", 2, "Who?")
 
@@ -129,7 +129,7 @@ def test_a_quoted_cell_may_hold_tabs_quotes_and_line_breaks(tmp_path):
     path = frames_file(
         tmp_path, {"Prompt": '"Who said ""no\tor\nyes""?"', "wikipedia_link_1": WIKI + "A"}
     )
-    (example,) = datasets.load("frames", path).examples()
+    (example,) = datasets.load("frames", path).questions()
     assert example.question.text == 'Who said "no\tor\nyes"?'
 
 
@@ -158,10 +158,10 @@ def test_a_quoted_cell_may_hold_tabs_quotes_and_line_breaks(tmp_path):
 def test_a_bad_row_is_named_by_line_and_field_and_can_be_skipped(tmp_path, row, said):
     path = frames_file(tmp_path, {"wikipedia_link_1": WIKI + "A"}, row)
     with pytest.raises(InputError) as caught:
-        list(datasets.load("frames", path).examples())
+        list(datasets.load("frames", path).questions())
     assert said in str(caught.value)
     dataset = datasets.load("frames", path, skip_bad=True)
-    assert len(list(dataset.examples())) == 1
+    assert len(list(dataset.questions())) == 1
     assert len(list(dataset.documents())) == 1
     assert dataset.bad.count == 1
     assert said in dataset.bad.examples[0]
@@ -169,12 +169,14 @@ def test_a_bad_row_is_named_by_line_and_field_and_can_be_skipped(tmp_path, row, 
 
 def test_wrong_columns_are_an_error_that_shows_the_header(tmp_path):
     with pytest.raises(InputError, match=r"no column 'Prompt'.*the header has: 'query', 'answer'"):
-        list(datasets.load("frames", frames_file(tmp_path, columns=("query", "answer"))).examples())
+        list(
+            datasets.load("frames", frames_file(tmp_path, columns=("query", "answer"))).questions()
+        )
     with pytest.raises(InputError, match="no column 'wikipedia_link_1' or 'wiki_links'"):
         list(
             datasets.load(
                 "frames", frames_file(tmp_path, {}, columns=("Prompt", "Answer", "reasoning_types"))
-            ).examples()
+            ).questions()
         )
 
 
@@ -242,7 +244,7 @@ def test_titles_with_commas_stay_whole_in_the_real_file(real):
 
 
 def test_the_links_left_out_of_the_real_file_are_those_of_the_decision_note(real):
-    sizes = {example.gold.question_id: example.gold.hops for example in real.examples()}
+    sizes = {example.gold.question_id: example.gold.hops for example in real.questions()}
     assert {key: sizes[key] for key in ("88", "179", "495", "644", "650")} == {
         "88": 3,
         "179": 3,

@@ -41,7 +41,7 @@ def ada(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa"])
 def test_the_titles_of_the_supporting_facts_are_the_gold(tmp_path, name):
     dataset = datasets.load(name, written(tmp_path, "q.json", [ada()]))
-    (example,) = dataset.examples()
+    (example,) = dataset.questions()
     assert example.question.text == "Who taught Ada's tutor?"
     assert example.gold.doc_ids == {"Ada", "De Morgan"}
     assert (example.gold.answer, example.gold.kind, example.gold.hops) == ("Frend", "bridge", 2)
@@ -80,7 +80,7 @@ def test_a_corpus_file_may_be_an_object_a_list_or_lines(tmp_path, content):
 
 def test_a_question_drawn_twice_stays_under_its_own_id_in_hotpotqa(tmp_path):
     path = written(tmp_path, "q.json", [ada(), ada(_id="h2"), ada(), ada()])
-    assert [one.gold.question_id for one in datasets.load("hotpotqa", path).examples()] == [
+    assert [one.gold.question_id for one in datasets.load("hotpotqa", path).questions()] == [
         "h1",
         "h2",
         "h1#2",
@@ -95,7 +95,7 @@ def test_one_id_for_two_questions_is_an_error_that_names_both_lines(tmp_path, na
     path = tmp_path / "q.json"
     path.write_text("[\n" + json.dumps(ada()) + ",\n" + json.dumps(ada(**change)) + "\n]")
     with pytest.raises(InputError, match=r"q\.json:3: question id 'h1' is already used on line 2"):
-        list(datasets.load(name, path).examples())
+        list(datasets.load(name, path).questions())
 
 
 def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
@@ -123,9 +123,9 @@ def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
 def test_a_bad_question_is_an_error_and_gives_no_documents_when_skipped(tmp_path, change, said):
     path = written(tmp_path, "q.json", [ada(**change), ada(_id="h2")])
     with pytest.raises(InputError, match=said):
-        list(datasets.load("hotpotqa", path).examples())
+        list(datasets.load("hotpotqa", path).questions())
     dataset = datasets.load("hotpotqa", path, skip_bad=True)
-    assert [one.gold.question_id for one in dataset.examples()] == ["h2"]
+    assert [one.gold.question_id for one in dataset.questions()] == ["h2"]
     assert len(list(dataset.documents())) == 3
     assert dataset.bad.count == 1
 
@@ -186,7 +186,7 @@ def test_paragraphs_of_one_title_are_told_apart_by_their_text_and_both_files_agr
         questions=written(tmp_path, "q.json", [messi()]),
         corpus=written(tmp_path, "c.json", corpus),
     )
-    (example,) = dataset.examples()
+    (example,) = dataset.questions()
     texts = {one.doc_id: one.text for one in dataset.documents()}
     assert len(texts) == 3
     assert {texts[doc_id] for doc_id in example.gold.doc_ids} == {"Goal.", "Deal."}
@@ -198,7 +198,7 @@ def test_paragraphs_of_one_title_are_told_apart_by_their_text_and_both_files_agr
 def test_the_original_lines_are_read_like_the_array(tmp_path):
     path = tmp_path / "musique_ans_v1.0_dev.jsonl"
     path.write_text(json.dumps(messi()) + "\n\n" + json.dumps(messi(id="2hop__3_4")) + "\n")
-    assert [one.gold.kind for one in datasets.load("musique", tmp_path).examples()] == [
+    assert [one.gold.kind for one in datasets.load("musique", tmp_path).questions()] == [
         "3hop1",
         "2hop",
     ]
@@ -206,7 +206,7 @@ def test_the_original_lines_are_read_like_the_array(tmp_path):
 
 def test_an_unanswerable_twin_is_a_null_question_of_its_own(tmp_path):
     path = written(tmp_path, "q.json", [messi(), messi(answerable=False)])
-    first, twin = datasets.load("musique", path).examples()
+    first, twin = datasets.load("musique", path).questions()
     assert first.gold.doc_ids
     assert (twin.gold.doc_ids, twin.gold.kind, twin.gold.hops) == (frozenset(), "unanswerable", 0)
     assert twin.gold.question_id == "3hop1__1_2#unanswerable"
@@ -228,13 +228,13 @@ def test_a_question_without_supporting_paragraphs_is_an_error(tmp_path, paragrap
         list(
             datasets.load(
                 "musique", written(tmp_path, "q.json", [messi(paragraphs=paragraphs)])
-            ).examples()
+            ).questions()
         )
 
 
 def test_the_same_question_twice_is_an_error_in_musique(tmp_path):
     with pytest.raises(InputError, match="question id '3hop1__1_2' is already used"):
-        list(datasets.load("musique", written(tmp_path, "q.json", [messi(), messi()])).examples())
+        list(datasets.load("musique", written(tmp_path, "q.json", [messi(), messi()])).questions())
 
 
 # ------------------------------------------------------------------------------------------------ MultiHop-RAG
@@ -289,7 +289,7 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
     path = written(
         tmp_path, "MultiHopRAG.json", [query(), query(question_type="null_query", evidence_list=[])]
     )
-    first, null = datasets.load("multihop_rag", path).examples()
+    first, null = datasets.load("multihop_rag", path).questions()
     assert (first.gold.doc_ids, first.gold.hops, first.gold.kind) == ({"A", "B"}, 2, "inference")
     assert (null.gold.doc_ids, null.gold.hops, null.gold.kind) == (frozenset(), 0, "null")
     assert [first.gold.question_id, null.gold.question_id] == ["q0", "q1"]
@@ -312,7 +312,9 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
 def test_a_bad_query_is_an_error(tmp_path, change, said):
     with pytest.raises(InputError, match=said):
         list(
-            datasets.load("multihop_rag", written(tmp_path, "q.json", [query(**change)])).examples()
+            datasets.load(
+                "multihop_rag", written(tmp_path, "q.json", [query(**change)])
+            ).questions()
         )
 
 

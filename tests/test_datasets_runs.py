@@ -49,7 +49,7 @@ def beir(tmp_path: Path) -> Path:
 
 def test_a_beir_folder_is_read_with_its_test_split(beir):
     dataset = datasets.load("beir", beir)
-    assert {one.question.question_id: set(one.gold.doc_ids) for one in dataset.examples()} == {
+    assert {one.question.question_id: set(one.gold.doc_ids) for one in dataset.questions()} == {
         "q1": {"d1"},
         "q2": {"d1", "d2"},
     }
@@ -69,7 +69,7 @@ def test_another_split_is_chosen_by_its_file(beir):
         datasets.load("beir", beir / "qrels" / "dev.tsv"),
         datasets.load("beir", beir, questions=beir / "qrels" / "dev.tsv"),
     ):
-        assert [one.question.question_id for one in dataset.examples()] == ["q3"]
+        assert [one.question.question_id for one in dataset.questions()] == ["q3"]
         assert len(list(dataset.documents())) == 2
 
 
@@ -79,15 +79,15 @@ def test_bad_qrels_are_errors_with_their_line(beir):
     with pytest.raises(
         InputError, match=r"test\.tsv:2: field 'score' is 'good', expected a number"
     ):
-        list(datasets.load("beir", beir).examples())
+        list(datasets.load("beir", beir).questions())
     qrels.write_text("q1\td1\t1\n")
     with pytest.raises(InputError, match="no column 'query-id', 'corpus-id', 'score'"):
-        list(datasets.load("beir", beir).examples())
+        list(datasets.load("beir", beir).questions())
     qrels.write_text("query-id\tcorpus-id\tscore\nq9\td1\t1\n")
     with pytest.raises(
         InputError, match=r"1 questions are not in queries\.jsonl, the first is 'q9'"
     ):
-        list(datasets.load("beir", beir).examples())
+        list(datasets.load("beir", beir).questions())
 
 
 def test_gold_that_the_beir_corpus_lacks_is_found(beir):
@@ -116,7 +116,7 @@ def trec(tmp_path: Path) -> Path:
 
 def test_a_run_becomes_examples_with_hits_best_score_first(trec):
     dataset = datasets.load("trec", trec)
-    first, second = dataset.examples()
+    first, second = dataset.questions()
     assert first.hits == (Hit("d1", 7.25), Hit("d2", 1.5), Hit("d3", 1.5))
     assert first.gold.doc_ids == {"d1"}
     assert (second.question.question_id, second.hits, second.gold.doc_ids) == ("q2", (), {"d9"})
@@ -128,15 +128,15 @@ def test_topics_give_the_questions_their_words(trec):
     (trec / "topics.tsv").write_text("q1\tWho wrote the notes?\nq2\tWhere?\n")
     lines(trec / "corpus.jsonl", {"doc_id": "d1", "text": "a"}, {"doc_id": "d9", "text": "b"})
     dataset = datasets.load("trec", trec)
-    assert [one.question.text for one in dataset.examples()] == ["Who wrote the notes?", "Where?"]
+    assert [one.question.text for one in dataset.questions()] == ["Who wrote the notes?", "Where?"]
     assert datasets.describe(dataset).documents == 2
 
 
 def test_run_and_qrels_can_be_named_one_by_one(trec):
     dataset = datasets.load("trec", trec / "bm25.run", questions=trec / "test.qrels")
-    assert [len(one.hits or ()) for one in dataset.examples()] == [3, 0]
+    assert [len(one.hits or ()) for one in dataset.questions()] == [3, 0]
     only_gold = datasets.load("trec", questions=trec / "test.qrels")
-    assert [one.hits for one in only_gold.examples()] == [None, None]
+    assert [one.hits for one in only_gold.questions()] == [None, None]
     with pytest.raises(InputError, match="no qrels"):
         datasets.load("trec", trec / "bm25.run")
 
@@ -164,7 +164,7 @@ def test_run_and_qrels_can_be_named_one_by_one(trec):
 def test_a_bad_run_is_an_error(trec, run, said):
     (trec / "bm25.run").write_text(run)
     with pytest.raises(InputError, match=said):
-        list(datasets.load("trec", trec).examples())
+        list(datasets.load("trec", trec).questions())
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_a_bad_run_is_an_error(trec, run, said):
 def test_bad_trec_qrels_are_an_error_and_can_be_skipped(trec, qrels, said):
     (trec / "test.qrels").write_text(qrels + "q1 0 d4 1\n")
     with pytest.raises(InputError, match=said):
-        list(datasets.load("trec", trec).examples())
+        list(datasets.load("trec", trec).questions())
     dataset = datasets.load("trec", trec, skip_bad=True)
-    (example,) = dataset.examples()
+    (example,) = dataset.questions()
     assert "d4" in example.gold.doc_ids
     assert dataset.bad.count == 1
 
@@ -209,7 +209,7 @@ def test_a_ragas_row_gives_hits_gold_and_the_documents_it_shows(tmp_path):
             tmp_path / "rows.jsonl", row(), row(reference_contexts=["De Morgan taught.", "Frend."])
         ),
     )
-    first, _ = dataset.examples()
+    first, _ = dataset.questions()
     assert first.hits == (Hit("d1"), Hit("2"))
     assert (first.gold.doc_ids, first.gold.answer, first.gold.hops) == (
         {"d1", "d9"},
@@ -229,7 +229,7 @@ def test_ragas_texts_without_ids_are_told_apart_by_what_they_say(tmp_path):
         retrieved_context_ids=None, reference_context_ids=None, reference_contexts=["Byron rhymed."]
     )
     dataset = datasets.load("ragas", lines(tmp_path / "rows.jsonl", bare))
-    (example,) = dataset.examples()
+    (example,) = dataset.questions()
     assert {hit.doc_id for hit in example.hits or ()} > example.gold.doc_ids
     assert len(list(dataset.documents())) == 2
 
@@ -250,7 +250,7 @@ def test_ragas_texts_without_ids_are_told_apart_by_what_they_say(tmp_path):
 def test_a_bad_ragas_row_is_an_error(tmp_path, change, said):
     path = lines(tmp_path / "rows.jsonl", row(**change))
     with pytest.raises(InputError, match=said):
-        list(datasets.load("ragas", path).examples())
+        list(datasets.load("ragas", path).questions())
     dataset = datasets.load("ragas", path, skip_bad=True)
     assert list(dataset.documents()) == []
 
@@ -327,15 +327,15 @@ def test_a_bad_example_is_an_error(tmp_path, change, said):
     good = {"question_id": "q0", "question": "Who?", "gold": ["d1"]}
     path = lines(tmp_path / "examples.jsonl", good, {**good, "question_id": "q1", **change})
     with pytest.raises(InputError, match=rf"examples\.jsonl:2: .*{said}"):
-        list(datasets.load("jsonl", questions=path).examples())
+        list(datasets.load("jsonl", questions=path).questions())
 
 
 def test_a_file_is_taken_for_what_its_first_record_is(tmp_path):
     examples = lines(tmp_path / "a.jsonl", {"question": "Who?", "gold": [], "hits": ["d1"]})
     documents = lines(tmp_path / "b.jsonl", {"doc_id": "d1", "text": "Ada"})
-    assert datasets.load("jsonl", examples).has_examples
+    assert datasets.load("jsonl", examples).has_questions
     assert datasets.load("jsonl", documents).has_documents
-    (example,) = datasets.load("jsonl", examples, corpus=documents).examples()
+    (example,) = datasets.load("jsonl", examples, corpus=documents).questions()
     assert (example.question.question_id, example.hits) == ("1", (Hit("d1"),))
 
 

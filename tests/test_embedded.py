@@ -341,7 +341,7 @@ def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) 
     )
     documents, questions = (
         list(data.documents()),
-        [example.question.text for example in data.examples()],
+        [example.question.text for example in data.questions()],
     )
     with EmbeddedStore(tmp_path / "store") as embedded:
         embedded.put(documents)

@@ -180,7 +180,7 @@ def test_questions_of_the_same_words_stay_in_one_half() -> None:
         )
         for at in range(10)
     ]
-    dataset = Dataset("twice", documents=lambda _: iter(()), examples=lambda _: iter(twice))
+    dataset = Dataset("twice", documents=lambda _: iter(()), questions=lambda _: iter(twice))
     halves = [
         {one.question.text for one in draw_questions(dataset, part=part)}
         for part in ("even", "odd")
@@ -204,7 +204,7 @@ def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(
     dataset = Dataset(
         "small",
         documents=lambda _: iter(documents.values()),
-        examples=lambda _: (replace(one, gold=replace(one.gold, answer="x")) for one in examples),
+        questions=lambda _: (replace(one, gold=replace(one.gold, answer="x")) for one in examples),
     )
     bench = AnswerSetup(open_corpus(dataset, retriever="bm25"), budget=Budget(documents=4))
     chosen = draw_questions(dataset, limit=6, part="odd")

@@ -220,7 +220,7 @@ def test_a_saved_gate_is_judged_on_a_data_set(gate_folder: Path) -> None:
 def test_a_gate_is_not_judged_unawares_by_questions_it_has_seen(tmp_path: Path) -> None:
     texts = [
         one.question.text
-        for one, _ in zip(controlled_collection(documents=200).examples(), range(5))
+        for one, _ in zip(controlled_collection(documents=200).questions(), range(5))
     ]
     with_seen_questions(east()[1], texts).save(tmp_path / "gate")
     run = evaluate_gate(

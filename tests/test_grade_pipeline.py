@@ -48,7 +48,7 @@ def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> No
     assert made.done == ALL
     assert set(made.by_hops) >= {2, 3, 4, 5}
     dataset = load("jsonl", tmp_path / "b")
-    examples = list(dataset.examples())
+    examples = list(dataset.questions())
     held = {document.doc_id for document in dataset.documents()}
     assert len(examples) == made.counts["valid"]
     assert all(example.gold.doc_ids <= held and example.gold.answer for example in examples)

@@ -45,7 +45,7 @@ def test_rows_that_go_out_come_back_as_the_same_data_set(tmp_path: Path) -> None
         "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
     )
     again = datasets.load("ragas", tmp_path / "rows.jsonl")
-    found = list(again.examples())
+    found = list(again.questions())
     assert [one.question for one in found] == [one.question for one in EXAMPLES]
     assert [one.gold.doc_ids for one in found] == [one.gold.doc_ids for one in EXAMPLES]
     assert found[0].hits == EXAMPLES[0].hits

@@ -91,7 +91,7 @@ def count(data: Path) -> None:
         kept = held["sets"][name]
         found = load(name, data / name)
         ids = [document.doc_id for document in found.documents()]
-        known = {one.question.question_id: one.gold.doc_ids for one in found.examples()}
+        known = {one.question.question_id: one.gold.doc_ids for one in found.questions()}
         gold = [known[question] for question in kept["questions"]]
         judged = [
             judge_rankings([[ids[at] for at in one] for one in kept[key]], gold, depth=5)

@@ -9,7 +9,7 @@ from importlib import import_module
 from docs.generators.markdown import table
 from docs.generators.python_api import SOURCE
 
-from suffice.datasets import LOADERS, jsonl
+from suffice.datasets import FORMATS, jsonl
 from suffice.storage import MANIFEST
 
 # Module of the constant -> what has this format, and what writes it. A test fails when a module with a version is not here.
@@ -88,7 +88,7 @@ def versions() -> dict[str, int]:
 
 
 def page() -> str:
-    read = [(f"`{name}`", _first(inspect.getmodule(reader))) for name, reader in LOADERS.items()]
+    read = [(f"`{name}`", _first(inspect.getmodule(one.load))) for name, one in FORMATS.items()]
     rows = [
         (what, str(versions()[module]), by, f"`{module}`") for module, (what, by) in WRITTEN.items()
     ]

@@ -435,8 +435,9 @@ def controlled_collection(
 ) -> Dataset:
     """The collection of that seed and size; the defaults are the paper's Table 1.
 
-    A larger one has more newsmakers and articles of the same look, and the same 2,556 questions spread over all of them; a
-    smaller one has proportionally fewer questions. Outlets and categories stay 23 and 5.
+    A larger one has more newsmakers and articles of the same kind, and the same 2,556 questions spread
+    over all of them; a smaller one has proportionally fewer questions. It always has 23 outlets and 5
+    categories.
     """
     newsroom = Newsroom(_whole("seed", seed), difficulty or Difficulty())
     if _whole("documents", documents) < newsroom.beat_size:
@@ -447,7 +448,7 @@ def controlled_collection(
     return Dataset(
         "controlled",
         documents=lambda _: newsroom.documents(documents),
-        examples=lambda _: _QuestionWriter(newsroom, documents).examples(),
+        questions=lambda _: _QuestionWriter(newsroom, documents).questions(),
     )
 
 
@@ -465,7 +466,7 @@ class _QuestionWriter:
         self.difficulty = newsroom.difficulty
         self.asked: set[object] = set()
 
-    def examples(self) -> Iterator[GoldQuestion]:
+    def questions(self) -> Iterator[GoldQuestion]:
         share = min(1.0, self.documents / PAPER_DOCUMENTS)
         plan = [
             (kind, hops) for (kind, hops), count in PATHS.items() for _ in range(int(count * share))

@@ -81,7 +81,7 @@ def village() -> Dataset:
         GoldQuestion(Question(text, text), Gold(text, frozenset(ids), "Dog Law", None, 2))
         for text, ids in wanted.items()
     ]
-    return Dataset("village", documents=lambda _: FILMS, examples=lambda _: examples)
+    return Dataset("village", documents=lambda _: FILMS, questions=lambda _: examples)
 
 
 def datasets() -> Iterator[Dataset]:
@@ -97,7 +97,7 @@ def datasets() -> Iterator[Dataset]:
         every = max(len(documents) // OTHERS, 1)
         kept = [one for at, one in enumerate(documents) if one.doc_id in needed or at % every == 0]
         yield Dataset(
-            name, documents=lambda _, kept=kept: kept, examples=lambda _, chosen=chosen: chosen
+            name, documents=lambda _, kept=kept: kept, questions=lambda _, chosen=chosen: chosen
         )  # type: ignore[misc]
 
 

@@ -59,7 +59,7 @@ def news(qdrant_hosts: str) -> Iterator[tuple[MemoryStore, QdrantStore]]:
         store.drop()
 
 
-QUESTIONS = [one.question.text for one in controlled_collection(documents=300).examples()][:40]
+QUESTIONS = [one.question.text for one in controlled_collection(documents=300).questions()][:40]
 
 
 def test_bm25_on_three_shards_is_bm25_over_the_whole(news: tuple[MemoryStore, QdrantStore]) -> None:

@@ -21,7 +21,7 @@ NAMES = ("bm25", "tfidf-word", "tfidf-char", "hybrid-title")
 @pytest.fixture(scope="module")
 def frames(data_folder: Path) -> tuple[MemoryStore, list[GoldQuestion]]:
     dataset = load("frames", data_folder / "frames" / "test.tsv")
-    return MemoryStore(dataset.documents()), list(dataset.examples())
+    return MemoryStore(dataset.documents()), list(dataset.questions())
 
 
 def found_gold(

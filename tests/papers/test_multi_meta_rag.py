@@ -43,7 +43,7 @@ def test_our_filters_beat_the_published_ones_and_empty_nothing(
     news: Path, extractor: VocabularyExtractor
 ) -> None:
     dataset = load("multihop_rag", news)
-    examples, articles = list(dataset.examples()), list(dataset.documents())
+    examples, articles = list(dataset.questions()), list(dataset.documents())
     gold = gold_metadata(examples, articles)
     started = time.process_time()
     ours = [one.filter for one in extractor.extract([one.question.text for one in examples])]
@@ -62,7 +62,7 @@ def test_no_filter_is_invented(
     place: str, data_folder: Path, extractor: VocabularyExtractor
 ) -> None:
     questions = [
-        one.question.text for one in load(place.partition("/")[0], data_folder / place).examples()
+        one.question.text for one in load(place.partition("/")[0], data_folder / place).questions()
     ]
     invented = sum(bool(one.filter) for one in extractor.extract(questions))
     assert invented / len(questions) <= 0.01

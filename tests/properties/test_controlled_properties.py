@@ -28,7 +28,7 @@ def test_every_question_is_whole_and_its_gold_is_held(seed, difficulty, more):
     held = {document.doc_id: document for document in collection.documents()}
     assert len(held) == 80 + more
     texts = set()
-    for example in collection.examples():
+    for example in collection.questions():
         gold = example.gold
         texts.add(example.question.text)
         assert gold.doc_ids <= held.keys()
@@ -38,7 +38,7 @@ def test_every_question_is_whole_and_its_gold_is_held(seed, difficulty, more):
         assert "{" not in example.question.text
         names = [set(held[doc_id].entities) for doc_id in gold.doc_ids]
         assert not names or set.intersection(*names)
-    assert len(texts) == sum(1 for _ in collection.examples())
+    assert len(texts) == sum(1 for _ in collection.questions())
 
 
 @settings(max_examples=25, deadline=None)

@@ -89,7 +89,7 @@ def study(
         folder = _folder(data, name)
         hashes |= {one.name: sha256_of(one) for one in sorted(folder.iterdir()) if one.is_file()}
         read_set = load(name, folder)
-        examples, documents = list(read_set.examples()), list(read_set.documents())
+        examples, documents = list(read_set.questions()), list(read_set.documents())
         with clock(f"searching {name}"):
             errors = _errors(examples, documents, retrievers, progress)
         for encoder, rows in found.items():
@@ -195,7 +195,7 @@ def _made(documents: Sequence[Document], seed: int, progress: Progress | None) -
         records = [
             record.value for record in read_json_records(folder / "questions.jsonl", BadRecords())
         ]
-        examples = list(open_benchmark(folder, twins=False).examples())
+        examples = list(open_benchmark(folder, twins=False).questions())
         audit = audit_benchmark(folder)
     shares = _errors(examples, documents, ("bm25",), progress)
     found = _judged(

@@ -192,7 +192,7 @@ def _folder(data: Path | None) -> Path:
 
 def _read(folder: Path) -> _Data:
     dataset = load("multihop_rag", folder)
-    everything = list(dataset.examples())
+    everything = list(dataset.questions())
     articles = list(dataset.documents())
     records = [one.value for one in read_json_records(folder / FILES[2], BadRecords())]
     published = {
@@ -247,7 +247,7 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: StageTimer)
     found.emptied_elsewhere = _emptied_elsewhere(published, held.articles)
     for name, place in OTHERS.items():
         try:
-            asked = [one.question.text for one in load(name, others / place).examples()]
+            asked = [one.question.text for one in load(name, others / place).questions()]
         except SufficeError:
             continue  # not here: the table says which were
         found.invented[name] = (

@@ -54,7 +54,7 @@ def bridge_questions(
         encoder=encoder,
         ranker=WeightedRanker(),
     )
-    asked = [example for example in dataset.examples() if example.gold.doc_ids]
+    asked = [example for example in dataset.questions() if example.gold.doc_ids]
     drawn = sorted(asked, key=lambda one: draw_key(seed, one.question.text))[:most]
     if not isinstance(held, BridgeRetriever):
         raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")

@@ -154,9 +154,9 @@ class _Loop:
         folder = self.work / source.name
         made = build_benchmark(open_source(source, self.data).documents(), folder)
         benchmark = open_benchmark(folder, twins=False)
-        drawn = balanced(list(benchmark.examples()), self.questions)
+        drawn = balanced(list(benchmark.questions()), self.questions)
         dataset = Dataset(
-            "made", documents=lambda _: benchmark.documents(), examples=lambda _: iter(drawn)
+            "made", documents=lambda _: benchmark.documents(), questions=lambda _: iter(drawn)
         )
         searched = retrieve_dataset(dataset, source.retrievers, KS, seed=SEED)
         self.say(f"searched for {len(drawn)} questions made from {source.name}")

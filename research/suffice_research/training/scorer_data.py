@@ -48,7 +48,7 @@ def load_questions(data: Path, name: str) -> list[ScorerQuestion]:
     texts = {document.doc_id: searchable_text(document) for document in found.documents()}
     order = musique_order(data / name) if name == "musique" else {}
     rows = []
-    for example in found.examples():
+    for example in found.questions():
         gold = [texts[doc_id] for doc_id in sorted(example.gold.doc_ids)]
         hops = order.get(example.question.question_id, [])
         known = len(hops) == len(gold) and set(hops) == set(gold)

@@ -34,7 +34,7 @@ def figures(data: Path, *, seed: int = 42, draws: int = 2000) -> list[dict[str, 
     for name, kept in stored["sets"].items():
         found = load(name, data / name)
         ids = [document.doc_id for document in found.documents()]
-        gold = {one.question.question_id: one.gold.doc_ids for one in found.examples()}
+        gold = {one.question.question_id: one.gold.doc_ids for one in found.questions()}
         for protocol in ("folds", "left_out"):
             pairs = zip(kept["questions"], kept[protocol], strict=True)
             share = np.array(

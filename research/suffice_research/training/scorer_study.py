@@ -83,7 +83,7 @@ class States:
 
 def collection(data: Path, name: str, vectors: Path) -> Collection:
     found = load(name, data / name)
-    documents, examples = list(found.documents()), list(found.examples())
+    documents, examples = list(found.documents()), list(found.questions())
     encoder = CachedEncoder(bge_small(), vectors)
     store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
     bridge = QualityBridgeRetriever(

@@ -98,7 +98,7 @@ class TestLists:
 def test_lists(source: Source, data: Path, questions: int, attacked: int) -> TestLists:
     """By halves: no question that is learned from is judged by."""
     opened = open_source(source, data)
-    parts = split(opened.examples(), shares=SHARES)
+    parts = split(opened.questions(), shares=SHARES)
     known = {one.question.question_id for one in parts.fit}
     found = retrieve_dataset(
         opened, source.retrievers, KS, sample=questions, seed=attack_eval.SEED

@@ -276,7 +276,7 @@ def difficulty(
         kind = parse_plot_format(plot)
         bad = BadRecords(skip=skip_bad)
         data = load(dataset, benchmark, skip_bad=skip_bad)
-        examples = list(data.examples())
+        examples = list(data.questions())
         errors = read_results(results, examples, by=by, k=k, match=match, bad=bad)
         say_skipped(bad)
         of = question_difficulty(examples, data.documents(), ENCODERS.get(encoder)())

@@ -34,14 +34,10 @@ def open_dataset(
         from suffice.datasets import load
 
         return load(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-    if collection != "controlled":
-        raise InputError(
-            f"no collection is named {collection!r}",
-            hint="the one that is made here is 'controlled'",
-        )
-    from suffice_research.controlled import PAPER_DOCUMENTS, controlled_collection
+    from suffice.datasets import make_collection
 
-    return controlled_collection(seed=seed, documents=documents or PAPER_DOCUMENTS)
+    size = {} if documents is None else {"documents": documents}
+    return make_collection(str(collection), seed=seed, **size)
 
 
 def hash_files(*paths: Path | None) -> dict[str, str]:

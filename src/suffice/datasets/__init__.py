@@ -1,32 +1,30 @@
-"""Data sets in their original formats, read one record at a time, and the gold that goes with them.
+"""Data sets in their original formats, streamed record by record, with their gold labels.
 
-`read("frames", "test.tsv")` gives a Dataset, whose `documents()` and `examples()` stream. One module holds one format.
+`load("frames", "test.tsv")` returns a Dataset; its `documents()` and `questions()` stream. To add a
+format, write a module with a `load` function and add a line to FORMATS. A collection that is
+generated instead of loaded plugs in as an entry point `dataset.<name>` of the group `suffice.plugins`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from suffice.datasets import (
-    beir,
-    frames,
-    hotpotqa,
-    jsonl,
-    locate,
-    multihop_rag,
-    musique,
-    ragas,
-    trec,
-)
+from suffice.datasets import beir, frames, hotpotqa, jsonl, multihop_rag, musique, ragas, trec
 from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
 from suffice.datasets.gold import Gold, GoldQuestion, Split, split
-from suffice.errors import InputError, did_you_mean
+from suffice.datasets.locate import DatasetFiles, HubFiles, fetch_public_files
+from suffice.errors import InputError, NotReadyError, did_you_mean
+from suffice.protocols import Registry
 
 __all__ = [
-    "LOADERS",
+    "COLLECTIONS",
+    "FORMATS",
     "Dataset",
+    "Format",
     "Gold",
     "GoldQuestion",
     "Split",
@@ -34,20 +32,39 @@ __all__ = [
     "check_gold",
     "describe",
     "load",
+    "make_collection",
     "split",
 ]
 
-LOADERS: dict[str, Callable[..., Dataset]] = {
-    "frames": frames.load,
-    "multihop_rag": multihop_rag.load,
-    "hotpotqa": hotpotqa.load,
-    "2wikimultihopqa": hotpotqa.load_2wiki,
-    "musique": musique.load,
-    "beir": beir.load,
-    "trec": trec.load,
-    "ragas": ragas.load,
-    "jsonl": jsonl.load,
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What loads a format (`load(files, skip_bad=...)`), and its public files where there are any."""
+
+    load: Callable[..., Dataset]
+    hub: HubFiles | None = None
+
+
+_HIPPORAG = "osunlp/HippoRAG_2"
+FORMATS: dict[str, Format] = {
+    "frames": Format(frames.load, HubFiles("google/frames-benchmark", ("test.tsv",))),
+    "multihop_rag": Format(
+        multihop_rag.load, HubFiles("yixuantt/MultiHopRAG", ("MultiHopRAG.json", "corpus.json"))
+    ),
+    "hotpotqa": Format(
+        hotpotqa.load, HubFiles(_HIPPORAG, ("hotpotqa.json", "hotpotqa_corpus.json"))
+    ),
+    "2wikimultihopqa": Format(
+        hotpotqa.load_2wiki,
+        HubFiles(_HIPPORAG, ("2wikimultihopqa.json", "2wikimultihopqa_corpus.json")),
+    ),
+    "musique": Format(musique.load, HubFiles(_HIPPORAG, ("musique.json", "musique_corpus.json"))),
+    "beir": Format(beir.load),
+    "trec": Format(trec.load),
+    "ragas": Format(ragas.load),
+    "jsonl": Format(jsonl.load),
 }
+COLLECTIONS: Registry[Dataset] = Registry("dataset")  # generated, not loaded from files
 
 
 def load(
@@ -58,20 +75,31 @@ def load(
     corpus: str | Path | None = None,
     skip_bad: bool = False,
 ) -> Dataset:
-    """The data set of this name, from a folder or file, or from a question file and a corpus file.
+    """Load a data set from a folder or file, or from a question file and a corpus file.
 
-    Without any path the public files are fetched. With `skip_bad`, bad records are left out, counted and listed in `.bad`;
-    otherwise the first one is an InputError. Case, hyphens and underscores in the name do not matter.
+    Without any path the public files are fetched. With `skip_bad`, bad records are left out, counted
+    and listed in `.bad`; otherwise the first one raises an InputError. Case, hyphens and underscores
+    in the name do not matter.
     """
-    known = {_plain(one): one for one in LOADERS} | {"2wiki": "2wikimultihopqa"}
+    known = {_plain(one): one for one in FORMATS} | {"2wiki": "2wikimultihopqa"}
     if _plain(name) not in known:
-        raise InputError(f"there is no data set '{name}'", hint=did_you_mean(name, LOADERS))
+        raise InputError(f"there is no data set '{name}'", hint=did_you_mean(name, FORMATS))
     name = known[_plain(name)]
     if path is None and questions is None and corpus is None:
-        path = locate.fetch_public_files(name)
-    places = {"questions": questions and Path(questions), "corpus": corpus and Path(corpus)}
-    return LOADERS[name](path and Path(path), **places, skip_bad=skip_bad)
+        path = fetch_public_files(name, FORMATS[name].hub)
+    paths = [None if one is None else Path(one) for one in (path, questions, corpus)]
+    return FORMATS[name].load(DatasetFiles(*paths), skip_bad=skip_bad)
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
+
+
+def make_collection(name: str, **options: Any) -> Dataset:
+    """Generate a collection, for example `make_collection("controlled", seed=42)`."""
+    if name == "controlled" and name not in COLLECTIONS.names():
+        raise NotReadyError(
+            "the collection 'controlled' is part of the research package, which is not installed",
+            hint="clone the repository and run: pip install ./research",
+        )
+    return COLLECTIONS.get(name)(**options)

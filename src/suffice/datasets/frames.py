@@ -1,8 +1,8 @@
 """FRAMES: questions with their Wikipedia links, in the layout of the public test.tsv.
 
-The file names articles but holds no text. As in the paper, the corpus is every gold article by its title: the document's id is
-the title as a link writes it, with underscores; its title has spaces; its text is empty.
-`docs/decisions/0003-frames-links.md` says which links name an article, and why.
+The file names articles but contains no text. As in the paper, the corpus is every gold article by
+its title: the document's id is the title as a link writes it, with underscores; its title has spaces;
+its text is empty. `docs/decisions/0003-frames-links.md` says which links name an article, and why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
-from suffice.datasets.dataset import Dataset
+from suffice.datasets.dataset import Dataset, from_file, unique_documents
 from suffice.datasets.fields import (
     UniqueIds,
     field_error,
@@ -25,7 +25,7 @@ from suffice.datasets.fields import (
     required_text,
 )
 from suffice.datasets.gold import Gold, GoldQuestion
-from suffice.datasets.locate import locate_files
+from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record
 from suffice.types import Document, Question
@@ -33,49 +33,41 @@ from suffice.types import Document, Question
 __all__ = ["load"]
 
 
-def load(
-    path: Path | None = None,
-    *,
-    questions: Path | None = None,
-    corpus: Path | None = None,
-    skip_bad: bool = False,
-) -> Dataset:
-    if corpus is not None:
+def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
+    if files.corpus is not None:
         raise InputError(
             "FRAMES has no corpus file: its documents are the titles in the question file",
             hint="leave --corpus out",
         )
-    places = locate_files(path, questions, None, question_names=("test.tsv", "*.tsv"))
-    tsv = places.questions
+    tsv = files.locate(("test.tsv", "*.tsv")).questions
     if tsv is None:
         raise InputError(
             "FRAMES needs its question file", hint="pass --path with the path of test.tsv"
         )
     return Dataset(
         "frames",
-        documents=lambda bad: _documents(tsv, bad),
-        examples=lambda bad: _examples(tsv, bad),
+        documents=from_file(_documents, tsv),
+        questions=from_file(_questions, tsv),
         skip_bad=skip_bad,
         one_file=True,
     )
 
 
 def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
-    seen: set[str] = set()
-    for example in _examples(path, bad):
-        for article in sorted(example.gold.doc_ids - seen):
-            seen.add(article)
-            yield Document(article, "", title=article.replace("_", " "))
+    return unique_documents(
+        [Document(article, "", title=article.replace("_", " ")) for article in sorted(doc_ids)]
+        for doc_ids in (one.gold.doc_ids for one in _questions(path, bad))
+    )
 
 
-def _examples(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
-    once = UniqueIds("question")
+def _questions(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
+    ids = UniqueIds("question")
     row = count()
 
-    def example(record: Record) -> GoldQuestion:
+    def parse(record: Record) -> GoldQuestion:
         at = next(row)
         question_id = optional_text(record, "Unnamed: 0") or optional_text(record, "") or str(at)
-        once.check(question_id, record.where)
+        ids.check(question_id, record.where)
         articles = linked_articles(record)
         if not articles:
             raise InputError(
@@ -94,20 +86,21 @@ def _examples(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
             ),
         )
 
-    return parse_records(_rows(path, bad), bad, example)
+    return parse_records(_rows(path, bad), bad, parse)
 
 
 def _rows(path: Path, bad: BadRecords) -> Iterator[Record]:
     for record in read_tsv(path, bad, columns=("Prompt", "Answer", "reasoning_types")):
         if not any(_is_link_column(column) for column in record.value):
             raise InputError(
-                f"{path}:1: no column 'wikipedia_link_1' or 'wiki_links'; the header has: {', '.join(record.value)}",
+                f"{path}:1: no column 'wikipedia_link_1' or 'wiki_links'; "
+                f"the header has: {', '.join(record.value)}",
                 hint="check that the file is FRAMES' test.tsv",
             )
         yield record
 
 
-# ------------------------------------------------------------------------------------------------------ links
+# -------------------------------------------------------------------------------------------- links
 
 # A link starts at its scheme, or at a bare host. Never split at commas: titles contain them.
 _START = re.compile(r"https?://|(?<![\w./-])(?=(?:[\w-]+\.)+wikipedia\.org/)", re.IGNORECASE)
@@ -117,17 +110,18 @@ _HOST = re.compile(
 _OPTIONAL = re.compile(r"\bnot required\b", re.IGNORECASE)
 _NO_ARTICLES = frozenset(
     "category file help image mediawiki module portal special talk template user wikipedia".split()
-)  # the pages of these namespaces are not articles
+)  # pages of these namespaces are not articles
 
 
 def linked_articles(record: Record) -> tuple[str, ...]:
-    """The articles that a row links to, in order, without repetitions: "Utica,_New_York". Case does not tell two apart."""
+    """The articles that a row links to, in order: "Utica,_New_York". Case is ignored for repeats."""
     found: dict[str, str] = {}
     for column, cell in record.value.items():
         if _is_link_column(column):
-            for one in _cell_items(record, column, cell):
-                for link in _links(one):
-                    if article := _article(link):
+            for item in _cell_items(record, column, cell):
+                starts = [match.start() for match in _START.finditer(item)]
+                for start, end in zip(starts, [*starts[1:], len(item)]):
+                    if article := _article(item[start:end].strip(" \t\r\n,;|")):
                         found.setdefault(article.casefold(), article)
     return tuple(found.values())
 
@@ -144,20 +138,12 @@ def _cell_items(record: Record, column: str, cell: str) -> list[str]:
         found = ast.literal_eval(cell.strip())
         return [str(item) for item in found]
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        raise field_error(
-            record, column, "links, or a list of links in brackets and quotes"
-        ) from None
-
-
-def _links(cell: str) -> list[str]:
-    starts = [match.start() for match in _START.finditer(cell)]
-    return [
-        cell[start:end].strip(" \t\r\n,;|") for start, end in zip(starts, [*starts[1:], len(cell)])
-    ]
+        expected = "links, or a list of links in brackets and quotes"
+        raise field_error(record, column, expected) from None
 
 
 def _article(link: str) -> str | None:
-    """The title that a link names, with underscores; None where it names no article or says that it is not required."""
+    """The title of the linked article, with underscores; None if it is no article or optional."""
     match = _HOST.fullmatch(link)
     if match is None or _OPTIONAL.search(link):
         return None
@@ -168,8 +154,7 @@ def _article(link: str) -> str | None:
         title = parse_qs(query).get("title", [""])[0]
     title = unquote(unquote(title))  # one link of the file is escaped twice
     title = re.sub(r"[\s_]+", "_", unicodedata.normalize("NFC", title))
-    title = "".join(char for char in title if unicodedata.category(char) not in ("Cc", "Cf")).strip(
-        "_"
-    )
+    kept = (char for char in title if unicodedata.category(char) not in ("Cc", "Cf"))
+    title = "".join(kept).strip("_")
     namespace = title.partition(":")[0].casefold().removesuffix("_talk")
     return None if not title or (":" in title and namespace in _NO_ARTICLES) else title

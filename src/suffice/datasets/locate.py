@@ -1,4 +1,8 @@
-"""Where the files of a data set are: named one by one, or found by their usual names in a folder."""
+"""Where the files of a data set are: named by the caller, found in a folder, or fetched from the hub.
+
+The hub publishes a hash of each file, which the download must match. Nothing is retried: offline,
+the error says at once how to pass a path.
+"""
 
 from __future__ import annotations
 
@@ -11,45 +15,49 @@ from typing import Any
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import readable_file, sha256_of
 
-__all__ = ["HUB", "DatasetFiles", "HubFiles", "fetch_public_files", "find_file", "locate_files"]
+__all__ = ["DatasetFiles", "HubFiles", "fetch_public_files", "find_file"]
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFiles:
-    questions: Path | None
-    corpus: Path | None
+    """A folder or file, or the question file and the corpus file."""
 
+    path: Path | None = None
+    questions: Path | None = None
+    corpus: Path | None = None
 
-def locate_files(
-    path: Path | None,
-    questions: Path | None,
-    corpus: Path | None,
-    *,
-    question_names: Sequence[str] = (),
-    corpus_names: Sequence[str] = (),
-) -> DatasetFiles:
-    """The question file and the corpus file. A file as `path` is the question file; in a folder the usual names are looked for.
+    def locate(self, questions: Sequence[str] = (), corpus: Sequence[str] = ()) -> DatasetFiles:
+        """The question file and the corpus file; `path` is the question file or their folder.
 
-    Names are glob patterns, tried in order. What is named on its own goes before what the folder holds.
-    """
-    if path is not None and path.is_dir():
-        questions = questions or find_file(path, question_names)
-        corpus = corpus or find_file(path, corpus_names)
-        if questions is None and corpus is None:
-            raise _nothing_found(path, [*question_names, *corpus_names])
-    elif path is not None:
-        questions = questions or path
-    return DatasetFiles(questions and readable_file(questions), corpus and readable_file(corpus))
+        The names are glob patterns, tried in order. Files named by the caller take precedence.
+        """
+        question_file, corpus_file = self.questions, self.corpus
+        if self.path is not None and self.path.is_dir():
+            question_file = question_file or find_file(self.path, questions)
+            corpus_file = corpus_file or find_file(self.path, corpus)
+            if question_file is None and corpus_file is None:
+                held = ", ".join(sorted(one.name for one in self.path.iterdir())[:8]) or "nothing"
+                raise InputError(
+                    f"{self.path} contains none of the files of this data set: expected "
+                    f"{' or '.join([*questions, *corpus])}, found {held}",
+                    hint="name the files with --questions and --corpus",
+                )
+        elif self.path is not None:
+            question_file = question_file or self.path
+        return DatasetFiles(
+            questions=question_file and readable_file(question_file),
+            corpus=corpus_file and readable_file(corpus_file),
+        )
 
 
 def find_file(folder: Path, names: Sequence[str]) -> Path | None:
-    """The first of these names that is a file in the folder; None where there is none."""
+    """The first of these names that is a file in the folder; None if there is none."""
     for name in names:
         found = sorted(one for one in folder.glob(name) if one.is_file())
         if len(found) > 1:
+            listed = ", ".join(one.name for one in found[:5])
             raise InputError(
-                f"{folder} holds {len(found)} files like {name}: "
-                + ", ".join(one.name for one in found[:5]),
+                f"{folder} contains {len(found)} files like {name}: {listed}",
                 hint="name the files with --questions and --corpus",
             )
         if found:
@@ -57,42 +65,22 @@ def find_file(folder: Path, names: Sequence[str]) -> Path | None:
     return None
 
 
-def _nothing_found(folder: Path, names: Sequence[str]) -> InputError:
-    held = ", ".join(sorted(one.name for one in folder.iterdir())[:8]) or "nothing"
-    return InputError(
-        f"{folder} holds none of the files of this data set: expected {' or '.join(names)}, found {held}",
-        hint="name the files with --questions and --corpus",
-    )
-
-
-# --- fetch: Fetching public data sets by name from the model hub, where it can be reached.
-
-
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """A data set on the hub: its repository and the files that the reader needs."""
+    """A data set on the hub: its repository and the files that the loader needs."""
 
     repository: str
     files: tuple[str, ...]
 
 
-HUB = {
-    "frames": HubFiles("google/frames-benchmark", ("test.tsv",)),
-    "multihop_rag": HubFiles("yixuantt/MultiHopRAG", ("MultiHopRAG.json", "corpus.json")),
-    "hotpotqa": HubFiles("osunlp/HippoRAG_2", ("hotpotqa.json", "hotpotqa_corpus.json")),
-    "2wikimultihopqa": HubFiles(
-        "osunlp/HippoRAG_2", ("2wikimultihopqa.json", "2wikimultihopqa_corpus.json")
-    ),
-    "musique": HubFiles("osunlp/HippoRAG_2", ("musique.json", "musique_corpus.json")),
-}
-
-
-def fetch_public_files(name: str) -> Path:
-    """The folder that holds the data set's public files, downloaded if they are not in the hub's cache."""
-    hint = f"download it yourself and pass --path, or --questions and --corpus: suffice build --dataset {name} --path FILE"
-    if name not in HUB:
+def fetch_public_files(name: str, wanted: HubFiles | None) -> Path:
+    """The folder with the data set's public files, downloaded if the hub's cache lacks them."""
+    hint = (
+        "download it yourself and pass --path, or --questions and --corpus: "
+        f"suffice build --dataset {name} --path FILE"
+    )
+    if wanted is None:
         raise NotReadyError(f"the data set '{name}' has no public files to fetch", hint=hint)
-    wanted = HUB[name]
     try:
         import huggingface_hub as hub
     except ImportError:
@@ -104,13 +92,21 @@ def fetch_public_files(name: str) -> Path:
         known = hub.HfApi().get_paths_info(
             wanted.repository, list(wanted.files), repo_type="dataset"
         )
-    except Exception as error:  # noqa: BLE001 - the hub's client raises its transport's errors, which differ between versions
-        return _cached(
-            hub, wanted, why=f"cannot fetch '{name}' from {wanted.repository}: {error}", hint=hint
-        )
-    expected = {one.path: one for one in known}
+    except Exception as error:
+        # An earlier download was checked when it arrived. The hub's client raises its transport's
+        # errors, which differ between versions.
+        found = [
+            hub.try_to_load_from_cache(wanted.repository, file, repo_type="dataset")
+            for file in wanted.files
+        ]
+        if not all(isinstance(one, str) for one in found):
+            raise NotReadyError(
+                f"cannot fetch '{name}' from {wanted.repository}: {error}", hint=hint
+            ) from error
+        return Path(str(found[0])).parent
+    published = {one.path: one for one in known}
     for file in wanted.files:
-        if file not in expected:
+        if file not in published:
             raise NotReadyError(f"{wanted.repository} no longer has {file}", hint=hint)
         try:
             path = Path(
@@ -120,31 +116,18 @@ def fetch_public_files(name: str) -> Path:
             raise NotReadyError(
                 f"cannot fetch {file} from {wanted.repository}: {error}", hint=hint
             ) from error
-        _check_hash(path, expected[file])
+        _check_hash(path, published[file])
     return path.parent
 
 
-def _cached(hub: Any, wanted: HubFiles, *, why: str, hint: str) -> Path:
-    """The folder of an earlier download; what it holds was checked when it came."""
-    found = [
-        hub.try_to_load_from_cache(wanted.repository, file, repo_type="dataset")
-        for file in wanted.files
-    ]
-    if not all(isinstance(one, str) for one in found):
-        raise NotReadyError(why, hint=hint)
-    return Path(found[0]).parent
-
-
 def _check_hash(path: Path, published: Any) -> None:
-    """Compare a file with what the hub publishes: the sha256 of a large file, git's own hash of a small one."""
+    """Compare with what the hub publishes: sha256 of a large file, git's hash of a small one."""
     if published.lfs is not None:
         found, expected = sha256_of(path), published.lfs.sha256
     else:
         content = path.read_bytes()
-        found, expected = (
-            hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-            published.blob_id,
-        )
+        found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        expected = published.blob_id
     if found != expected:
         raise DataError(
             f"{path} hashes to {found}, the hub says {expected}",

@@ -1,8 +1,9 @@
-"""ragas rows: questions with what was retrieved and what should have been, as JSON Lines or a JSON array.
+"""ragas rows: questions with retrieved and reference contexts, as JSON Lines or a JSON array.
 
-`user_input`, `retrieved_context_ids` with `retrieved_contexts`, `reference_context_ids` (the gold) with `reference_contexts`
-where known, `reference` (the answer). Where a row has texts but no ids, the ids are made of the texts. The documents are those
-that were retrieved or referred to with their text: part of a corpus, so gold without a document is no mistake here.
+`user_input`, `retrieved_context_ids` with `retrieved_contexts`, `reference_context_ids` (the gold)
+with `reference_contexts` if known, `reference` (the answer). Where a row has texts but no ids, the
+ids are made of the texts. The documents are the contexts that come with their text: part of a
+corpus, so gold without a document is no error here.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from suffice.datasets.dataset import Dataset
+from suffice.datasets.dataset import Dataset, from_file, parse_questions, unique_documents
 from suffice.datasets.fields import (
-    UniqueIds,
     content_id,
     field_error,
     optional_text,
@@ -23,7 +23,7 @@ from suffice.datasets.fields import (
 )
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.jsonl import load_documents
-from suffice.datasets.locate import locate_files
+from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record, read_json_records
 from suffice.types import DocId, Document, Hit, Question
@@ -31,47 +31,31 @@ from suffice.types import DocId, Document, Hit, Question
 __all__ = ["load"]
 
 
-def load(
-    path: Path | None = None,
-    *,
-    questions: Path | None = None,
-    corpus: Path | None = None,
-    skip_bad: bool = False,
-) -> Dataset:
-    places = locate_files(path, questions, corpus, question_names=("*.jsonl", "*.json"))
-    rows, held = places.questions, places.corpus
-    if rows is None:
+def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
+    files = files.locate(("*.jsonl", "*.json"))
+    if files.questions is None:
         raise InputError("ragas rows are missing", hint="pass --path with the file of rows")
     return Dataset(
         "ragas",
-        documents=(lambda bad: load_documents(held, bad))
-        if held
-        else (lambda bad: _documents(rows, bad)),
-        examples=lambda bad: _examples(rows, bad),
+        documents=from_file(load_documents, files.corpus) or from_file(_documents, files.questions),
+        questions=from_file(_questions, files.questions),
         skip_bad=skip_bad,
-        one_file=held is None,
-        whole_corpus=held is not None,
+        one_file=files.corpus is None,
+        whole_corpus=files.corpus is not None,
     )
 
 
-def _examples(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
+def _questions(path: Path, bad: BadRecords) -> Iterator[GoldQuestion]:
     number = count()
-    once = UniqueIds("question")
 
-    def example(record: Record) -> GoldQuestion:
-        question_id = (
-            optional_text(record, "question_id")
-            or optional_text(record, "id")
-            or f"row{next(number)}"
-        )
-        found = _example(record, question_id)
-        once.check(question_id, record.where)
-        return found
+    def parse(record: Record) -> GoldQuestion:
+        question_id = optional_text(record, "question_id") or optional_text(record, "id")
+        return _question(record, question_id or f"row{next(number)}")
 
-    return parse_records(read_json_records(path, bad), bad, example)
+    return parse_questions(read_json_records(path, bad), bad, parse)
 
 
-def _example(record: Record, question_id: str) -> GoldQuestion:
+def _question(record: Record, question_id: str) -> GoldQuestion:
     retrieved = dict.fromkeys(_ids(record, "retrieved"))
     gold = frozenset(_ids(record, "reference"))
     return GoldQuestion(
@@ -82,36 +66,23 @@ def _example(record: Record, question_id: str) -> GoldQuestion:
 
 
 def _ids(record: Record, side: str) -> tuple[DocId, ...]:
-    ids, bodies = (
-        optional_texts(record, f"{side}_context_ids"),
-        optional_texts(record, f"{side}_contexts"),
-    )
-    if ids and bodies and len(ids) != len(bodies):
-        raise field_error(
-            record, f"{side}_context_ids", f"one id for each of the {len(bodies)} {side}_contexts"
-        )
-    if (
-        record.value.get(f"{side}_context_ids") is None
-        and record.value.get(f"{side}_contexts") is None
-    ):
-        raise field_error(record, f"{side}_context_ids", "a list of ids")
-    return ids or tuple(content_id("", body) for body in bodies)
+    id_field, text_field = f"{side}_context_ids", f"{side}_contexts"
+    ids, texts = optional_texts(record, id_field), optional_texts(record, text_field)
+    if ids and texts and len(ids) != len(texts):
+        raise field_error(record, id_field, f"one id for each of the {len(texts)} {text_field}")
+    if record.value.get(id_field) is None and record.value.get(text_field) is None:
+        raise field_error(record, id_field, "a list of ids")
+    return ids or tuple(content_id("", text) for text in texts)
 
 
 def _documents(path: Path, bad: BadRecords) -> Iterator[Document]:
-    """Each context once, as it first appears."""
-    seen: set[DocId] = set()
-    for contexts in parse_records(read_json_records(path, bad), bad, _contexts):
-        for document in contexts:
-            if document.doc_id not in seen:
-                seen.add(document.doc_id)
-                yield document
+    return unique_documents(parse_records(read_json_records(path, bad), bad, _contexts))
 
 
 def _contexts(record: Record) -> list[Document]:
-    _example(record, "")  # a row that is a bad example gives no documents either
+    _question(record, "")  # a row that is a bad question gives no documents either
     return [
-        Document(doc_id, body)
+        Document(doc_id, text)
         for side in ("retrieved", "reference")
-        for doc_id, body in zip(_ids(record, side), optional_texts(record, f"{side}_contexts"))
+        for doc_id, text in zip(_ids(record, side), optional_texts(record, f"{side}_contexts"))
     ]

@@ -183,7 +183,7 @@ def draw_questions(
             f"part is {part!r}, expected {', '.join(HALVES)}", hint="for example --part odd"
         )
     known = sorted(
-        (one for one in dataset.examples() if one.gold.answer),
+        (one for one in dataset.questions() if one.gold.answer),
         key=lambda one: draw_key(seed, one.question.text),
     )
     place = {

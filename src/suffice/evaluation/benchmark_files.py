@@ -61,12 +61,12 @@ def open_benchmark(folder: Path, *, twins: bool = True, limit: int | None = None
         *([folder / TWINS] if twins and _has_records(folder / TWINS) else []),
     ]
 
-    def examples(bad: BadRecords) -> Iterator[GoldQuestion]:
+    def questions(bad: BadRecords) -> Iterator[GoldQuestion]:
         for file in files:
             yield from islice(load_questions(file, bad), limit)
 
     return Dataset(
-        "made", documents=lambda bad: load_documents(folder / DOCUMENTS, bad), examples=examples
+        "made", documents=lambda bad: load_documents(folder / DOCUMENTS, bad), questions=questions
     )
 
 
@@ -175,7 +175,7 @@ def benchmark_report(
     """One HTML file: the audit, the balance, and a few questions of each number of hops with their answers and documents."""
     dataset = open_benchmark(folder, twins=False)
     shown: dict[int, list[tuple[Cell, ...]]] = {}
-    for example in dataset.examples():
+    for example in dataset.questions():
         rows = shown.setdefault(example.gold.hops, [])
         if len(rows) < 5:
             rows.append(

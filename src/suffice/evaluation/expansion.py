@@ -135,7 +135,7 @@ def expansion_study(
     if settings.gate == FITTED:
         require_fit_extra()
     started = time.perf_counter()
-    examples = [one for one in islice(dataset.examples(), settings.limit) if one.gold.doc_ids]
+    examples = [one for one in islice(dataset.questions(), settings.limit) if one.gold.doc_ids]
     if not examples:
         raise InputError(
             f"the data set '{dataset.name}' has no questions with gold",

@@ -79,7 +79,7 @@ def compare_retrievers(
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
     chosen = retriever_factories(name for name in settings.retrievers if name != GIVEN)
-    examples = list(islice(dataset.examples(), settings.limit))
+    examples = list(islice(dataset.questions(), settings.limit))
     if not chosen and any(example.hits is None for example in examples):
         raise InputError(
             f"not every question of {dataset.name!r} comes with hits",

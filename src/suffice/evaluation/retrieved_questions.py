@@ -119,7 +119,7 @@ def retrieve_dataset(
         raise InputError(
             f"retrievers are {list(retrievers)} and k is {list(ks)}: expected at least one of each, k from 1 on"
         )
-    examples = list(islice(dataset.examples(), limit))
+    examples = list(islice(dataset.questions(), limit))
     if sample is not None and sample < len(examples):
         drawn = sorted(
             range(len(examples)), key=lambda at: draw_key(seed, examples[at].question.text)

@@ -1,7 +1,7 @@
 """Rows of ragas and deepeval: in and out, without importing either.
 
-    rows = list(ragas_rows(dataset.examples(), documents))            ours out, for ragas.EvaluationDataset.from_list(rows)
-    rows = list(deepeval_rows(dataset.examples(), documents))         ours out, for LLMTestCase(**row)
+    rows = list(ragas_rows(dataset.questions(), documents))            ours out, for ragas.EvaluationDataset.from_list(rows)
+    rows = list(deepeval_rows(dataset.questions(), documents))         ours out, for LLMTestCase(**row)
     row = as_ragas(case)                                              theirs in: a sample, a test case, or a dict of either
     gate.check_batch(map(question_and_hits, cases))                   theirs under the gate
 
