@@ -31,7 +31,7 @@ from benchmarks.reporting import (
     run_in_subprocess,
 )
 from suffice.engines.batch import BatchRunner
-from suffice.protocols import Job, split_into_blocks
+from suffice.jobs import Job, split_into_blocks
 from suffice_research.controlled import controlled_collection
 
 HITS, WORDS = 2, 30

@@ -35,7 +35,8 @@ from suffice.datasets import load
 from suffice.evaluation.searching import index_documents
 from suffice.integrations.onnx import bge_small
 from suffice.integrations.set_scorer import bridge_quality
-from suffice.protocols import ENCODERS, RETRIEVERS, Retriever
+from suffice.protocols import Retriever
+from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.name_links import name_links
 

@@ -32,7 +32,7 @@ from suffice.gate import extraction
 from suffice.gate.gate import Gate
 from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.integrations import onnx  # noqa: F401 - importing it registers the cross-encoder
-from suffice.protocols import RERANKERS
+from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice_research.controlled import controlled_collection
 from suffice_research.paper_features import magaf_features

@@ -31,7 +31,8 @@ from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore
-from suffice.protocols import RETRIEVERS, Store
+from suffice.protocols import Store
+from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import WordLlamaEncoder

@@ -10,7 +10,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.integrations.langchain import GatedRetriever
-from suffice.protocols import ENCODERS
+from suffice.registry import ENCODERS
 from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
 
 PAGES = {

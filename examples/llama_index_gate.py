@@ -9,7 +9,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from suffice.integrations.llama_index import CompletenessGate
-from suffice.protocols import ENCODERS
+from suffice.registry import ENCODERS
 from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
 
 PAGES = {

@@ -263,7 +263,7 @@ def _preload() -> None:
     import suffice.library
     from robustness import workloads  # noqa: F401
     from suffice.gate import model
-    from suffice.protocols import ENCODERS
+    from suffice.registry import ENCODERS
 
     model.HIT_TREES, model.ABSENT_TREES = 8, 5
     model.BOOSTED_TREES, model.EXTRA_TREES = 8, 8

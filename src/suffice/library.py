@@ -23,21 +23,14 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from suffice.answering.expand import Completion, ExpansionBudget, GateLike, expand
+from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
 from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
-from suffice.protocols import (
-    ENCODERS,
-    RETRIEVERS,
-    Encoder,
-    Extractor,
-    JobRunner,
-    Progress,
-    Retriever,
-    documents_by_id,
-)
+from suffice.jobs import JobRunner
+from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
+from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.dense import BlockEncoder
 from suffice.retrieval.filter_extraction import VocabularyExtractor
@@ -225,7 +218,7 @@ class Library:
     ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:
         """The k best hits of one question, or of each of several; all from one generation of the library.
 
-        `retriever` is a name of `suffice.protocols.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
+        `retriever` is a name of `suffice.registry.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
         `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. "auto" makes it from
         what each question names, with `today` as the clock for "yesterday", or by an `extractor`. With a `gate` it is relaxed
         step by step while p_complete stays below `target`. Each hit says which metadata of the question it carries;

@@ -308,7 +308,7 @@ def _several_looks_at_once_find_what_each_finds_alone(make: MakeStore) -> None:
         StoreQuery(3, text="engine", filter=some),
         StoreQuery(1),
     ]
-    seen = store.look(looks, ["river", "nobody"])
+    seen = store.query(looks, ["river", "nobody"])
     words, filtered = store.search_text(["engine"] * 2, k=3, filters=[None, some])
     _expect(
         "hits", seen.hits, [words, store.search_vectors(VILLAGE_VECTORS[2:3], k=2)[0], filtered, ()]
@@ -316,7 +316,7 @@ def _several_looks_at_once_find_what_each_finds_alone(make: MakeStore) -> None:
     found = sorted({hit.doc_id for hits in seen.hits for hit in hits} | {"river"})
     _expect("documents", [seen.documents.get(one) for one in found], store.get(found))
     _expect("nobody", "nobody" in seen.documents, False)
-    _expect_input_error("k of zero", lambda: store.look([StoreQuery(0, text="engine")]))
+    _expect_input_error("k of zero", lambda: store.query([StoreQuery(0, text="engine")]))
 
 
 def _strange_texts_are_stored(make: MakeStore) -> None:

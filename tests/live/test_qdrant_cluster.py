@@ -19,7 +19,7 @@ from suffice.engines.qdrant import QdrantStore
 from suffice.engines.qdrant.writer import CollectionWriter
 from suffice.errors import EngineError, InputError
 from suffice.library import Library
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import WordLlamaEncoder

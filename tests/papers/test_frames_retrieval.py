@@ -9,7 +9,7 @@ import pytest
 
 import suffice.retrieval.builtin  # noqa: F401 - registers the retrievers
 from suffice.datasets import GoldQuestion, load
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.memory import MemoryStore
 from suffice_research.frames.published import TABLE_4, TABLE_5
 

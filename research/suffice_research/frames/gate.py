@@ -28,7 +28,8 @@ from suffice.gate.features import Feature
 from suffice.gate.featurize import Encoders
 from suffice.gate.question import QuestionModel, WordTable, parse_question
 from suffice.gate.training import build_training_set
-from suffice.protocols import ENCODERS, RETRIEVERS, Encoder, Progress
+from suffice.protocols import Encoder, Progress
+from suffice.registry import ENCODERS, RETRIEVERS
 from suffice_research.frames.prediction import (
     MODELS,
     FoldPredictions,

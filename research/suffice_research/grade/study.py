@@ -36,7 +36,8 @@ from suffice.evaluation.searching import (
     retriever_factories,
 )
 from suffice.evaluation.study import Section, StageTimer, Study
-from suffice.protocols import ENCODERS, Progress
+from suffice.protocols import Progress
+from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document
 from suffice_research.grade import tables

@@ -21,7 +21,8 @@ from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
 from suffice.evaluation.runs import source_commit
 from suffice.evaluation.study import Section, StageTimer, Study
 from suffice.gate.gate import Gate
-from suffice.protocols import ENCODERS, RERANKERS, Progress, Reranker
+from suffice.protocols import Progress, Reranker
+from suffice.registry import ENCODERS, RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import Corpus, chunk_documents
 from suffice.retrieval.filter_extraction import VocabularyExtractor, parse_answer

@@ -147,7 +147,7 @@ class CandidateRetriever:
             StoreQuery(depth, text=question, filter=own) if own else StoreQuery(depth)
             for question, own in zip(questions, owns)
         ]
-        seen = self._store.look([*plain, *narrow])
+        seen = self._store.query([*plain, *narrow])
         scores = [
             {
                 hit.doc_id: hit.score or 0.0

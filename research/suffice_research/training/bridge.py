@@ -21,7 +21,8 @@ from suffice.evaluation.bridge_training import (
     fit_ranker,
 )
 from suffice.evaluation.searching import index_documents
-from suffice.protocols import ENCODERS, Encoder, Progress
+from suffice.protocols import Encoder, Progress
+from suffice.registry import ENCODERS
 from suffice.retrieval.bridge import SHIPPED, BridgeRetriever, WeightedRanker
 from suffice.retrieval.builtin import DEFAULT_ENCODER, bridge
 from suffice.storage import sha256_of

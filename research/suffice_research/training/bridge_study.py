@@ -27,7 +27,7 @@ from suffice.evaluation.runs import source_commit
 from suffice.evaluation.significance import Interval, interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import Ranker, WeightedRanker
 from suffice.retrieval.candidate_pool import COLUMN, CandidatePool
 from suffice.storage import package_versions

@@ -35,7 +35,7 @@ from suffice.gate.featurize import NO_ENCODERS, Encoders
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import FAST, QUALITY
 from suffice.gate.storage import SHIPPED_MODELS
-from suffice.protocols import RERANKERS
+from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import searchable_text
 from suffice.storage import sha256_of

@@ -17,14 +17,14 @@ from typing import Any, Protocol, runtime_checkable
 from suffice.answering import expand as expansion
 from suffice.answering.budget import Budget, MeteredModel
 from suffice.answering.combine_answers import combine, supporting_steps
-from suffice.answering.expand import GateLike, strip_scores
+from suffice.answering.expand import strip_scores
 from suffice.answering.extractive_reader import Reading
 from suffice.answering.plan import Plan, SubQuestion, fill_answers, whole_question_step
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
 from suffice.answering.step import DocumentSource, EvidenceCache, LinkedSource, ModelReader
 from suffice.errors import InputError
-from suffice.protocols import LanguageModel, Reranker, Retriever, component_name
+from suffice.protocols import GateLike, LanguageModel, Reranker, Retriever, component_name
 from suffice.types import (
     Action,
     Cost,

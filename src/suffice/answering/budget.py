@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from suffice.errors import InputError, ModelError
-from suffice.protocols import MAX_ANSWER_CHARS, MAX_FAILURES_IN_A_ROW, LanguageModel
+from suffice.protocols import LanguageModel
 from suffice.types import Call, Cost
 
 __all__ = [
@@ -29,6 +29,8 @@ __all__ = [
     "estimate_tokens",
 ]
 
+MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out
+MAX_ANSWER_CHARS = 20_000
 CHARS_PER_TOKEN = 4  # a token's worth of English, where nobody counted
 
 

@@ -18,17 +18,17 @@ bounds every round, so that circles of links, a page that names everything and a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from suffice.errors import InputError
-from suffice.protocols import Retriever, documents_by_id
+from suffice.protocols import GateLike, Retriever, documents_by_id
 from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
 
-__all__ = ["Completion", "ExpansionBudget", "GateLike", "StopReason", "expand", "strip_scores"]
+__all__ = ["Completion", "ExpansionBudget", "StopReason", "expand", "strip_scores"]
 
 NEXT_RANKED, PER_QUERY, PER_ROUND_LINKS = (
     6,
@@ -43,21 +43,6 @@ PATIENCE = 4  # rounds without a rise that end it: where two documents are missi
 
 Lookup = Callable[[Sequence[DocId]], Sequence[Document | None]]
 Follow = Callable[[Sequence[DocId]], Sequence[Iterable[DocId]]]
-
-
-class GateLike(Protocol):
-    """What is asked of a gate."""
-
-    def check_batch(
-        self,
-        pairs: Iterable[Any],
-        *,
-        documents: Mapping[DocId, Document] | None = None,
-        explain: bool = True,
-        rounds_left: int = 1,
-    ) -> list[Verdict]:
-        """A verdict for each (question, hits)."""
-        ...
 
 
 class StopReason(StrEnum):

@@ -14,11 +14,10 @@ from typing import Any
 
 from suffice.answering.ask import AskPolicy, ask
 from suffice.answering.budget import Budget, call_key
-from suffice.answering.expand import GateLike
 from suffice.answering.planner import ExemplarBank
 from suffice.answering.step import DocumentSource
 from suffice.errors import DataError, InputError, ModelError
-from suffice.protocols import Reranker
+from suffice.protocols import GateLike, Reranker
 from suffice.storage import BadRecords, read_jsonl, write_atomically
 from suffice.storage.dataclass_json import dataclass_from_json
 from suffice.types import Action, Call, Step, Trace, printable

@@ -46,15 +46,9 @@ from suffice.benchmark.triples import PageIndex, RuleTriples
 from suffice.benchmark.validation import RuleJudge
 from suffice.datasets.jsonl import document_record, load_documents
 from suffice.errors import InputError
-from suffice.protocols import (
-    ENCODERS,
-    Encoder,
-    Job,
-    JobRunner,
-    Progress,
-    run_in_process,
-    split_into_blocks,
-)
+from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
+from suffice.protocols import Encoder, Progress
+from suffice.registry import ENCODERS
 from suffice.retrieval.dense import BlockEncoder
 from suffice.storage import BadRecords, write_atomically
 from suffice.types import Document

@@ -31,7 +31,7 @@ from suffice.cli.output import handle_errors, parse_prices, print_json, say
 from suffice.types import printable
 
 if TYPE_CHECKING:
-    from suffice.answering.expand import GateLike
+    from suffice.protocols import GateLike
     from suffice.types import Trace
 
 NO_MODEL = "no language model is configured: rules planned and read; below is the path of sentences, see --model"

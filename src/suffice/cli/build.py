@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from suffice.datasets import Dataset, Summary
-    from suffice.protocols import JobRunner, Progress
+    from suffice.jobs import JobRunner
+    from suffice.protocols import Progress
     from suffice.types import Document
 
 

@@ -98,7 +98,7 @@ def check(
             return
         from suffice.evaluation import batch_check
         from suffice.gate.gate_ref import GateRef
-        from suffice.protocols import split_into_blocks
+        from suffice.jobs import split_into_blocks
 
         bad = BadRecords(skip=skip_bad)
         job = batch_check.check_job(
@@ -124,7 +124,7 @@ def check(
         ):
             found = place(
                 job,
-                split_into_blocks(lines, batch_check.AT_ONCE, letters=lambda line: len(line.text)),
+                split_into_blocks(lines, batch_check.AT_ONCE, chars=lambda line: len(line.text)),
             )
             _show_many(map(batch_check.BlockResult.of, found), bad, progress, json=json)
         say_skipped(bad)

@@ -268,7 +268,7 @@ def difficulty(
         from suffice.evaluation.external_results import read_results
         from suffice.evaluation.report import require_report_extra
         from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders
-        from suffice.protocols import ENCODERS
+        from suffice.registry import ENCODERS
         from suffice.storage import BadRecords
 
         if plot or report:
@@ -595,7 +595,7 @@ def gate(
     with handle_errors(json=json):
         from suffice.evaluation import ci_thresholds, gate_runs
         from suffice.evaluation import gate_evaluation as experiment
-        from suffice.protocols import RERANKERS
+        from suffice.registry import RERANKERS
         from suffice.retrieval.builtin import DEFAULT_RERANKER
 
         wanted = ci_thresholds.parse_thresholds(fail_if or ())  # a mistake is told before the work

@@ -10,7 +10,7 @@ from pathlib import Path
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import DataError, InputError, NotReadyError, disk_hint
-from suffice.protocols import ENCODERS
+from suffice.registry import ENCODERS
 from suffice.storage import MANIFEST, Manifest, open_artefact, package_versions, write_atomically
 
 __all__ = ["LibraryLocation", "ensure_library", "open_location"]

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from suffice.answering.ask import AskPolicy, HopEstimator, ask
 from suffice.answering.budget import Budget, MeteredModel
-from suffice.answering.expand import GateLike
 from suffice.answering.plan import whole_question_step
 from suffice.answering.review import review
 from suffice.answering.step import EvidenceCache, ModelReader
@@ -52,14 +51,15 @@ from suffice.evaluation.searching import (
 from suffice.gate.featurize import NO_ENCODERS
 from suffice.gate.gate_ref import FAST, open_gate
 from suffice.protocols import (
-    ENCODERS,
     Encoder,
+    GateLike,
     LanguageModel,
     Progress,
     Retriever,
     component_name,
     documents_by_id,
 )
+from suffice.registry import ENCODERS
 from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.corpus import chunk_documents
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links

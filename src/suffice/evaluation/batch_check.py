@@ -17,7 +17,8 @@ from suffice.datasets.jsonl import load_documents
 from suffice.datasets.trec import load_run_hits, load_topics
 from suffice.errors import InputError
 from suffice.gate.gate_ref import GateRef
-from suffice.protocols import Job, Store
+from suffice.jobs import Job
+from suffice.protocols import Store
 from suffice.storage import (
     BadRecords,
     Line,

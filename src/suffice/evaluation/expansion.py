@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.answering.expand import Completion, ExpansionBudget, GateLike, expand
+from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError
@@ -47,7 +47,7 @@ from suffice.evaluation.tables import Cell, Table
 from suffice.gate.featurize import NO_ENCODERS
 from suffice.gate.gate_ref import open_gate
 from suffice.gate.training import LabelledQuestion
-from suffice.protocols import Encoder, Progress, Retriever, Store
+from suffice.protocols import Encoder, GateLike, Progress, Retriever, Store
 from suffice.retrieval.bridge import TreeRanker, WeightedRanker
 from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.storage import package_versions

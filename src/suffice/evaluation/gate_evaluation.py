@@ -38,16 +38,9 @@ from suffice.gate.featurize import NO_ENCODERS, Encoders
 from suffice.gate.gate_ref import DEFAULT, FAST, HARDENED, GateRef, check_preset, open_gate
 from suffice.gate.policy import Costs, choose_by_risk, realized_risk
 from suffice.gate.training import LabelledQuestion
-from suffice.protocols import (
-    ENCODERS,
-    RERANKERS,
-    Job,
-    JobRunner,
-    Progress,
-    Reranker,
-    run_in_process,
-    split_into_blocks,
-)
+from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
+from suffice.protocols import Progress, Reranker
+from suffice.registry import ENCODERS, RERANKERS
 from suffice.storage import package_versions
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from suffice.evaluation.tables import (
     kind_table,
     retrieval_table,
 )
-from suffice.protocols import JobRunner, Progress, Store, run_in_process
+from suffice.jobs import JobRunner, run_in_process
+from suffice.protocols import Progress, Store
 from suffice.retrieval.corpus import chunk_documents
 from suffice.types import DocId, Document
 from suffice_research.frames import published

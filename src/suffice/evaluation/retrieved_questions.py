@@ -25,7 +25,8 @@ from suffice.evaluation.searching import (
     search_in_blocks,
 )
 from suffice.gate.training import LabelledQuestion
-from suffice.protocols import JobRunner, Progress, Store, documents_by_id, run_in_process
+from suffice.jobs import JobRunner, run_in_process
+from suffice.protocols import Progress, Store, documents_by_id
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
 __all__ = [

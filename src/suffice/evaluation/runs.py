@@ -22,7 +22,8 @@ from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.metrics import Rankings, judge_rankings
 from suffice.evaluation.result_files import load_result, result_text
 from suffice.evaluation.searching import RetrieverSet
-from suffice.protocols import Job, JobRunner, Progress, run_in_process
+from suffice.jobs import Job, JobRunner, run_in_process
+from suffice.protocols import Progress
 from suffice.storage import package_versions, write_atomically
 from suffice.types import DocId, Hit
 

@@ -10,19 +10,9 @@ from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any
 
-from suffice.protocols import (
-    ENCODERS,
-    RETRIEVERS,
-    Encoder,
-    Job,
-    JobRunner,
-    Progress,
-    Retriever,
-    Store,
-    identity,
-    run_in_process,
-    split_into_blocks,
-)
+from suffice.jobs import Job, JobRunner, identity, run_in_process, split_into_blocks
+from suffice.protocols import Encoder, Progress, Retriever, Store
+from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import BlockEncoder, PortableEncoder

@@ -22,7 +22,8 @@ from suffice.gate.similarity import (
     relevance_features,
     similarity_features,
 )
-from suffice.protocols import ENCODERS, RERANKERS, Encoder, Registry, Reranker, component_name
+from suffice.protocols import Encoder, Reranker, component_name
+from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.types import Document, Evidence
 
 __all__ = ["NO_ENCODERS", "Encoders", "FeatureBatch", "featurize", "text_with_byline"]

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from suffice.answering.expand import ExpansionBudget, GateLike
+from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, MissingExtraError
 from suffice.integrations.common import (
     GatedDocuments,
@@ -25,6 +25,7 @@ from suffice.integrations.common import (
     search_and_check,
     search_and_check_async,
 )
+from suffice.protocols import GateLike
 from suffice.types import Action
 
 try:

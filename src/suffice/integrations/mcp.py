@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
-from suffice.answering.expand import Completion, GateLike
+from suffice.answering.expand import Completion
 from suffice.errors import MissingExtraError, SufficeError
+from suffice.protocols import GateLike
 from suffice.types import DocId, Document
 
 try:

@@ -27,7 +27,8 @@ from suffice.errors import (
     NotReadyError,
     did_you_mean,
 )
-from suffice.protocols import ENCODERS, RERANKERS, Encoder, Registry, Reranker
+from suffice.protocols import Encoder, Reranker
+from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.retrieval.dense import unit_vectors
 from suffice.storage.weights import open_onnx
 

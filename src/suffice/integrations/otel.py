@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from suffice.answering.expand import GateLike
 from suffice.errors import MissingExtraError
 from suffice.gate.hits import normalize_hits
+from suffice.protocols import GateLike
 from suffice.types import Hit, Verdict
 
 try:

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError
 from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import open_encoder
-from suffice.protocols import RETRIEVERS, Encoder, Retriever, Store
+from suffice.protocols import Encoder, Retriever, Store
+from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import (
     QUALITY_FEATURES,
     READ_FIRST,

@@ -289,7 +289,7 @@ class BridgeRetriever:
             StoreQuery(self.depth, text=question if one else None, filter=one)
             for question, one in zip(questions, own)
         ]
-        seen = self.store.look(looks, named)
+        seen = self.store.query(looks, named)
         text, near, agreeing = (
             seen.hits[part * len(questions) : (part + 1) * len(questions)] for part in range(3)
         )

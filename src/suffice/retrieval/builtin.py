@@ -13,16 +13,8 @@ from datetime import date
 from typing import Any
 
 from suffice.errors import InputError, did_you_mean
-from suffice.protocols import (
-    ENCODERS,
-    RERANKERS,
-    RETRIEVERS,
-    Encoder,
-    Extractor,
-    Reranker,
-    Retriever,
-    Store,
-)
+from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
+from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.dense import DenseProxy, VectorSearch

@@ -20,16 +20,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from suffice.errors import InputError, NotReadyError
-from suffice.protocols import (
-    ENCODERS,
-    Encoder,
-    Job,
-    JobRunner,
-    Progress,
-    Store,
-    StoreQuery,
-    split_into_blocks,
-)
+from suffice.jobs import Job, JobRunner, split_into_blocks
+from suffice.protocols import Encoder, Progress, Store, StoreQuery
+from suffice.registry import ENCODERS
 from suffice.retrieval.corpus import Mask
 from suffice.retrieval.ranking import Ranking, Scores, Signal, check_search, name_parts, top_k
 from suffice.retrieval.store_checks import similarity
@@ -282,7 +275,7 @@ class BlockEncoder:
         )
         found = [np.zeros((0, self.dimension), np.float32)]
         done = 0
-        for vectors in self._mapped(job, split_into_blocks(texts, AT_ONCE, letters=len)):
+        for vectors in self._mapped(job, split_into_blocks(texts, AT_ONCE, chars=len)):
             found.append(vectors)
             done += len(vectors)
             if self._progress is not None:

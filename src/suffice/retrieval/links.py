@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from suffice.errors import DataError, InputError
-from suffice.protocols import Job, JobRunner, split_into_blocks
+from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.weights import check_row_offsets, read_array, read_texts, write_texts
@@ -118,7 +118,7 @@ def mention_links_in_blocks(
     digest = hashlib.sha256(json.dumps(titles).encode())
     job = Job("finding links", _block_targets, titles, TitleIndex, key=digest.hexdigest())
     blocks = mapped(
-        job, split_into_blocks(documents, AT_ONCE, letters=lambda document: len(document.text))
+        job, split_into_blocks(documents, AT_ONCE, chars=lambda document: len(document.text))
     )
     return _join_links(tuple(doc_id for doc_id, _ in titles), chain.from_iterable(blocks))
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.protocols import STORES, StoreQuery, StoreResult
+from suffice.protocols import StoreQuery, StoreResult
+from suffice.registry import STORES
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.dense import nearest_vectors
 from suffice.retrieval.lexical import Bm25
@@ -151,8 +152,8 @@ class MemoryStore:
             "dense", make_hits(Ranking(positions, ranked.scores), view.corpus.ids, {})
         )
 
-    def look(self, looks: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
-        return run_lookups(self, looks, doc_ids)
+    def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
+        return run_lookups(self, queries, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         corpus = self._snapshot().corpus

@@ -155,28 +155,31 @@ def pair_vectors(
 
 
 def run_lookups(
-    store: Store, looks: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()
+    store: Store, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()
 ) -> StoreResult:
     """`Store.look` by a store's other methods: for one that is at hand, where several calls cost no more than one."""
-    hits: list[tuple[Hit, ...]] = [()] * len(looks)
-    for k in {one.k for one in looks}:
-        by_words = [at for at, one in enumerate(looks) if one.k == k and one.text is not None]
+    hits: list[tuple[Hit, ...]] = [()] * len(queries)
+    for k in {one.k for one in queries}:
+        by_words = [at for at, one in enumerate(queries) if one.k == k and one.text is not None]
         by_vector = [
             at
-            for at, one in enumerate(looks)
+            for at, one in enumerate(queries)
             if one.k == k and one.text is None and one.vector is not None
         ]
-        words = [looks[at].text or "" for at in by_words]
+        words = [queries[at].text or "" for at in by_words]
         found = [
-            (by_words, store.search_text(words, k=k, filters=[looks[at].filter for at in by_words]))
+            (
+                by_words,
+                store.search_text(words, k=k, filters=[queries[at].filter for at in by_words]),
+            )
         ]
         if by_vector:
-            vectors = np.stack([np.asarray(looks[at].vector) for at in by_vector])
+            vectors = np.stack([np.asarray(queries[at].vector) for at in by_vector])
             found.append(
                 (
                     by_vector,
                     store.search_vectors(
-                        vectors, k=k, filters=[looks[at].filter for at in by_vector]
+                        vectors, k=k, filters=[queries[at].filter for at in by_vector]
                     ),
                 )
             )

@@ -14,7 +14,7 @@ from suffice.gate.evidence_graph import build_evidence_graph
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
 from suffice.library import Library
-from suffice.protocols import RETRIEVERS
+from suffice.registry import RETRIEVERS
 from suffice.service.batching import CheckJob
 from suffice.service.metrics import PROMETHEUS_TEXT
 from suffice.service.requests import NDJSON, PublicRoute, ReadRoute, WriteRoute, get_service

@@ -4,7 +4,7 @@
         for result in batch(job, blocks):
             ...
 
-A `Job` (see `suffice.protocols`) does not know where it runs, and its results are the same bytes wherever it does.
+A `Job` (see `suffice.jobs`) does not know where it runs, and its results are the same bytes wherever it does.
 """
 
 from suffice.engines.batch.runner import BatchRunner

@@ -17,7 +17,7 @@ import numpy as np
 
 from suffice import storage
 from suffice.errors import DataError, InputError
-from suffice.protocols import Job
+from suffice.jobs import Job
 from suffice.storage import write_atomically
 from suffice.storage.weights import array_from_bytes
 

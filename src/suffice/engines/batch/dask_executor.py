@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from suffice.engines.batch.checkpoint import environment_versions, version_differences
 from suffice.engines.batch.executor import Executor, PendingResult
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
-from suffice.protocols import Job
+from suffice.jobs import Job
 from suffice.storage import package_versions
 
 __all__ = ["DaskCluster"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from suffice.protocols import Job
+from suffice.jobs import Job
 
 __all__ = ["DeferredResult", "Executor", "LocalExecutor", "PendingResult"]
 

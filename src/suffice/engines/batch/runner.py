@@ -18,7 +18,7 @@ from weakref import WeakSet
 from suffice.engines.batch.checkpoint import Checkpoint
 from suffice.engines.batch.executor import DeferredResult, Executor, LocalExecutor, PendingResult
 from suffice.errors import EngineError, SufficeError
-from suffice.protocols import Job
+from suffice.jobs import Job
 
 if TYPE_CHECKING:
     from suffice.engines.batch.dask_executor import DaskCluster
@@ -39,7 +39,7 @@ class _Block:
 
 
 class BatchRunner:
-    """A place to run jobs, as `suffice.protocols.JobRunner`: this process, or the workers of a Dask scheduler.
+    """A place to run jobs, as `suffice.jobs.JobRunner`: this process, or the workers of a Dask scheduler.
 
     With `keep` the finished blocks stand in that folder until the `with` block ends without an error; a run that finds them
     there takes them up. `again` is the command that does so. `tell` hears what a person would want to know on the way.

@@ -36,7 +36,8 @@ from suffice.engines.embedded.writer import (
     writer_lock,
 )
 from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
-from suffice.protocols import STORES, StoreQuery, StoreResult
+from suffice.protocols import StoreQuery, StoreResult
+from suffice.registry import STORES
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.store_checks import (
@@ -273,9 +274,9 @@ class EmbeddedStore:
         with self._reading() as snapshot:
             return snapshot.search_vectors(vectors, k=k, filters=filters)
 
-    def look(self, looks: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
+    def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
         with self.pinned():
-            return run_lookups(self, looks, doc_ids)
+            return run_lookups(self, queries, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         with self._reading() as snapshot:

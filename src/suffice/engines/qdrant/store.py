@@ -36,7 +36,8 @@ from suffice.engines.qdrant.reader import CollectionReader, SearchRequest
 from suffice.engines.qdrant.schema import DENSE, document_from_payload
 from suffice.engines.qdrant.writer import CollectionWriter, EncodedDocument
 from suffice.errors import EngineError, InputError
-from suffice.protocols import STORES, StoreQuery, StoreResult
+from suffice.protocols import StoreQuery, StoreResult
+from suffice.registry import STORES
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.store_checks import (
@@ -149,8 +150,8 @@ class QdrantStore:
     ) -> list[tuple[Hit, ...]]:
         return self._reader.answer(self._by_vectors(vectors, k, filters))[0]
 
-    def look(self, looks: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
-        asks = [self._ask(one) for one in looks]
+    def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
+        asks = [self._ask(one) for one in queries]
         kept = self._kept()
         wanted = [
             one

@@ -4,9 +4,9 @@ from importlib import metadata
 
 import pytest
 
-from suffice import protocols
+from suffice import registry as registry_module
 from suffice.errors import InputError
-from suffice.protocols import Registry
+from suffice.registry import Registry
 
 
 class FakeDistribution:
@@ -20,14 +20,14 @@ class FakePoint(metadata.EntryPoint):
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
-        FakePoint("retriever.good", "builtins:list", protocols.PLUGIN_GROUP),
-        FakePoint("retriever.broken", "no_such_module:thing", protocols.PLUGIN_GROUP),
-        FakePoint("encoder.other", "builtins:dict", protocols.PLUGIN_GROUP),
+        FakePoint("retriever.good", "builtins:list", registry_module.PLUGIN_GROUP),
+        FakePoint("retriever.broken", "no_such_module:thing", registry_module.PLUGIN_GROUP),
+        FakePoint("encoder.other", "builtins:dict", registry_module.PLUGIN_GROUP),
     ]
     monkeypatch.setattr(
-        protocols.metadata,
+        registry_module.metadata,
         "entry_points",
-        lambda group: points if group == protocols.PLUGIN_GROUP else [],
+        lambda group: points if group == registry_module.PLUGIN_GROUP else [],
     )
 
 
@@ -64,20 +64,23 @@ def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(protocols.metadata, "entry_points", lambda group: looks.append(group) or [])
+    monkeypatch.setattr(
+        registry_module.metadata, "entry_points", lambda group: looks.append(group) or []
+    )
     registry: Registry[object] = Registry("retriever")
     for _ in range(3):
         assert registry.names() == []
         with pytest.raises(InputError):
             registry.get("nobody")
-    assert looks == [protocols.PLUGIN_GROUP]
+    assert looks == [registry_module.PLUGIN_GROUP]
 
 
 @pytest.mark.usefixtures("plugins")
 def test_a_broken_plug_in_is_told_with_its_package_its_fault_and_its_entry_point() -> None:
     registry: Registry[object] = Registry("retriever")
     with pytest.raises(
-        InputError, match=r"'broken' of package 'their-package' cannot be loaded.*no_such_module"
+        InputError,
+        match=r"cannot load the retriever 'broken' of package 'their-package': .*no_such_module",
     ) as caught:
         registry.get("broken")
     assert "'no_such_module:thing'" in caught.value.hint

@@ -1,0 +1,79 @@
+"""Find retrievers, encoders, rerankers and stores by name, ours and those of plug-ins.
+
+A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`:
+
+    [project.entry-points."suffice.plugins"]
+    "retriever.mine" = "my_package:build_retriever"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib import metadata
+from typing import Generic, TypeVar
+
+from suffice.errors import InputError, did_you_mean
+from suffice.protocols import Encoder, Reranker, Retriever, Store
+
+__all__ = ["ENCODERS", "RERANKERS", "RETRIEVERS", "STORES", "Registry"]
+
+PLUGIN_GROUP = "suffice.plugins"
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names to factories: ours by `add`, those of other packages by entry points.
+
+    Entry points are read once, on first use. A plug-in that fails to load raises an error only for
+    whoever asks for it.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._factories: dict[str, Callable[..., T]] = {}
+
+    def add(self, name: str, factory: Callable[..., T]) -> None:
+        if name in self._factories:
+            raise InputError(
+                f"a {self.kind} named {name!r} is already registered", hint="choose another name"
+            )
+        self._factories[name] = factory
+
+    def names(self) -> list[str]:
+        """All names: ours in the order of registration, then those of plug-ins."""
+        return list(dict.fromkeys([*self._factories, *self._plugins]))
+
+    def get(self, name: str) -> Callable[..., T]:
+        """The factory of this name; InputError with the nearest names if there is none."""
+        if name not in self._factories and (plugin := self._plugins.get(name)) is not None:
+            try:
+                self._factories[name] = plugin.load()
+            except Exception as error:  # third-party code may raise anything
+                package = plugin.dist.name if plugin.dist else plugin.module
+                reason = f"{type(error).__name__}: {error}"
+                raise InputError(
+                    f"cannot load the {self.kind} {name!r} of package {package!r}: {reason}",
+                    hint=f"fix its entry point {plugin.value!r} and install the package again",
+                ) from error
+        if name not in self._factories:
+            raise InputError(
+                f"no {self.kind} is named {name!r}", hint=did_you_mean(name, self.names())
+            )
+        return self._factories[name]
+
+    @cached_property  # reading the metadata of every installed package takes milliseconds
+    def _plugins(self) -> dict[str, metadata.EntryPoint]:
+        prefix = self.kind + "."
+        points = metadata.entry_points(group=PLUGIN_GROUP)
+        return {
+            point.name.removeprefix(prefix): point
+            for point in points
+            if point.name.startswith(prefix)
+        }
+
+
+RETRIEVERS: Registry[Retriever] = Registry("retriever")
+ENCODERS: Registry[Encoder] = Registry("encoder")
+RERANKERS: Registry[Reranker] = Registry("reranker")
+STORES: Registry[Store] = Registry("store")
