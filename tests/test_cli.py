@@ -255,7 +255,7 @@ def test_a_failing_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.cli.doctor.find_parts", full)
     result = suffice("doctor", "--json")
     assert result.exit_code == 1
-    assert "error: gates/gate: No space left on device\nhint: make room" in result.stderr
+    assert "error: gates/gate: No space left on device\nhint: free some disk space" in result.stderr
     assert json.loads(result.stdout)["error"]["code"] == "disk"
 
 

@@ -33,7 +33,7 @@ from suffice.storage import (
     read_json_array,
     read_jsonl,
 )
-from suffice.storage.weights import array_from_bytes, open_onnx, read_array
+from suffice.storage.artefacts import array_from_bytes, open_onnx, read_array
 
 ROWS = np.zeros((2, 3), dtype=np.float32)
 FEW = 8 * 1024 * 1024  # bytes that a refusal may cost

@@ -21,7 +21,7 @@ from suffice.answering.traces import (
     trace_to_json,
 )
 from suffice.errors import InputError, SufficeError
-from suffice.storage.dataclass_json import dataclass_from_json
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Citation, Trace
 
 GATE = Wants("lothair", "a charter")

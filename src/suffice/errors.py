@@ -1,11 +1,11 @@
 """Every error that suffice raises on purpose, as one tree.
 
     SufficeError                    the root: catch this to catch all of ours
-    ├── InputError                  (also ValueError) a file, argument or value of the caller's is wrong
-    ├── NotReadyError               something must be built or fitted first, or has another format version
+    ├── InputError                  (also ValueError) a file, argument or value of yours is wrong
+    ├── NotReadyError               build or fit something first, or it has another format version
     ├── MissingExtraError           (also ImportError) an optional package is not installed
-    ├── EngineError                 a search engine or store failed; `retryable` says if trying again can help
-    ├── ModelError                  a model failed or answered nonsense; `retryable` likewise
+    ├── EngineError                 a store or search engine failed; see `retryable`
+    ├── ModelError                  a model failed or returned nonsense; see `retryable`
     └── DataError                   a file of ours is damaged: it does not match its manifest
 
 Abstaining, a spent budget and an empty result are values, not errors.
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -28,11 +30,12 @@ __all__ = [
     "SufficeError",
     "did_you_mean",
     "disk_hint",
+    "name_file_in_errors",
 ]
 
 
 class SufficeError(Exception):
-    """What went wrong, and in `hint` the next thing to do about it."""
+    """What went wrong; `hint` says what to do about it."""
 
     code = "error"
     exit_code = 1
@@ -42,35 +45,31 @@ class SufficeError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (
-            type(self),
-            str(self),
-            self.__dict__,
-        )  # an error may come from another process
+        return _rebuild, (type(self), str(self), self.__dict__)  # errors may cross processes
 
 
-def _rebuild(kind: type[SufficeError], message: str, told: dict[str, Any]) -> SufficeError:
+def _rebuild(kind: type[SufficeError], message: str, attributes: dict[str, Any]) -> SufficeError:
     error = kind.__new__(kind, message)
-    error.__dict__.update(told)
+    error.__dict__.update(attributes)
     return error
 
 
 class InputError(SufficeError, ValueError):
-    """The caller's input is wrong: the message says where, what it is and what was expected."""
+    """Your input is wrong: the message says where, what it is and what was expected."""
 
     code = "bad_input"
     exit_code = 2
 
 
 class NotReadyError(SufficeError):
-    """Something has to be made first (or made again by this version); the hint is the command that makes it."""
+    """Something must be built first, or rebuilt by this version; the hint is the command."""
 
     code = "not_ready"
     exit_code = 2
 
 
 class MissingExtraError(SufficeError, ImportError):
-    """An optional part is not installed; the hint is the pip line that installs it."""
+    """An optional part is not installed; the hint is the pip command that installs it."""
 
     code = "missing_extra"
     exit_code = 2
@@ -108,8 +107,8 @@ class DataError(SufficeError):
 
 _PERMISSIONS = "check the permissions, or choose another place, then try again"
 _DISK = {
-    errno.ENOSPC: "make room on the disk, then try again",
-    errno.EDQUOT: "make room within your quota, then try again",
+    errno.ENOSPC: "free some disk space, then try again",
+    errno.EDQUOT: "free some of your disk quota, then try again",
     errno.EROFS: "the place is read-only: choose another, or make it writable and try again",
     errno.EACCES: _PERMISSIONS,
     errno.EPERM: _PERMISSIONS,
@@ -119,23 +118,31 @@ _DISK = {
 
 
 def disk_hint(error: OSError) -> str:
-    """What to do about an error of the operating system. What was acknowledged before it stands."""
-    return _DISK.get(error.errno or 0, "look at that file or folder, then try again")
+    """What to do about an error of the operating system. Earlier writes are safe."""
+    return _DISK.get(error.errno or 0, "check that file or folder, then try again")
+
+
+@contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Add the file to errors in the middle of reading it, which name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that names the known spellings closest to `name`, or all of them when there are few."""
+    """A hint with the known names closest to `name`, or with all of them if there are few."""
     names = sorted({str(one) for one in known})
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if not close:
         folded = {one.casefold(): one for one in names}
-        close = [
-            folded[one]
-            for one in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
-        ]
+        matches = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)
+        close = [folded[one] for one in matches]
     if close:
         return "did you mean " + " or ".join(repr(one) for one in close) + "?"
     if not names:
         return "none is known"
-    shown = ", ".join(names[:12])
-    return f"known: {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"known: {', '.join(names[:12])}{more}"

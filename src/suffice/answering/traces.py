@@ -19,7 +19,7 @@ from suffice.answering.step import DocumentSource
 from suffice.errors import DataError, InputError, ModelError
 from suffice.protocols import GateLike, Reranker
 from suffice.storage import BadRecords, read_jsonl, write_atomically
-from suffice.storage.dataclass_json import dataclass_from_json
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, Call, Step, Trace, printable
 
 __all__ = [

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from suffice.datasets.fields import is_text
 from suffice.errors import InputError
+from suffice.storage.fields import is_text
 from suffice.types import DocId, Document
 
 __all__ = [

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset, from_file
-from suffice.datasets.fields import UniqueIds, field_error, parse_records, read_tsv, required_text
+from suffice.storage.fields import UniqueIds, field_error, required_text
+from suffice.storage.records import parse_records, read_tsv
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.jsonl import load_documents
 from suffice.datasets.locate import DatasetFiles, find_file

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from suffice.datasets.fields import UniqueIds, parse_records
+from suffice.storage.fields import UniqueIds
+from suffice.storage.records import parse_records
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record

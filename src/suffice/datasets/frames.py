@@ -16,14 +16,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from suffice.datasets.dataset import Dataset, from_file, unique_documents
-from suffice.datasets.fields import (
-    UniqueIds,
-    field_error,
-    optional_text,
-    parse_records,
-    read_tsv,
-    required_text,
-)
+from suffice.storage.fields import UniqueIds, field_error, optional_text, required_text
+from suffice.storage.records import parse_records, read_tsv
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError

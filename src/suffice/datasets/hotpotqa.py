@@ -16,15 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents, unique_documents
-from suffice.datasets.fields import (
-    UniqueIds,
-    field_error,
-    is_text,
-    optional_text,
-    parse_records,
-    required_list,
-    required_text,
-)
+from suffice.storage.fields import UniqueIds, field_error, is_text, optional_text, required_list, required_text
+from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError

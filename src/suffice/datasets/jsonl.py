@@ -27,16 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents, parse_questions
-from suffice.datasets.fields import (
-    field_error,
-    is_text,
-    optional_count,
-    optional_date,
-    optional_text,
-    optional_texts,
-    required_list,
-    required_text,
-)
+from suffice.storage.fields import field_error, is_text, optional_count, optional_date, optional_text, optional_texts, required_list, required_text
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError

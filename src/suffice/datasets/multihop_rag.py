@@ -14,15 +14,8 @@ from itertools import count
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents
-from suffice.datasets.fields import (
-    field_error,
-    is_text,
-    optional_date,
-    optional_text,
-    parse_records,
-    required_list,
-    required_text,
-)
+from suffice.storage.fields import field_error, is_text, optional_date, optional_text, required_list, required_text
+from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.storage import BadRecords, Record, read_json_records

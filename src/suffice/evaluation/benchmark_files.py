@@ -17,7 +17,6 @@ from typing import Any
 from suffice.benchmark.audit import Audit, audit
 from suffice.benchmark.stage_protocols import question_from_record
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.fields import required_text
 from suffice.datasets.gold import GoldQuestion
 from suffice.datasets.jsonl import load_documents, load_questions
 from suffice.errors import InputError, NotReadyError
@@ -28,6 +27,7 @@ from suffice.evaluation.tables import Cell, Table
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
 from suffice.storage import BadRecords, read_json_records, write_atomically
+from suffice.storage.fields import required_text
 from suffice.types import DocId, Evidence, Hit, QuestionId
 
 __all__ = [

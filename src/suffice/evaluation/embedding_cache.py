@@ -21,7 +21,7 @@ import numpy.typing as npt
 from suffice.errors import DataError
 from suffice.protocols import Encoder, Progress, Reranker, component_name
 from suffice.storage import write_atomically
-from suffice.storage.weights import read_array
+from suffice.storage.artefacts import read_array
 
 __all__ = ["CachedEncoder", "CachedReranker"]
 

@@ -21,7 +21,7 @@ from suffice.evaluation.significance import Interval, interval, mean_interval
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.policy import RealizedRisk, choose_by_risk
 from suffice.storage import write_atomically
-from suffice.storage.dataclass_json import dataclass_from_json
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action
 
 __all__ = [

@@ -32,7 +32,7 @@ from suffice.gate.features import (
 )
 from suffice.gate.question import ParsedQuestion, QuestionModel, WordTable, question_features
 from suffice.storage import read_json_object, write_atomically
-from suffice.storage.weights import open_onnx
+from suffice.storage.artefacts import open_onnx
 
 __all__ = [
     "ABSENT_TREES",

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import open_artefact, read_json_object, write_atomically
-from suffice.storage.weights import read_array
+from suffice.storage.artefacts import read_array
 
 __all__ = [
     "KINSHIP_WORDS",

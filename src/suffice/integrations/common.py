@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from suffice.answering.expand import ExpansionBudget, expand
-from suffice.datasets.fields import content_id
 from suffice.errors import InputError
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
+from suffice.storage.fields import content_id
 from suffice.types import Action, DocId, Document, Filter, Hit, Verdict
 
 __all__ = [

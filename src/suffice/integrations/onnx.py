@@ -30,7 +30,7 @@ from suffice.errors import (
 from suffice.protocols import Encoder, Reranker
 from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.retrieval.dense import unit_vectors
-from suffice.storage.weights import open_onnx
+from suffice.storage.artefacts import open_onnx
 
 __all__ = [
     "PACKAGED_MODELS",

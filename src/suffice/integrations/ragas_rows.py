@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from suffice.datasets.fields import content_id
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
+from suffice.storage.fields import content_id
 from suffice.types import DocId, Document
 
 __all__ = ["deepeval_rows", "question_and_hits", "ragas_rows", "to_ragas_row"]

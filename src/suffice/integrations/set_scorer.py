@@ -33,7 +33,7 @@ from suffice.retrieval.builtin import DEFAULT_ENCODER
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import open_artefact
-from suffice.storage.weights import open_onnx
+from suffice.storage.artefacts import open_onnx
 from suffice.text import STOP_WORDS, title_key, tokens
 
 __all__ = [

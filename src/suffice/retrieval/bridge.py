@@ -35,7 +35,7 @@ from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
 from suffice.retrieval.ranking import cap_scores, check_search, name_parts
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
-from suffice.storage.weights import open_onnx
+from suffice.storage.artefacts import open_onnx
 from suffice.types import DocId, Document, Filter, Hit
 
 __all__ = [

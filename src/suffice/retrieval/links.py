@@ -28,7 +28,7 @@ from suffice.errors import DataError, InputError
 from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
-from suffice.storage.weights import check_row_offsets, read_array, read_texts, write_texts
+from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import title_key
 from suffice.types import DocId, Document
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from suffice.errors import InputError
 from suffice.service.keys import ApiKeys
-from suffice.storage.dataclass_json import dataclass_from_json
+from suffice.storage.fields import dataclass_from_json
 
 __all__ = ["DEFAULT_GATE", "METRICS_DIR_VARIABLE", "SETTINGS_VARIABLE", "Limits", "Settings"]
 

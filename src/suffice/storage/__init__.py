@@ -1,8 +1,8 @@
-"""Files: artefacts that a crash cannot break, records read one by one, weights that nobody has to trust.
+"""Storage: artefact folders that a crash cannot break, and records streamed from untrusted files.
 
-artefacts  written whole or not at all: a file, or a folder with its manifest
-records    read one by one, from files that anybody may have written
-weights    arrays and networks, looked at before they are believed; imported by name, so that reading a line does not load numpy
+artefacts  folders with a manifest, atomic writes, arrays and ONNX networks
+records    lines, JSON Lines, JSON and TSV with file:line errors
+fields     checks of JSON values
 """
 
 from suffice.storage.artefacts import (

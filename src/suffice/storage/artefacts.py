@@ -1,9 +1,9 @@
-"""Files and folders that a crash cannot break: written under a draft's name, fsynced and renamed.
+"""Files and folders that a crash cannot break, and arrays and networks that need not be trusted.
 
-An artefact (a library, a gate, a run) is a folder with `manifest.json`: its kind and format version, the settings and seed that
-made it, the hashes of its inputs and of its own files, and the versions of the packages used. A crash at any moment leaves the
-old state or the new one. A draft is locked as long as its maker lives; the next who writes the same thing removes what the dead
-have left.
+An artefact (a library, a gate, a run) is a folder with `manifest.json`: kind, format version,
+settings, seed, hashes of its inputs and files, package versions. Everything is written to a draft,
+fsynced and renamed, so that a crash leaves the old state or the new one. A draft is locked while
+its writer lives; the next writer removes the drafts of dead ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import io
 import json
+import math
 import os
 import shutil
 import sys
@@ -20,44 +22,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
-from suffice.errors import DataError, InputError, NotReadyError
-from suffice.storage.records import name_file_in_errors
+from suffice.errors import DataError, InputError, NotReadyError, name_file_in_errors
 
 if sys.platform != "win32":
     import fcntl
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "MANIFEST",
     "Manifest",
+    "array_from_bytes",
+    "check_row_offsets",
     "new_artefact",
     "open_artefact",
+    "open_onnx",
     "package_versions",
+    "read_array",
+    "read_texts",
     "remove_dead_drafts",
     "sha256_of",
     "write_atomically",
+    "write_texts",
 ]
 
 MANIFEST = "manifest.json"
-_PACKAGES = (
-    "suffice",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "bm25s",
-    "tantivy",
-    "wordllama",
-    "onnxruntime",
-)
+_PACKAGES = "suffice numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime".split()
 _TRIES = 100
-_MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a manifest names files and settings; it does not hold data
+_MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a manifest names files and settings; it holds no data
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What made an artefact, and what its files must hash to."""
+    """What made an artefact, and the hashes of its files."""
 
     kind: str
     version: int
@@ -69,12 +70,12 @@ class Manifest:
 
     def __post_init__(self) -> None:
         maps = (self.settings, self.inputs, self.files, self.packages)
-        if (
-            not isinstance(self.kind, str)
-            or type(self.version) is not int
-            or not all(isinstance(one, dict) for one in maps)
+        if not (
+            isinstance(self.kind, str)
+            and type(self.version) is int
+            and all(isinstance(one, dict) for one in maps)
         ):
-            raise TypeError("a field holds something of another kind")
+            raise TypeError("a field has the wrong type")
 
 
 @contextmanager
@@ -87,19 +88,16 @@ def new_artefact(
     inputs: Mapping[str, str] | None = None,
     seed: int | None = None,
 ) -> Iterator[Path]:
-    """An empty folder to fill. Leaving the block without an error publishes it at `path`, in place of what was there.
+    """Yield an empty folder to fill; leaving the block without an error publishes it at `path`.
 
-    `settings` and `inputs` are read when the block ends: it may still fill them.
+    `settings` and `inputs` are read when the block ends, so the block may still fill them.
     """
     path = Path(path)
     draft, lock = _new_draft(path, folder=True)
     try:
         yield draft
-        hashes = {
-            str(one.relative_to(draft)): sha256_of(one)
-            for one in sorted(draft.rglob("*"))
-            if one.is_file()
-        }
+        files = [one for one in sorted(draft.rglob("*")) if one.is_file()]
+        hashes = {str(one.relative_to(draft)): sha256_of(one) for one in files}
         manifest = Manifest(
             kind,
             version,
@@ -109,14 +107,11 @@ def new_artefact(
             seed,
             package_versions(),
         )
-        (draft / MANIFEST).write_text(
-            json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n"
+        (draft / MANIFEST).write_text(text, encoding="utf-8")
         for one in draft.rglob("*"):
             _sync(one)
-        os.chmod(
-            draft, 0o755
-        )  # a draft is its maker's alone, what is published is everybody's to read
+        os.chmod(draft, 0o755)  # a draft is private, an artefact is readable by everybody
         _sync(draft)
         _replace_folder(draft, path)
     finally:
@@ -127,7 +122,7 @@ def new_artefact(
 def open_artefact(
     path: Path, *, kind: str, version: int, rebuild: str, check_hashes: bool = True
 ) -> Manifest:
-    """The manifest of an artefact that this version can read. `rebuild` is the command that makes a new one."""
+    """Check an artefact and return its manifest. `rebuild` is the command that makes a new one."""
     path = Path(path)
     _recover_folder(path)
     remove_dead_drafts(path)
@@ -138,33 +133,32 @@ def open_artefact(
             raise ValueError(f"it has more than {_MAX_MANIFEST_BYTES:,} bytes")
         found = Manifest(**json.loads((path / MANIFEST).read_text(encoding="utf-8")))
     except (ValueError, TypeError, RecursionError) as error:
-        raise DataError(f"{path / MANIFEST} cannot be read: {error}", hint=rebuild) from error
+        raise DataError(f"cannot read {path / MANIFEST}: {error}", hint=rebuild) from error
     if found.kind != kind:
         raise InputError(f"{path} is a {found.kind}, expected a {kind}", hint=rebuild)
     if found.version != version:
-        age = "a newer" if found.version > version else "an older"
+        age = "newer" if found.version > version else "older"
         raise NotReadyError(
-            f"{path} has format version {found.version}, {age} one than this suffice reads ({version})",
+            f"{path} has format version {found.version}, {age} than the one this suffice reads"
+            f" ({version})",
             hint=rebuild,
         )
-    if check_hashes:
-        for name, expected in found.files.items():
-            part = path / name
-            if not _is_inside(part, path):
-                raise DataError(
-                    f"{path / MANIFEST} names a file outside its folder: {name!r:.200}",
-                    hint=rebuild,
-                )
-            if not part.is_file() or sha256_of(part) != expected:
-                raise DataError(
-                    f"{part} is missing or altered: its hash is not the one in the manifest",
-                    hint=rebuild,
-                )
+    for name, expected in found.files.items() if check_hashes else ():
+        part = path / name
+        if not _is_inside(part, path):
+            raise DataError(
+                f"{path / MANIFEST} names a file outside its folder: {name!r:.200}", hint=rebuild
+            )
+        if not part.is_file() or sha256_of(part) != expected:
+            raise DataError(
+                f"{part} is missing or altered: its hash is not the one in the manifest",
+                hint=rebuild,
+            )
     return found
 
 
 def _is_inside(part: Path, folder: Path) -> bool:
-    """Whether it lies in the folder, also where it is a link. A name that no disk can hold lies nowhere."""
+    """Whether a file or link resolves to a place in the folder; False for impossible names."""
     try:
         part.is_file()
         return part.resolve().is_relative_to(folder.resolve())
@@ -204,10 +198,8 @@ def package_versions() -> dict[str, str]:
     """The installed versions of the packages that can change a result."""
     versions = {}
     for name in _PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return versions
 
 
@@ -219,34 +211,36 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-# --------------------------------------------------------------------------------------------------- drafts
+# --- drafts
 
 
 def _new_draft(path: Path, *, folder: bool) -> tuple[Path, int]:
-    """An empty draft beside `path`, and the handle that locks it until it is closed or its process dies."""
+    """Create an empty draft beside `path`; the handle locks it until closed or its process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_dead_drafts(path)
     for _ in range(_TRIES):
-        told: dict[str, Any] = {"prefix": f".{path.name}.", "suffix": ".draft", "dir": path.parent}
+        options: dict[str, Any] = {
+            "prefix": f".{path.name}.",
+            "suffix": ".draft",
+            "dir": path.parent,
+        }
         if folder:
-            draft = Path(tempfile.mkdtemp(**told))
+            draft = Path(tempfile.mkdtemp(**options))
             handle = os.open(draft, os.O_RDONLY)
         else:
-            handle, name = tempfile.mkstemp(**told)
+            handle, name = tempfile.mkstemp(**options)
             draft = Path(name)
         _lock(handle, wait=True)
-        if (
-            draft.exists()
-        ):  # else somebody took it for a dead one's, in the moment before it was locked
+        if draft.exists():  # else another process took it for dead before it was locked
             return draft, handle
         os.close(handle)
-    raise OSError(errno.EBUSY, "no draft stays", str(path))
+    raise OSError(errno.EBUSY, "drafts keep disappearing", str(path))
 
 
 def remove_dead_drafts(path: Path) -> None:
-    """Remove what those who died writing `path` have left; whoever writes or opens it does so by itself."""
+    """Remove the drafts of `path` whose writers died; writing and opening do so by themselves."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.draft"):
-        with suppress(OSError):  # gone meanwhile, or somebody else's
+        with suppress(OSError):  # already gone, or owned by someone else
             handle = os.open(left, os.O_RDONLY)
             try:
                 if _lock(handle, wait=False):
@@ -256,7 +250,7 @@ def remove_dead_drafts(path: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock a draft; False where another process holds it, or where drafts cannot be locked and nobody can tell."""
+    """Lock a draft; False if another process holds it, or if the platform has no locks."""
     if sys.platform == "win32":
         return False
     try:
@@ -271,8 +265,9 @@ def _old_path(path: Path) -> Path:
 
 
 def _replace_folder(draft: Path, path: Path) -> None:
-    # A folder cannot be renamed over a full one. The old one steps aside first; a crash between the two renames is
-    # mended by _recover_folder, which every open calls. One that is opened just then is back in its place: once more.
+    # A folder cannot be renamed over a full one, so the old one is moved aside first. A crash
+    # between the two renames is repaired by _recover_folder, which every open calls; if that
+    # happens right now, the old folder is back in its place and we try again.
     for last in (False,) * _TRIES + (True,):
         _recover_folder(path)
         if path.exists():
@@ -293,5 +288,115 @@ def _recover_folder(path: Path) -> None:
         if path.exists():
             shutil.rmtree(_old_path(path), ignore_errors=True)
         else:
-            with suppress(OSError):  # another process was quicker, or nothing can be written here
+            with suppress(OSError):  # another process was quicker, or the folder is read-only
                 os.rename(_old_path(path), path)
+
+
+# --- arrays and networks from files that anybody may have written. numpy is imported late, so that
+# --- reading records does not load it.
+
+
+def read_array(path: Path, *, largest: float | None = None, hint: str = "") -> npt.NDArray[Any]:
+    """Read an .npy file; DataError if it is damaged or holds NaN or numbers beyond `largest`.
+
+    The file must be exactly as long as its header says and may not hold objects.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            found = _parse_array(stream, Path(path).stat().st_size)
+    except Exception as error:  # numpy parses the header with Python's tokenizer
+        raise DataError(f"{path} is not a readable array: {error}", hint=hint) from error
+    if largest is not None and found.dtype.kind == "f" and not (abs(found) <= largest).all():
+        raise DataError(f"{path} contains NaN or numbers beyond {largest:,g}", hint=hint)
+    return found
+
+
+def array_from_bytes(content: bytes, what: str) -> npt.NDArray[Any]:
+    """The same from bytes; `what` names them in the error."""
+    try:
+        return _parse_array(io.BytesIO(content), len(content))
+    except Exception as error:
+        raise DataError(f"{what} is not a readable array: {error}") from error
+
+
+def _parse_array(stream: IO[bytes], size: int) -> npt.NDArray[Any]:
+    import numpy as np
+    from numpy.lib import format as npy
+
+    if (version := npy.read_magic(stream)) != (1, 0):  # later headers may claim gigabytes
+        raise ValueError(f"its format version is {version}")
+    shape, by_columns, kind = npy.read_array_header_1_0(stream)
+    if kind.hasobject:
+        raise ValueError("it holds objects, which would have to be unpickled")
+    left = size - stream.tell()
+    if math.prod(shape) * kind.itemsize != left:
+        raise ValueError(f"its header says {shape} of {kind}, but {left:,} bytes follow")
+    if not math.prod(shape) or not kind.itemsize:
+        return np.zeros(shape, kind)
+    flat = np.frombuffer(bytearray(stream.read()), dtype=kind)
+    return flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape)
+
+
+def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
+    """Write texts as two arrays: NAME_bytes.npy holds them, NAME_ends.npy where each ends."""
+    import numpy as np
+
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(one) for one in encoded], dtype=np.int64)
+    np.save(Path(folder) / f"{name}_ends.npy", ends)
+    np.save(Path(folder) / f"{name}_bytes.npy", np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+
+def read_texts(folder: Path, name: str, *, hint: str = "") -> list[str]:
+    """Read what `write_texts` wrote; DataError if the two arrays do not match."""
+    import numpy as np
+
+    parts = (Path(folder) / f"{name}_{part}.npy" for part in ("ends", "bytes"))
+    ends, letters = (read_array(part, hint=hint) for part in parts)
+    try:
+        check_row_offsets(np.concatenate([[0], ends]), letters)
+        whole, bounds = letters.tobytes(), [0, *ends.tolist()]
+        return [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    except ValueError as error:
+        raise DataError(f"cannot read the texts {name} in {folder}: {error}", hint=hint) from error
+
+
+def check_row_offsets(
+    starts: npt.NDArray[Any], values: npt.NDArray[Any], *, below: int | None = None
+) -> None:
+    """ValueError unless values[starts[i]:starts[i + 1]] can be row i, all from 0 to `below`."""
+    if (
+        starts.ndim != 1
+        or values.ndim != 1
+        or not len(starts)
+        or {starts.dtype.kind, values.dtype.kind} - {"i", "u"}
+    ):
+        raise ValueError("they are not lists of whole numbers")
+    if starts[0] != 0 or starts[-1] != len(values) or (starts[1:] < starts[:-1]).any():
+        raise ValueError("they do not fit together")
+    if below is not None and len(values) and not 0 <= values.min() <= values.max() < below:
+        raise ValueError(f"they point beyond the {below} there are")
+
+
+def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
+    """An onnxruntime session for a network; DataError if it is damaged. `threads` 0: all cores.
+
+    Bytes must hold all weights; a file may have some in other files of its folder.
+    """
+    import onnxruntime  # late: slow to import
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 4  # what it would print is in the error
+    given = model if isinstance(model, bytes) else str(model)
+    try:
+        session = onnxruntime.InferenceSession(
+            given, options, providers=["CPUExecutionProvider"], enable_fallback=0
+        )
+        for one in (*session.get_inputs(), *session.get_outputs()):
+            _ = one.name, one.shape  # decoded on access: finds damaged names here
+        return session
+    except Exception as error:  # onnxruntime raises classes that it does not export
+        what = "a network" if isinstance(model, bytes) else str(model)
+        raise DataError(f"{what} is not a readable ONNX model: {error}", hint=hint) from error

@@ -1,16 +1,19 @@
-"""Records read one by one, from files of any size that anybody may have written: lines, JSON Lines, JSON arrays and objects."""
+"""Stream records from files of any size: lines, JSON Lines, JSON arrays and objects, TSV.
+
+Errors name the file and line. A bad record stops the reading, or is skipped and counted.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from suffice.errors import InputError
+from suffice.errors import InputError, name_file_in_errors
 
 __all__ = [
     "MAX_RECORD_BYTES",
@@ -20,22 +23,26 @@ __all__ = [
     "Line",
     "Record",
     "is_json_array",
-    "name_file_in_errors",
+    "parse_records",
     "read_json_array",
     "read_json_object",
     "read_json_records",
     "read_jsonl",
     "read_lines",
+    "read_tsv",
     "readable_file",
 ]
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
+SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
+_UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
 _BLOCK = 1024 * 1024
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON object of a file and where it stands, as `file:line`."""
+    """One JSON object of a file; `where` is its place as `file:line`."""
 
     value: dict[str, Any]
     where: str
@@ -59,9 +66,9 @@ class Line:
 
 
 class BadRecords:
-    """What happens to a bad record: it stops the reading (default), or it is left out, counted and listed."""
+    """What to do with a bad record: stop (default), or skip it, count it and list the first."""
 
-    KEPT = 100  # enough to see the pattern; a file of a billion bad lines must not fill the memory
+    KEPT = 100  # enough to see the pattern without filling the memory
 
     def __init__(self, *, skip: bool = False) -> None:
         self.skip = skip
@@ -76,38 +83,24 @@ class BadRecords:
             self.examples.append(str(error))
 
 
-SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
-_UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
-
-
 def readable_file(path: Path) -> Path:
-    """The path, if it is a file with something in it; otherwise an InputError that says what it is instead."""
+    """Return the path if it is a readable file that is not empty; otherwise InputError."""
     path = Path(path)
     if path.is_dir():
-        raise InputError(
-            f"{path} is a folder, expected a file", hint="give the path of the file inside it"
-        )
-    if not path.exists():
-        raise InputError(f"{path} does not exist", hint="check the path")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty", hint="check that the download or export finished")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path} may not be read", hint="check its permissions")
-    return path
-
-
-@contextmanager
-def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Errors in the middle of this file name it, which the operating system does not."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
+        problem, hint = "is a folder, expected a file", "give the path of the file inside it"
+    elif not path.exists():
+        problem, hint = "does not exist", "check the path"
+    elif path.stat().st_size == 0:
+        problem, hint = "is empty", "check that the download or export finished"
+    elif not os.access(path, os.R_OK):
+        problem, hint = "is not readable", "check its permissions"
+    else:
+        return path
+    raise InputError(f"{path} {problem}", hint=hint)
 
 
 def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
-    """The lines of a UTF-8 file, one by one. A line that is too long or not UTF-8 is a bad record."""
+    """The lines of a UTF-8 file. A line that is too long or not UTF-8 is a bad record."""
     path = readable_file(path)
     with name_file_in_errors(path), path.open("rb") as stream:
         number = 0
@@ -135,7 +128,7 @@ def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
 def read_jsonl(
     path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
 ) -> Iterator[Record]:
-    """The objects of a JSON Lines file, one by one. Blank lines are passed over."""
+    """The objects of a JSON Lines file. Blank lines are skipped."""
     for line in read_lines(path, bad, max_bytes=max_bytes):
         if line.text.strip():
             try:
@@ -149,13 +142,13 @@ def read_jsonl(
 def read_json_records(
     path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
 ) -> Iterator[Record]:
-    """The objects of a file that is a JSON array or JSON Lines: its first character tells which."""
+    """The objects of a file that is a JSON array or JSON Lines, by its first character."""
     read = read_json_array if is_json_array(path) else read_jsonl
     return read(path, bad, max_bytes=max_bytes)
 
 
 def is_json_array(path: Path) -> bool:
-    """Whether the file begins like a JSON array."""
+    """Whether the file starts like a JSON array."""
     with name_file_in_errors(path), readable_file(path).open("rb") as stream:
         return stream.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
@@ -164,32 +157,29 @@ def _objects(value: Any, where: str, bad: BadRecords) -> Iterator[Record]:
     if isinstance(value, dict):
         yield Record(value, where)
     else:
-        bad.report(
-            InputError(
-                f"{where}: expected a JSON object, found {type(value).__name__}", hint=SKIP_HINT
-            )
-        )
+        found = type(value).__name__
+        bad.report(InputError(f"{where}: expected a JSON object, found {found}", hint=SKIP_HINT))
 
 
 def read_json_array(
     path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
 ) -> Iterator[Record]:
-    """The objects of a file that is one JSON array, one by one, without ever holding the file.
+    """The objects of a file that is one JSON array, without loading the file.
 
-    Whatever is not an object is a bad record. A damaged file ends the reading with its place, even when bad records are
-    skipped: behind a broken bracket nothing can be told apart.
+    Anything else in it is a bad record. A damaged file raises an error even if bad records are
+    skipped: after a broken bracket nothing can be parsed.
     """
     for value, where in _JsonStream(readable_file(path), max_bytes).array():
         yield from _objects(value, where, bad)
 
 
 def read_json_object(path: Path, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Entry]:
-    """The keys and values of a file that is one JSON object, one by one, without ever holding the file."""
+    """The keys and values of a file that is one JSON object, without loading the file."""
     yield from _JsonStream(readable_file(path), max_bytes).object()
 
 
 class _JsonStream:
-    """A window over the file that grows until the next value fits, and slides behind it."""
+    """A window over the file that grows until the next value fits, then slides behind it."""
 
     _decoder = json.JSONDecoder()
 
@@ -211,7 +201,7 @@ class _JsonStream:
             yield Entry(key, self._value(), where)
 
     def _places(self, opening: str, closing: str, what: str) -> Iterator[str]:
-        """Where each item starts; the caller takes the item out of the window before asking for the next place."""
+        """Where each item starts; the caller consumes the item before asking for the next."""
         with (
             name_file_in_errors(self.path),
             self.path.open(encoding="utf-8-sig", errors="strict") as self.stream,
@@ -228,11 +218,8 @@ class _JsonStream:
                 if char == ",":
                     self._skip(1)
                 elif char != closing:
-                    raise self._damaged(
-                        f"expected ',' or '{closing}'"
-                        if char
-                        else f"the file ends inside the {what}"
-                    )
+                    expected = f"expected ',' or '{closing}'"
+                    raise self._damaged(expected if char else f"the file ends inside the {what}")
             self._skip(1)
             if self._peek():
                 raise self._damaged(f"something follows the end of the {what}")
@@ -281,3 +268,56 @@ class _JsonStream:
         return InputError(
             f"{self.path}:{self.line}: not valid JSON: {why}", hint="check that the file is whole"
         )
+
+
+def read_tsv(path: Path, bad: BadRecords, *, columns: Sequence[str]) -> Iterator[Record]:
+    """The rows of a tab-separated file whose header has these columns. Cells may span lines."""
+    places: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in read_lines(path, bad):
+            places.append(line.where)
+            yield line.text + "\n"
+
+    rows = csv.reader(lines(), delimiter="\t")
+    header: list[str] = []
+    while True:
+        places.clear()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            bad.report(InputError(f"{places[0]}: not a tab-separated row: {error}", hint=SKIP_HINT))
+            continue
+        if not header:
+            header = _check_header(row, columns, places[0])
+        elif len(row) == len(header):
+            yield Record(dict(zip(header, row)), places[0])
+        elif row:
+            found = f"the row has {len(row)} cells, expected {len(header)}"
+            bad.report(InputError(f"{places[0]}: {found}", hint=SKIP_HINT))
+
+
+def _check_header(row: list[str], columns: Sequence[str], where: str) -> list[str]:
+    missing = [column for column in columns if column not in row]
+    if missing:
+        found = ", ".join(repr(cell[:40]) for cell in row[:20])
+        raise InputError(
+            f"{where}: no column {', '.join(map(repr, missing))}; the header has: {found}",
+            hint="check that the file has this format and that tabs separate its cells",
+        )
+    return row
+
+
+def parse_records(
+    records: Iterable[Record], bad: BadRecords, parse: Callable[[Record], T]
+) -> Iterator[T]:
+    """Parse each record; one that cannot be parsed goes to `bad`."""
+    for record in records:
+        try:
+            value = parse(record)
+        except InputError as error:
+            bad.report(error)
+        else:
+            yield value

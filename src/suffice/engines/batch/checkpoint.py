@@ -19,7 +19,7 @@ from suffice import storage
 from suffice.errors import DataError, InputError
 from suffice.jobs import Job
 from suffice.storage import write_atomically
-from suffice.storage.weights import array_from_bytes
+from suffice.storage.artefacts import array_from_bytes
 
 __all__ = ["Checkpoint", "environment_versions", "version_differences"]
 
