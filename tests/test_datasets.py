@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from suffice import datasets
 from suffice.datasets import Dataset, Gold, GoldQuestion
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.protocols import Registry
+from suffice.registry import Registry
 from suffice.types import Document, Question
 
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")

@@ -18,7 +18,7 @@ from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
 from suffice.datasets.gold import Gold, GoldQuestion, Split, split
 from suffice.datasets.locate import DatasetFiles, HubFiles, fetch_public_files
 from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.protocols import Registry
+from suffice.registry import Registry
 
 __all__ = [
     "COLLECTIONS",

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset, from_file
-from suffice.storage.fields import UniqueIds, field_error, required_text
-from suffice.storage.records import parse_records, read_tsv
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.jsonl import load_documents
 from suffice.datasets.locate import DatasetFiles, find_file
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record, read_json_records, readable_file
+from suffice.storage.fields import UniqueIds, field_error, required_text
+from suffice.storage.records import parse_records, read_tsv
 from suffice.types import DocId, Question, QuestionId
 
 __all__ = ["load"]

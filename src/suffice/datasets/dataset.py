@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from suffice.storage.fields import UniqueIds
-from suffice.storage.records import parse_records
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record
+from suffice.storage.fields import UniqueIds
+from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, QuestionId
 
 __all__ = [

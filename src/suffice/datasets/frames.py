@@ -16,12 +16,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from suffice.datasets.dataset import Dataset, from_file, unique_documents
-from suffice.storage.fields import UniqueIds, field_error, optional_text, required_text
-from suffice.storage.records import parse_records, read_tsv
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record
+from suffice.storage.fields import UniqueIds, field_error, optional_text, required_text
+from suffice.storage.records import parse_records, read_tsv
 from suffice.types import Document, Question
 
 __all__ = ["load"]

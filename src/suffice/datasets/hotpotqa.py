@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents, unique_documents
-from suffice.storage.fields import UniqueIds, field_error, is_text, optional_text, required_list, required_text
-from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
@@ -29,6 +27,15 @@ from suffice.storage import (
     read_json_records,
     readable_file,
 )
+from suffice.storage.fields import (
+    UniqueIds,
+    field_error,
+    is_text,
+    optional_text,
+    required_list,
+    required_text,
+)
+from suffice.storage.records import parse_records
 from suffice.types import Document, Question
 
 __all__ = ["load", "load_2wiki"]

@@ -27,11 +27,20 @@ from pathlib import Path
 from typing import Any
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents, parse_questions
-from suffice.storage.fields import field_error, is_text, optional_count, optional_date, optional_text, optional_texts, required_list, required_text
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record, read_json_records, write_atomically
+from suffice.storage.fields import (
+    field_error,
+    is_text,
+    optional_count,
+    optional_date,
+    optional_text,
+    optional_texts,
+    required_list,
+    required_text,
+)
 from suffice.types import Document, Hit, Question
 
 __all__ = [

@@ -14,11 +14,18 @@ from itertools import count
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset, from_file, parse_documents
-from suffice.storage.fields import field_error, is_text, optional_date, optional_text, required_list, required_text
-from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.storage import BadRecords, Record, read_json_records
+from suffice.storage.fields import (
+    field_error,
+    is_text,
+    optional_date,
+    optional_text,
+    required_list,
+    required_text,
+)
+from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, Question
 
 __all__ = ["load"]

@@ -19,11 +19,17 @@ from suffice.datasets.dataset import (
     parse_questions,
     unique_documents,
 )
-from suffice.storage.fields import content_id, field_error, optional_text, required_list, required_text
-from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.locate import DatasetFiles
 from suffice.storage import BadRecords, Record, read_json_records
+from suffice.storage.fields import (
+    content_id,
+    field_error,
+    optional_text,
+    required_list,
+    required_text,
+)
+from suffice.storage.records import parse_records
 from suffice.types import Document, Question
 
 __all__ = ["load"]

@@ -13,13 +13,19 @@ from itertools import count
 from pathlib import Path
 
 from suffice.datasets.dataset import Dataset, from_file, parse_questions, unique_documents
-from suffice.storage.fields import content_id, field_error, optional_text, optional_texts, required_text
-from suffice.storage.records import parse_records
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.datasets.jsonl import load_documents
 from suffice.datasets.locate import DatasetFiles
 from suffice.errors import InputError
 from suffice.storage import BadRecords, Record, read_json_records
+from suffice.storage.fields import (
+    content_id,
+    field_error,
+    optional_text,
+    optional_texts,
+    required_text,
+)
+from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, Hit, Question
 
 __all__ = ["load"]
