@@ -1,7 +1,7 @@
 """What a benchmark hands over: a table, one sentence that says what it shows and what is required, and whether that was kept.
 
 A bench module has `tables(quick)`, which yields them as they are measured; `python -m benchmarks` prints all and, with
-`--write`, makes a page in docs/results of what it printed. The parts of `trust/` hand over the same.
+`--write`, makes a page in docs/results of what it printed. The parts of `robustness/` hand over the same.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The documentation. `python -m docs` (or `make docs`) writes the generated pages of docs/reference anew."""
+"""The documentation. `docs.generators` writes the generated pages: run `make docs`."""

@@ -1,6 +1,6 @@
-"""`make trust`: every part in turn. `--quick` keeps to small counts, `--write` stores what was measured in robustness/figures.
+"""`make robustness`: every part in turn. `--quick` keeps to small counts, `--write` stores what was measured in robustness/figures.
 
-`python -m trust soak` runs one part alone: all of them take hours, and need not run again because one has changed. The page
+`python -m robustness soak` runs one part alone: all of them take hours, and need not run again because one has changed. The page
 docs/reference/guarantees.md is made from what is stored.
 """
 
@@ -24,7 +24,7 @@ from robustness.results import PARTS, RunStart, StoredFigures, available_parts, 
 def run(part: str, *, quick: bool, write: bool) -> list[str]:
     """One part from start to end; what of it failed or fell short."""
     begun = RunStart.now()
-    found, broken = collect_tables(PARTS[part], import_module(f"trust.{part}").tables(quick))
+    found, broken = collect_tables(PARTS[part], import_module(f"robustness.{part}").tables(quick))
     failed = broken + missed_requirements(found)
     if write and found:
         save_figures(part, StoredFigures.now(part, found, failed, quick=quick, begun=begun))
@@ -32,7 +32,7 @@ def run(part: str, *, quick: bool, write: bool) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m trust", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m robustness", description=__doc__)
     parser.add_argument(
         "part", nargs="?", choices=available_parts(), help="one part; all unless told"
     )

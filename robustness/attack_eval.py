@@ -2,7 +2,7 @@
 
 Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`, and beside each attack stands the same
 list with as much neutral text in the same place. What counts is the share that the gate would answer: attacked less neutral, in
-points. `python -m trust texts`, with SUFFICE_DATA for the real data; decision 29 says what was tried against it.
+points. `python -m robustness attack_eval`, with SUFFICE_DATA for the real data; decision 29 says what was tried against it.
 """
 
 from __future__ import annotations

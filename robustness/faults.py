@@ -59,78 +59,78 @@ class FaultOutcome:
         )
 
 
-def is_reported(ended: RunResult) -> bool:
-    """One error and one hint, the documented exit code, no traceback, and nobody is asked to report a fault of ours."""
+def is_reported(result: RunResult) -> bool:
+    """One error and one hint, the documented exit code, no traceback, and no request to report a bug."""
     lines = [
-        line.split(":")[0] for line in ended.err.splitlines() if re.match("(error|hint):", line)
+        line.split(":")[0] for line in result.err.splitlines() if re.match("(error|hint):", line)
     ]
-    blamed = "Traceback" in ended.err or "fault of suffice" in ended.err
-    return ended.status in EXIT_CODES and lines == ["error", "hint"] and not blamed
+    blamed = "Traceback" in result.err or "fault of suffice" in result.err
+    return result.status in EXIT_CODES and lines == ["error", "hint"] and not blamed
 
 
 def run_trials(
-    yard: Sandbox, work: Workload, fault: str, trials: int, chance: random.Random
+    sandbox: Sandbox, work: Workload, fault: str, trials: int, rng: random.Random
 ) -> FaultOutcome:
     """The work with this fault from a random call on, so often, or once from the first; each time the disk is well again."""
     row = FaultOutcome(work.name, fault)
     under = str(work.folder.parent)
-    counted = yard.nursery.run(
-        replace(work.ask(), fault=Fault(fault, under, NEVER))
+    counted = sandbox.fork_server.run(
+        replace(work.next_request(), fault=Fault(fault, under, NEVER))
     )  # something stands there then, too
     _check(work, counted, row)
     for _ in range(trials):
         first = (
-            1 if trials == 1 or fault == "read-only" else chance.randint(1, max(counted.seen, 1))
+            1 if trials == 1 or fault == "read-only" else rng.randint(1, max(counted.seen, 1))
         )
-        ended = yard.nursery.run(replace(work.ask(), fault=Fault(fault, under, first)))
+        result = sandbox.fork_server.run(replace(work.next_request(), fault=Fault(fault, under, first)))
         row.trials += 1
-        _classify(ended, fault, row)
-        _check(work, ended, row)
-        again = yard.nursery.run(work.ask())
+        _classify(result, fault, row)
+        _check(work, result, row)
+        again = sandbox.fork_server.run(work.next_request())
         if again.status:
             row.wrong("not well again", last_line(again))
         _check(work, again, row)
     return row
 
 
-def _classify(ended: RunResult, fault: str, row: FaultOutcome) -> None:
-    if ended.status == 0:
+def _classify(result: RunResult, fault: str, row: FaultOutcome) -> None:
+    if result.status == 0:
         row.outcomes["ended well"] += 1
-    elif ended.killed and fault in DIES:
+    elif result.killed and fault in DIES:
         row.outcomes["died"] += 1
-    elif fault in REPORTED and is_reported(ended):
+    elif fault in REPORTED and is_reported(result):
         row.outcomes["told"] += 1
     else:
-        row.wrong("untold", f"exit code {ended.status}: {ended.err.strip()[-600:]}")
+        row.wrong("untold", f"exit code {result.status}: {result.err.strip()[-600:]}")
 
 
-def _check(work: Workload, ended: RunResult, row: FaultOutcome) -> None:
+def _check(work: Workload, result: RunResult, row: FaultOutcome) -> None:
     try:
-        work.look(ended)
+        work.check(result)
     except InvariantError as error:
         row.wrong(error.kind, str(error))
 
 
 def tables(quick: bool, *, seed: int = SEED, only: str = "") -> Iterator[ResultTable]:
     trials, found = QUICK if quick else TRIALS, []
-    with Sandbox(seed) as yard:
+    with Sandbox(seed) as sandbox:
         for name in WORKLOADS:
             for fault in (*DIES, *UNNOTICED, *REPORTED):
                 if only in f"{name} {fault}":
                     print_progress(f"{name}: {fault}")
-                    chance = random.Random(f"{seed} {name} {fault}")
+                    rng = random.Random(f"{seed} {name} {fault}")
                     found.append(
                         run_trials(
-                            yard,
-                            yard.work(name),
+                            sandbox,
+                            sandbox.work(name),
                             fault,
                             QUICK if fault in UNNOTICED else trials,
-                            chance,
+                            rng,
                         )
                     )
         yield _fault_table(found, seed)
         if not only:
-            yield _service_table(yard, seed, kills=3 if quick else 15)
+            yield _service_table(sandbox, seed, kills=3 if quick else 15)
 
 
 def _fault_table(found: list[FaultOutcome], seed: int) -> ResultTable:
@@ -147,11 +147,11 @@ def _fault_table(found: list[FaultOutcome], seed: int) -> ResultTable:
     )
 
 
-def _service_table(yard: Sandbox, seed: int, *, kills: int) -> ResultTable:
+def _service_table(sandbox: Sandbox, seed: int, *, kills: int) -> ResultTable:
     print_progress("serve")
     rows = [
-        serve_and_kill(yard.nursery, yard.room("served"), kills, random.Random(f"{seed} serve")),
-        serve_on_full_disk(yard.nursery, yard.room("served-full")),
+        serve_and_kill(sandbox.fork_server, sandbox.room("served"), kills, random.Random(f"{seed} serve")),
+        serve_on_full_disk(sandbox.fork_server, sandbox.room("served-full")),
     ]
     said = [line for row in rows for line in row.said]
     return ResultTable(
@@ -172,8 +172,8 @@ def main() -> int:
         "--only", default="", help='rows whose work and fault have this in them, like "fit full"'
     )
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    return print_all(tables(asked.quick, seed=asked.seed, only=asked.only))
+    args = parser.parse_args()
+    return print_all(tables(args.quick, seed=args.seed, only=args.only))
 
 
 if __name__ == "__main__":

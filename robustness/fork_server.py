@@ -1,19 +1,16 @@
-"""Runs of suffice that may be killed and whose disk may fail: in a forked process, which costs little, or as a command.
+"""Run suffice so that it can be killed and its disk can fail: in a cheap forked process, or as a command.
 
-The nursery is a process that has imported everything and has no threads. For each request it forks a child, which works on a
-real folder like the command does, arms the shim in it where a fault is wanted, and kills it with SIGKILL after its time. It is
-the parent who kills and buries, so that no number of a process is ever meant that is somebody else's.
+The fork server (`robustness.fork_child`) is a process without threads that has imported everything.
+For each request it forks a child, which works on a real folder as the command does. The server arms
+the shim where a fault is wanted and kills the child with SIGKILL in time. Only the parent kills and
+waits, so a process id can never belong to somebody else.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import functools
 import json
 import os
 import platform
-import select
 import shutil
 import signal
 import subprocess
@@ -25,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "shim.c"
-CACHE = HERE.parent / ".cache" / "trust"
+CACHE = HERE.parent / ".cache" / "robustness"
 KILL_NOW = '"now"'
 NEVER = 2**60  # a fault at this call only counts
 TIMEOUT_S = 240.0
@@ -57,7 +54,7 @@ class RunRequest:
     words: tuple[str, ...] = ()
     writer: tuple[str, int, int] | None = None
     fault: Fault | None = None
-    dies_after_s: float | None = None
+    kill_after_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class ForkServer:
         self.folder = Path(folder)
         preload = {"LD_PRELOAD": str(build_shim())} if faults else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "robustness.fork_server", str(self.folder)],
+            [sys.executable, "-m", "robustness.fork_child", str(self.folder)],
             cwd=HERE.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -155,15 +152,15 @@ class ForkServer:
     def err(self) -> Path:
         return self.folder / "err"
 
-    def run(self, asked: RunRequest) -> RunResult:
-        self.begin(asked)
+    def run(self, request: RunRequest) -> RunResult:
+        self.begin(request)
         return self.wait()
 
-    def begin(self, asked: RunRequest) -> None:
+    def begin(self, request: RunRequest) -> None:
         assert self._process.stdin is not None
         for file in (self.out, self.err):
             file.unlink(missing_ok=True)
-        self._process.stdin.write(json.dumps(asdict(asked)) + "\n")
+        self._process.stdin.write(json.dumps(asdict(request)) + "\n")
 
     def kill(self) -> None:
         """Kill what was begun now, if it still lives."""
@@ -174,7 +171,7 @@ class ForkServer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the nursery has died")
+            raise RuntimeError("the fork_server has died")
         told = json.loads(line)
         texts = [
             file.read_text(errors="replace") if file.exists() else ""
@@ -186,30 +183,30 @@ class ForkServer:
 class CommandRunner:
     """The same requests, each as `suffice` on the command line."""
 
-    def run(self, asked: RunRequest) -> RunResult:
+    def run(self, request: RunRequest) -> RunResult:
         environment = {
             **os.environ,
             **SINGLE_THREADED,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        if asked.fault:
+        if request.fault:
             told = {
-                "SHIM_FAULT": asked.fault.name,
-                "SHIM_UNDER": asked.fault.under,
-                "SHIM_AT": str(asked.fault.at),
+                "SHIM_FAULT": request.fault.name,
+                "SHIM_UNDER": request.fault.under,
+                "SHIM_AT": str(request.fault.at),
             }
             environment |= {"LD_PRELOAD": str(build_shim()), **told}
         began = time.monotonic()
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             running = subprocess.Popen(
-                [sys.executable, "-m", "suffice", *asked.words],
+                [sys.executable, "-m", "suffice", *request.words],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
             )
             try:
-                running.wait(TIMEOUT_S if asked.dies_after_s is None else asked.dies_after_s)
+                running.wait(TIMEOUT_S if request.kill_after_s is None else request.kill_after_s)
             except subprocess.TimeoutExpired:
                 running.kill()
                 running.wait()
@@ -218,123 +215,3 @@ class CommandRunner:
             return RunResult(running.returncode, time.monotonic() - began, out.read(), err.read())
 
 
-# ------------------------------------------------------------------------------------------------------ in the nursery
-
-
-def main() -> None:
-    folder = Path(sys.argv[1])
-    _preload()
-    shared = ctypes.CDLL(None)
-    seen = folder / "seen"
-    for line in sys.stdin:
-        if line.strip() == KILL_NOW:
-            continue  # it was dead already
-        told = json.loads(line)
-        fault = Fault(**told["fault"]) if told["fault"] else None
-        began = time.monotonic()
-        seen.unlink(missing_ok=True)
-        child = os.fork()
-        if not child:
-            _run_child(told, fault, folder, shared)
-        status = _wait_for_child(child, told["dies_after_s"])
-        counted = int(seen.read_text()) if seen.exists() else 0
-        print(
-            json.dumps({"status": status, "seconds": time.monotonic() - began, "seen": counted}),
-            flush=True,
-        )
-
-
-def _preload() -> None:
-    """Import what the commands import late, so that a fork has it; small models, for nobody asks how good they are."""
-    import bm25s  # noqa: F401
-    import onnx  # noqa: F401
-    import sklearn.ensemble
-    import sklearn.linear_model
-    import sklearn.mixture
-    import sklearn.model_selection  # noqa: F401
-    import wordllama
-
-    import suffice.benchmark.pipeline
-    import suffice.datasets
-    import suffice.evaluation.benchmark_files
-    import suffice.evaluation.gate_evaluation
-    import suffice.evaluation.retrieved_questions
-    import suffice.integrations.openai
-    import suffice.library
-    from robustness import workloads  # noqa: F401
-    from suffice.gate import model
-    from suffice.registry import ENCODERS
-
-    model.HIT_TREES, model.ABSENT_TREES = 8, 5
-    model.BOOSTED_TREES, model.EXTRA_TREES = 8, 8
-    wordllama.WordLlama.load = functools.cache(
-        wordllama.WordLlama.load
-    )  # every child would read the same file again
-    ENCODERS.get("wordllama")().encode(["warm"])
-    with contextlib.suppress(ImportError):
-        import suffice.service.app
-        import suffice.service.server  # noqa: F401
-    if (count := len(os.listdir("/proc/self/task"))) > 1:  # noqa: PTH208
-        raise RuntimeError(f"the nursery has {count} threads: a fork of it could hang")
-
-
-def _run_child(told: dict, fault: Fault | None, folder: Path, shared: ctypes.CDLL) -> None:  # type: ignore[type-arg]
-    """The child: its own outputs, its fault, its work, its end."""
-    code = 70
-    try:
-        for name, number in (("out", 1), ("err", 2)):
-            handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            os.dup2(handle, number)
-        if fault:
-            shared.shim_arm(fault.name.encode(), fault.under.encode(), ctypes.c_long(fault.at))
-        code = _run_request(told)
-        sys.stdout.flush()
-        if fault:
-            shared.shim_disarm()
-            (folder / "seen").write_text(str(shared.shim_seen()))
-    finally:
-        os._exit(code)
-
-
-def _run_request(told: dict) -> int:  # type: ignore[type-arg]
-    import typer
-
-    from robustness.workloads import write_groups
-    from suffice.cli.app import app
-    from suffice.cli.output import handle_errors
-
-    sys.argv = ["suffice", *told["words"]]
-    try:
-        if told["writer"]:
-            with handle_errors():
-                write_groups(*told["writer"])
-        else:
-            app()
-    except SystemExit as left:
-        return left.code if isinstance(left.code, int) else int(bool(left.code))
-    except typer.Exit as left:
-        return left.exit_code
-    except BaseException:  # noqa: BLE001 - what the interpreter would do with it
-        import traceback
-
-        traceback.print_exc()
-        return 1
-    return 0
-
-
-def _wait_for_child(child: int, dies_after_s: float | None) -> int:
-    """Wait for the child's end, or bring it about; its exit status."""
-    handle = os.pidfd_open(child)
-    try:
-        ended, _, _ = select.select(
-            [handle, sys.stdin], [], [], TIMEOUT_S if dies_after_s is None else dies_after_s
-        )
-        if handle not in ended:
-            os.kill(child, signal.SIGKILL)
-    finally:
-        os.close(handle)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-if __name__ == "__main__":
-    main()

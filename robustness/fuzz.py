@@ -108,8 +108,8 @@ def targets() -> dict[str, Target]:
 
 def iter_targets() -> Iterator[Target]:
     """One module after the other: who looks for a reader of files does not import the service."""
-    for module in ("readers", "grammars", "artefacts", "doors"):
-        yield from getattr(import_module(f"trust.{module}"), module.upper())
+    for module in ("loader_targets", "text_targets", "artefact_targets", "http_targets"):
+        yield from getattr(import_module(f"robustness.{module}"), module.upper())
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
@@ -233,7 +233,7 @@ def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
 def record_sources() -> Iterator[dict[str, Any]]:
     """At the end: the packages, and each file of ours that this process imported or opened, by its hash."""
     ours, opened = (
-        (Path(suffice.__file__).parent, ROOT / "trust", ROOT / "tests", ROOT / "benchmarks"),
+        (Path(suffice.__file__).parent, ROOT / "robustness", ROOT / "tests", ROOT / "benchmarks"),
         set[Path](),
     )
 

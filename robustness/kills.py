@@ -77,7 +77,7 @@ class KillTally:
 
 
 def kill_repeatedly(
-    work: Workload, run: Run, kills: int, chance: random.Random, *, aimed: bool = True
+    work: Workload, run: Run, kills: int, rng: random.Random, *, aimed: bool = True
 ) -> KillTally:
     """Run the work again and again, each time with a death in it, and look at what is there after each."""
     tally = KillTally(work.name)
@@ -85,19 +85,19 @@ def kill_repeatedly(
     for at in range(AT_MOST * kills):
         if tally.kills == kills:
             break
-        asked = work.ask()
+        request = work.next_request()
         if aimed and at % 2:
-            fault = chance.choice(["killed", "killed", "torn"])
-            asked = replace(
-                asked,
-                fault=Fault(fault, str(work.folder.parent), chance.randint(1, max(whole.seen, 1))),
+            fault = rng.choice(["killed", "killed", "torn"])
+            request = replace(
+                request,
+                fault=Fault(fault, str(work.folder.parent), rng.randint(1, max(whole.seen, 1))),
             )
         else:
-            asked = replace(asked, dies_after_s=chance.uniform(0, whole.seconds))
-        ended = run(asked)
+            request = replace(request, kill_after_s=rng.uniform(0, whole.seconds))
+        result = run(request)
         tally.runs += 1
-        tally.kills += ended.killed
-        _check(work, ended, tally)
+        tally.kills += result.killed
+        _check(work, result, tally)
         if at % 20 == 19:
             print_progress(
                 f"{work.name}: {tally.kills} of {kills} killed, {sum(tally.troubles.values())} troubles"
@@ -111,21 +111,21 @@ def kill_repeatedly(
 
 def _run_to_end(work: Workload, run: Run, tally: KillTally, *, count: bool = False) -> RunResult:
     """A run that nobody kills, which must succeed over whatever the killed ones left."""
-    asked = work.ask()
-    ended = run(
-        replace(asked, fault=Fault("killed", str(work.folder.parent), NEVER)) if count else asked
+    request = work.next_request()
+    result = run(
+        replace(request, fault=Fault("killed", str(work.folder.parent), NEVER)) if count else request
     )
-    if ended.killed:
+    if result.killed:
         tally.trouble("repair", "a run that nobody killed did not end")
-    _check(work, ended, tally)
-    return ended
+    _check(work, result, tally)
+    return result
 
 
-def _check(work: Workload, ended: RunResult, tally: KillTally) -> None:
-    if has_failed(ended):
-        tally.trouble("repair", f"exit code {ended.status}: {last_line(ended)}")
+def _check(work: Workload, result: RunResult, tally: KillTally) -> None:
+    if has_failed(result):
+        tally.trouble("repair", f"exit code {result.status}: {last_line(result)}")
     try:
-        work.look(ended)
+        work.check(result)
     except InvariantError as error:
         tally.trouble(error.kind, str(error))
 
@@ -134,19 +134,19 @@ def _check(work: Workload, ended: RunResult, tally: KillTally) -> None:
 
 
 class Sandbox:
-    """A folder for everything, the nursery, and what several works need; use it in a `with` block."""
+    """A folder for everything, the fork_server, and what several works need; use it in a `with` block."""
 
     def __init__(self, seed: int = SEED) -> None:
         self.seed, self.home = seed, Path(tempfile.mkdtemp(prefix="suffice-kills-"))
-        (self.home / "nursery").mkdir()
-        self.nursery = ForkServer(self.home / "nursery")
+        (self.home / "fork_server").mkdir()
+        self.fork_server = ForkServer(self.home / "fork_server")
         self._references: dict[int, dict[str, bytes]] = {}
 
     def __enter__(self) -> Sandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.nursery.__exit__()
+        self.fork_server.__exit__()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def room(self, name: str) -> Path:
@@ -174,17 +174,17 @@ class Sandbox:
         if not self._references:
             for seed in (1, 2):
                 room = self.room(f"reference-{seed}")
-                ended = self.nursery.run(grade_request(room, room / "benchmark", seed))
-                if ended.status:
-                    raise RuntimeError(f"the reference cannot be made: {last_line(ended)}")
+                result = self.fork_server.run(grade_request(room, room / "benchmark", seed))
+                if result.status:
+                    raise RuntimeError(f"the reference cannot be made: {last_line(result)}")
                 self._references[seed] = folder_contents(room / "benchmark")
         return self._references
 
     def kill(self, name: str, kills: int) -> KillTally:
         on_shell = name.endswith("command line")
-        chance = random.Random(f"{self.seed} {name}")
-        run = CommandRunner().run if on_shell else self.nursery.run
-        return kill_repeatedly(self.work(name), run, kills, chance, aimed=not on_shell)
+        rng = random.Random(f"{self.seed} {name}")
+        run = CommandRunner().run if on_shell else self.fork_server.run
+        return kill_repeatedly(self.work(name), run, kills, rng, aimed=not on_shell)
 
 
 def tables(
@@ -197,10 +197,10 @@ def tables(
         if only in name
     }
     found = []
-    with Sandbox(seed) as yard:
+    with Sandbox(seed) as sandbox:
         for name, count in wanted.items():
             print_progress(f"killing: {name}")
-            found.append(yard.kill(name, count))
+            found.append(sandbox.kill(name, count))
     yield kill_table(found, seed, sum(wanted.values()))
 
 
@@ -215,7 +215,7 @@ def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
     told = [line for one in found for line in one.told]
     if total.kills < wanted:
         told.append(
-            f"Fewer than the {wanted} that are wanted: the others had ended before their death."
+            f"Fewer than the {wanted} that are wanted: the others finished before they could be killed."
         )
     return ResultTable(
         "SIGKILL at any moment",
@@ -233,8 +233,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--kills", type=int, help="so many of each work")
     parser.add_argument("--only", default="", help="works whose name has this in it")
-    asked = parser.parse_args()
-    return print_all(tables(False, seed=asked.seed, kills=asked.kills, only=asked.only))
+    args = parser.parse_args()
+    return print_all(tables(False, seed=args.seed, kills=args.kills, only=args.only))
 
 
 if __name__ == "__main__":

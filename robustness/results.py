@@ -22,7 +22,7 @@ PARTS = {
     "kills": "Killed at any moment",
     "faults": "Disks that fail, clocks that jump",
     "fuzz": "Any input at all",
-    "texts": "Texts that want something",
+    "attack_eval": "Texts that want something",
     "soak": "An hour of mixed load",
     "supply": "What is installed",
 }
@@ -65,7 +65,7 @@ class StoredFigures:
         begun: RunStart,
     ) -> StoredFigures:
         return cls(
-            command=f"python -m trust {part} --write" + (" --quick" if quick else ""),
+            command=f"python -m robustness {part} --write" + (" --quick" if quick else ""),
             commit=begun.commit,
             date=datetime.fromtimestamp(begun.at, UTC).date().isoformat(),
             machine=machine_info(),
@@ -78,7 +78,7 @@ class StoredFigures:
 
 
 def available_parts() -> list[str]:
-    return [part for part in PARTS if find_spec(f"trust.{part}")]
+    return [part for part in PARTS if find_spec(f"robustness.{part}")]
 
 
 def save_figures(part: str, figures: StoredFigures) -> Path:

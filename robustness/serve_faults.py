@@ -46,15 +46,15 @@ class ServeOutcome:
 
 
 class ServiceUnderTest:
-    """One run of `suffice serve` in a child of the nursery: requests to it, and what they acknowledged."""
+    """One run of `suffice serve` in a child of the fork_server: requests to it, and what they acknowledged."""
 
-    def __init__(self, nursery: ForkServer, home: Path) -> None:
+    def __init__(self, fork_server: ForkServer, home: Path) -> None:
         from suffice.service.keys import READ, WRITE, ApiKeys
 
-        self._nursery, self.library, self._keys = nursery, home / "library", home / "keys.json"
+        self._fork_server, self.library, self._keys = fork_server, home / "library", home / "keys.json"
         Library.build(self.library, []).close()
         self._token, _ = ApiKeys(self._keys).new("writer", (READ, WRITE))
-        self.ledger, self.address, self._stamp = WriteLog(), "", 0
+        self.write_log, self.address, self._stamp = WriteLog(), "", 0
 
     @contextmanager
     def running(self, *, fault: Fault | None = None) -> Iterator[None]:
@@ -69,21 +69,21 @@ class ServiceUnderTest:
             "0",
             "--quiet",
         )
-        self._nursery.begin(RunRequest(words, fault=fault))
-        ended: list[Any] = []
-        waiting = threading.Thread(target=lambda: ended.append(self._nursery.wait()))
+        self._fork_server.begin(RunRequest(words, fault=fault))
+        result: list[Any] = []
+        waiting = threading.Thread(target=lambda: result.append(self._fork_server.wait()))
         waiting.start()
         try:
             self.address = self._listening(waiting)
             yield
         finally:
             if waiting.is_alive():
-                self._nursery.kill()
+                self._fork_server.kill()
             waiting.join(TIMEOUT_S)
 
     def _listening(self, waiting: threading.Thread) -> str:
         while waiting.is_alive():
-            told = self._nursery.err.read_text() if self._nursery.err.exists() else ""
+            told = self._fork_server.err.read_text() if self._fork_server.err.exists() else ""
             if found := re.search(r'"address": "(http[^"]+)"', told):
                 return found[1]
             time.sleep(0.02)
@@ -103,53 +103,53 @@ class ServiceUnderTest:
         except (OSError, ValueError):
             return 0, {}
 
-    def write(self, chance: random.Random) -> tuple[int, dict[str, Any]]:
+    def write(self, rng: random.Random) -> tuple[int, dict[str, Any]]:
         """Post one group in its next version."""
         self._stamp += 1
-        group = chance.randrange(GROUPS)
-        self.ledger.begin([group], self._stamp)
+        group = rng.randrange(GROUPS)
+        self.write_log.begin([group], self._stamp)
         records = [document_record(one) for one in group_documents(group, self._stamp)]
         status, answer = self.send("POST", "/v1/library/documents", {"documents": records})
         if status == 200:
-            self.ledger.done()
+            self.write_log.done()
         return status, answer
 
-    def look(self, row: ServeOutcome) -> None:
-        row.checked = self.ledger.acknowledged
+    def check(self, row: ServeOutcome) -> None:
+        row.checked = self.write_log.acknowledged
         try:
-            check_library(self.library, self.ledger)
+            check_library(self.library, self.write_log)
         except InvariantError as error:
             row.wrong(error.kind, str(error))
 
 
 def serve_and_kill(
-    nursery: ForkServer, home: Path, kills: int, chance: random.Random
+    fork_server: ForkServer, home: Path, kills: int, rng: random.Random
 ) -> ServeOutcome:
     """Post until it dies; what was answered must be there, and the next one serves without repair."""
-    row, service = ServeOutcome("killed while it was written to"), ServiceUnderTest(nursery, home)
+    row, service = ServeOutcome("killed while it was written to"), ServiceUnderTest(fork_server, home)
     for _ in range(kills):
         with service.running():
-            death = threading.Timer(chance.uniform(0.0, 1.5), nursery.kill)
+            death = threading.Timer(rng.uniform(0.0, 1.5), fork_server.kill)
             death.start()
-            while service.address and service.write(chance)[0]:
+            while service.address and service.write(rng)[0]:
                 pass
             death.join()
         row.times += 1
-        service.look(row)
+        service.check(row)
     return row
 
 
-def serve_on_full_disk(nursery: ForkServer, home: Path, *, at: int = 120) -> ServeOutcome:
+def serve_on_full_disk(fork_server: ForkServer, home: Path, *, at: int = 120) -> ServeOutcome:
     """Post until the disk is full and a little longer; it refuses, goes on answering, and writes again when there is room."""
-    row, service, chance = (
+    row, service, rng = (
         ServeOutcome("on a disk that fills up"),
-        ServiceUnderTest(nursery, home),
+        ServiceUnderTest(fork_server, home),
         random.Random(1),
     )
     row.times = 1
     with service.running(fault=Fault("full", str(service.library), at)):
         for _ in range(40):
-            status, answer = service.write(chance)
+            status, answer = service.write(rng)
             row.refused += status >= 500
             if status >= 500 and not (answer.get("error") or {}).get("hint"):
                 row.wrong("unanswered", f"{status} without a hint: {answer}")
@@ -163,9 +163,9 @@ def serve_on_full_disk(nursery: ForkServer, home: Path, *, at: int = 120) -> Ser
                 "unanswered",
                 f"after {row.refused} refusals a search gives {found}: {answer.get('error')}",
             )
-    service.look(row)
+    service.check(row)
     with service.running():
-        if service.write(chance)[0] != 200:
+        if service.write(rng)[0] != 200:
             row.wrong("unanswered", "with room on the disk it still writes nothing")
-    service.look(row)
+    service.check(row)
     return row

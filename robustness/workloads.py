@@ -1,6 +1,6 @@
 """The works that are killed and starved: what each writes, what it has acknowledged, and what must then be there.
 
-A work hands out requests for the nursery and looks at the folder after each has ended, with an opening of its own. Every
+A work hands out requests for the fork_server and looks at the folder after each one has ended, by opening it again. Every
 version of everything carries a stamp, so that what is found can be told: the old, the new, or a trouble.
 """
 
@@ -46,9 +46,9 @@ class Workload(Protocol):
     folder: Path
     checked: int
 
-    def ask(self) -> RunRequest: ...
+    def next_request(self) -> RunRequest: ...
 
-    def look(self, ended: RunResult) -> None: ...
+    def check(self, result: RunResult) -> None: ...
 
 
 def leftover_files(folder: Path) -> list[str]:
@@ -180,15 +180,15 @@ class WriteLog:
         self.begun = {}
 
 
-def check_library(folder: Path, ledger: WriteLog) -> None:
+def check_library(folder: Path, write_log: WriteLog) -> None:
     with _as_corruption("the library"):
         try:
             library = Library.open(folder)
         except NotReadyError:
-            ledger.compare({})
+            write_log.compare({})
             return
         with library:
-            ledger.compare(versions_in(library))
+            write_log.compare(versions_in(library))
 
 
 # --------------------------------------------------------------------------------------------------------------- works
@@ -200,28 +200,28 @@ class BuildWorkload:
     def __init__(self, home: Path, *, fresh: bool) -> None:
         self.name = "build, a new library" if fresh else "build, over a library"
         self.folder, self._source, self._fresh = home / "library", home / "documents.jsonl", fresh
-        self._ledger, self._stamp = WriteLog(), 0
+        self._write_log, self._stamp = WriteLog(), 0
 
     @property
     def checked(self) -> int:
-        return self._ledger.acknowledged
+        return self._write_log.acknowledged
 
-    def ask(self) -> RunRequest:
+    def next_request(self) -> RunRequest:
         if self._fresh:
             shutil.rmtree(self.folder, ignore_errors=True)
-            self._ledger.held = {}
+            self._write_log.held = {}
         self._stamp += 1
         documents = [one for group in range(GROUPS) for one in group_documents(group, self._stamp)]
         self._source.write_text(
             "".join(json.dumps(document_record(one)) + "\n" for one in documents)
         )
-        self._ledger.begin(range(GROUPS), self._stamp)
+        self._write_log.begin(range(GROUPS), self._stamp)
         return RunRequest(("build", str(self._source), "--out", str(self.folder), "--json"))
 
-    def look(self, ended: RunResult) -> None:
-        if ended.acknowledged:
-            self._ledger.done()
-        check_library(self.folder, self._ledger)
+    def check(self, result: RunResult) -> None:
+        if result.acknowledged:
+            self._write_log.done()
+        check_library(self.folder, self._write_log)
 
 
 class UpdateWorkload:
@@ -230,44 +230,44 @@ class UpdateWorkload:
     name = "update"
 
     def __init__(self, home: Path, *, seed: int) -> None:
-        self.folder, self._chance = home / "library", random.Random(seed)
-        self._ledger, self._stamp = WriteLog(), 0
+        self.folder, self._rng = home / "library", random.Random(seed)
+        self._write_log, self._stamp = WriteLog(), 0
         Library.build(self.folder, []).close()
 
     @property
     def checked(self) -> int:
-        return self._ledger.acknowledged
+        return self._write_log.acknowledged
 
-    def ask(self) -> RunRequest:
-        return RunRequest(writer=(str(self.folder), self._stamp + 1, self._chance.randrange(2**31)))
+    def next_request(self) -> RunRequest:
+        return RunRequest(writer=(str(self.folder), self._stamp + 1, self._rng.randrange(2**31)))
 
-    def look(self, ended: RunResult) -> None:
-        for line in ended.out.splitlines():
+    def check(self, result: RunResult) -> None:
+        for line in result.out.splitlines():
             word, group, stamp = line.split()
             if word == "begin":
-                self._ledger.begin([int(group)], int(stamp))
+                self._write_log.begin([int(group)], int(stamp))
             else:
-                self._ledger.done()
+                self._write_log.done()
             self._stamp = max(self._stamp, int(stamp))
-        check_library(self.folder, self._ledger)
-        if any(self._ledger.held.values()) and not (self.folder / "text-1").is_dir():
+        check_library(self.folder, self._write_log)
+        if any(self._write_log.held.values()) and not (self.folder / "text-1").is_dir():
             raise InvariantError("repair", "the text index had to be made anew")
 
 
 def write_groups(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
     """What runs in the child: put and delete groups, now and then compact or follow links; say what was acknowledged."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     with Library.open(folder) as library:
         for at in range(stamp, stamp + turns):
-            group, gone = chance.randrange(GROUPS), chance.random() < 0.2
+            group, gone = rng.randrange(GROUPS), rng.random() < 0.2
             _report("begin", group, 0 if gone else at)
             if gone:
                 library.delete([one.doc_id for one in group_documents(group, at)])
             else:
                 library.add(group_documents(group, at))
             _report("done", group, 0 if gone else at)
-            if chance.random() < 0.2:
-                chance.choice([library.store.compact, library.links])()
+            if rng.random() < 0.2:
+                rng.choice([library.store.compact, library.links])()
 
 
 def _report(*words: object) -> None:
@@ -285,7 +285,7 @@ class FitWorkload:
         _write_labelled_questions(self._examples)
         self._held = self._seed = self.checked = 0
 
-    def ask(self) -> RunRequest:
+    def next_request(self) -> RunRequest:
         self._seed += 1
         words = (
             "fit",
@@ -301,10 +301,10 @@ class FitWorkload:
         )
         return RunRequest(tuple(map(str, words)))
 
-    def look(self, ended: RunResult) -> None:
+    def check(self, result: RunResult) -> None:
         from suffice.gate.gate import Gate
 
-        allowed = {self._seed} if ended.acknowledged else {self._held, self._seed}
+        allowed = {self._seed} if result.acknowledged else {self._held, self._seed}
         with _as_corruption("the gate"):
             try:
                 gate = Gate.load(self.folder)
@@ -319,26 +319,26 @@ class FitWorkload:
             raise InvariantError(
                 "lost", f"the gate has seed {found}, expected one of {sorted(allowed)}"
             )
-        self.checked += ended.acknowledged
+        self.checked += result.acknowledged
         self._held = found
 
 
 def _write_labelled_questions(path: Path) -> None:
     """Questions over the controlled collection whose hits hold all, some or none of what they need."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     with path.open("w") as stream:
         for n in range(60):
             hits = [
                 {
                     "doc_id": f"d{n}-{at}",
                     "title": f"Town {n} {at}",
-                    "text": " ".join(chance.choices(WORDS, k=9)),
+                    "text": " ".join(rng.choices(WORDS, k=9)),
                     "score": 9.0 - at,
                 }
                 for at in range(4)
             ]
             needed = [f"d{n}-0", f"d{n}-{1 if n % 2 else 7}"]
-            question = f"Which {chance.choice(WORDS)} is near Town {n} 0 and Town {n} 1?"
+            question = f"Which {rng.choice(WORDS)} is near Town {n} 0 and Town {n} 1?"
             stream.write(json.dumps({"question": question, "hits": hits, "gold": needed}) + "\n")
 
 
@@ -352,18 +352,18 @@ class GradeWorkload:
         self.folder, self._home, self._blocks = home / "benchmark", home, blocks
         self._references, self.checked, self._runs = references, 0, 0
 
-    def ask(self) -> RunRequest:
+    def next_request(self) -> RunRequest:
         # A seed stays for two runs, so that one goes on where the one before it died.
         self._seed = sorted(self._references)[(self._runs + 1) // 2 % len(self._references)]
         self._runs += 1
         return grade_request(self._home, self.folder, self._seed, blocks=self._blocks)
 
-    def look(self, ended: RunResult) -> None:
+    def check(self, result: RunResult) -> None:
         found = folder_contents(self.folder)
         for name, content in found.items():
             if not any(content == known.get(name) for known in self._references.values()):
                 raise InvariantError("corrupt", f"{name} is neither the old nor the new file")
-        if ended.status == 0:
+        if result.status == 0:
             wanted = self._references[self._seed]
             if wrong := sorted(
                 name for name in {*found, *wanted} if found.get(name) != wanted.get(name)
@@ -428,10 +428,10 @@ def film_documents() -> list[Document]:
     return [Document(f"d{at}", text, title=title) for at, (title, text) in enumerate(made)]
 
 
-def has_failed(ended: RunResult) -> bool:
+def has_failed(result: RunResult) -> bool:
     """Ended neither well nor by a kill: somebody would have to repair something."""
-    return ended.status not in (0, -9)
+    return result.status not in (0, -9)
 
 
-def last_line(ended: RunResult) -> str:
-    return (ended.err.strip().splitlines() or ["nothing on stderr"])[-1][:300]
+def last_line(result: RunResult) -> str:
+    return (result.err.strip().splitlines() or ["nothing on stderr"])[-1][:300]

@@ -1,6 +1,6 @@
 """Any input at all: cases that were findings once, and a few hundred fresh inputs for every reader, grammar, artefact and door.
 
-`python -m trust fuzz` does the same with 200,000 inputs each.
+`python -m robustness fuzz` does the same with 200,000 inputs each.
 """
 
 from __future__ import annotations

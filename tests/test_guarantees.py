@@ -55,14 +55,14 @@ def test_no_promise_is_made_twice() -> None:
 
 @pytest.mark.parametrize("part", available_parts())
 def test_a_part_has_tables_to_measure(part: str) -> None:
-    assert callable(import_module(f"trust.{part}").tables)
+    assert callable(import_module(f"robustness.{part}").tables)
 
 
 def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.guarantees.stored", lambda part: results.load_figures(part, tmp_path))
+    monkeypatch.setattr("docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path))
     assert guarantees().count("not run yet") == sum(len(one.measured_by) for one in EVERY)
     assert "Not listed yet" in licences()
     grown = ResultTable(
@@ -98,7 +98,7 @@ def test_who_tried_fewer_than_required_claims_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.guarantees.stored", lambda part: results.load_figures(part, tmp_path))
+    monkeypatch.setattr("docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path))
     few = ResultTable(
         "Words and grammars",
         "Required: of 200,000 none.",
@@ -121,7 +121,7 @@ def test_a_run_is_of_its_commit_though_another_has_stored_figures(
         named = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
         return subprocess.run(named, check=True, capture_output=True, text=True).stdout.strip()
 
-    folder, code = tmp_path / "trust" / "figures", tmp_path / "code.py"
+    folder, code = tmp_path / "robustness" / "figures", tmp_path / "code.py"
     folder.mkdir(parents=True)
     for path in (folder / "soak.json", code):
         path.write_text("{}")

@@ -1,7 +1,7 @@
 """The page of the bridge retriever, from stored studies and runs.
 
 `python -m suffice_research.training.bridge --data DATA --study FILE` measures the preset `fast`. For `quality` the documents
-held are stored, because choosing them again needs a GPU; `python -m docs.bridge DATA` counts how much of the gold they are.
+held are stored, because choosing them again needs a GPU; `python -m docs.generators.bridge DATA` counts how much of the gold they are.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FLOORS: Mapping[str, tuple[float, float]] = {
 PROTOCOLS = {"": "five folds", ", left out": "left out"}
 COMMANDS = {
     "fast": "python -m suffice_research.training.bridge --data $DATA --study docs/results/runs/bridge-fast.json",
-    "quality": "python -m docs.bridge $DATA    # counts; choosing again needs a GPU: python -m suffice_research.training.scorer_study",
+    "quality": "python -m docs.generators.bridge $DATA    # counts; choosing again needs a GPU: python -m suffice_research.training.scorer_study",
 }
 
 INTRODUCTION = """`bridge` chooses a set of documents one by one, along the names that link them. No language model is asked,

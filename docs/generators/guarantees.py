@@ -21,8 +21,8 @@ def guarantees() -> str:
     figures = {part: load_figures(part) for part in PARTS}
     lines = [
         "# Guarantees\n",
-        "What is promised, the tests that prove it, what was measured last, and what is left out. `make trust WRITE=1` "
-        "measures everything again, `python -m trust PART --write` one part. Who may send what: "
+        "What is promised, the tests that prove it, what was measured last, and what is left out. `make robustness WRITE=1` "
+        "measures everything again, `python -m robustness PART --write` one part. Who may send what: "
         "`SECURITY.md`.\n",
     ]
     for title, promises in GUARANTEES.items():
@@ -39,7 +39,7 @@ def licences() -> str:
     found = [one for one in figures.tables if one.title == LICENCES] if figures else []
     lines = ["# Licences\n"]
     if not figures or not found:
-        return "\n".join([*lines, "Not listed yet: `python -m trust supply --write`.\n"])
+        return "\n".join([*lines, "Not listed yet: `python -m robustness supply --write`.\n"])
     lines.append(
         f"{found[0].says} {found[0].verdict()} Listed on {figures.date} by `{figures.command}`.\n"
     )
@@ -79,7 +79,7 @@ def _outcome(tables: Sequence[ResultTable], failed: Sequence[str]) -> str:
 def _part(part: str, title: str, found: StoredFigures | None) -> list[str]:
     lines = [f"### {title}\n"]
     if found is None:
-        return [*lines, f"Not run yet: `python -m trust {part} --write`.\n"]
+        return [*lines, f"Not run yet: `python -m robustness {part} --write`.\n"]
     run = "A short run, with small counts" if found.quick else "A full run"
     lines.append(
         f"{run}: `{found.command}`, {found.date}, commit {found.commit}, {_lasting(found.seconds)}, load average {found.load} "

@@ -1,6 +1,6 @@
 """`make results`: measure the figures of docs/results again, a part a page. `make docs` then makes the pages.
 
-`python -m docs.results loop gate` measures these two; all of them take most of a day. The pages of speed are measured by
+`python -m docs.generators.measure loop gate` measures these two; all of them take most of a day. The pages of speed are measured by
 `make bench`; questions that people read (grade-sample) are not measured at all.
 """
 
@@ -30,7 +30,7 @@ PARTS: dict[str, Callable[[Path, Path], None]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m docs.results", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m docs.generators.measure", description=__doc__)
     parser.add_argument(
         "part", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; all unless told"
     )

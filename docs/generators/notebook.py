@@ -1,4 +1,4 @@
-"""The notebook of examples/: run cell by cell in one namespace, like a kernel does. `python -m docs.notebook` stores outputs.
+"""The notebook of examples/: run cell by cell in one namespace, like a kernel does. `python -m docs.generators.notebook` stores outputs.
 
 Its cells only print, so that nothing of Jupyter is needed to prove it.
 """

@@ -1,4 +1,4 @@
-"""A quarter of a minute of what `make trust` does for an hour: mixed load on a real service while its library changes."""
+"""A quarter of a minute of what `make robustness` does for an hour: mixed load on a real service while its library changes."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ An attacker owns documents of their own, not those that a question needs: what i
 and a list is as complete as it was. What is said (names or words of the question, thinned out, woven into prose, claimed to be
 complete) and where it is put are drawn apart. Prose comes from the examples' own documents, so that nothing is strange but the
 question's words in it; for the same reason some lists only get neutral text. None of this is a template of the attacks that
-`python -m trust texts` judges gates by.
+`python -m robustness attack_eval` judges gates by.
 """
 
 from __future__ import annotations

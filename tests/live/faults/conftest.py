@@ -1,4 +1,4 @@
-"""One nursery for all tests of this folder: starting it costs what a command costs, a run in it a tenth of that."""
+"""One fork_server for all tests of this folder: starting it costs what a command costs, a run in it a tenth of that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from robustness.kills import Sandbox
 
 
 @pytest.fixture(scope="session")
-def yard() -> Iterator[Sandbox]:
+def sandbox() -> Iterator[Sandbox]:
     try:
         made = Sandbox(seed=20231007)
     except UnavailableError as error:

@@ -1,4 +1,4 @@
-"""Each fault of disk and clock once, each in one work; `python -m trust faults` has all of them in all works."""
+"""Each fault of disk and clock once, each in one work; `python -m robustness faults` has all of them in all works."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
     ("work", "fault", "outcome"),
     [
         ("grade", "torn", "died"),
-        ("build, over a library", "short", "ended well"),
-        ("update", "interrupted", "ended well"),
-        ("grade", "clock", "ended well"),
+        ("build, over a library", "short", "result well"),
+        ("update", "interrupted", "result well"),
+        ("grade", "clock", "result well"),
         ("build, over a library", "full", "told"),
         ("update", "broken", "told"),
         ("grade", "unreadable", "told"),
@@ -26,21 +26,21 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
     ],
 )
 def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
-    work: str, fault: str, outcome: str, yard: Sandbox
+    work: str, fault: str, outcome: str, sandbox: Sandbox
 ) -> None:
-    row = run_trials(yard, yard.work(work), fault, 1, random.Random(7))
+    row = run_trials(sandbox, sandbox.work(work), fault, 1, random.Random(7))
     assert row.said == []
     assert not any(row.outcomes[one] for one in WRONG)
     assert row.outcomes == {outcome: 1}
 
 
-def test_what_the_service_answered_is_there_after_it_was_killed(yard: Sandbox) -> None:
-    row = serve_and_kill(yard.nursery, yard.room("served"), 2, random.Random(7))
+def test_what_the_service_answered_is_there_after_it_was_killed(sandbox: Sandbox) -> None:
+    row = serve_and_kill(sandbox.fork_server, sandbox.room("served"), 2, random.Random(7))
     assert row.said == []
     assert row.checked, "nothing was written: the test proves nothing"
 
 
-def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(yard: Sandbox) -> None:
-    row = serve_on_full_disk(yard.nursery, yard.room("served-full"))
+def test_the_service_on_a_full_disk_refuses_and_goes_on_answering(sandbox: Sandbox) -> None:
+    row = serve_on_full_disk(sandbox.fork_server, sandbox.room("served-full"))
     assert row.said == []
     assert row.refused

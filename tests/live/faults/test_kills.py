@@ -1,4 +1,4 @@
-"""A few of the five hundred kills of `python -m trust kills`: what was acknowledged is there, nothing is half there."""
+"""A few of the five hundred kills of `python -m robustness kills`: what was acknowledged is there, nothing is half there."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
     ],
 )
 def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(
-    work: str, kills: int, yard: Sandbox
+    work: str, kills: int, sandbox: Sandbox
 ) -> None:
-    tally = yard.kill(work, kills)
+    tally = sandbox.kill(work, kills)
     assert tally.told == []
     assert not any(tally.troubles[one] for one in TROUBLES)
     assert tally.kills, "nobody was killed at work: the test proves nothing"
