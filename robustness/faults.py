@@ -79,10 +79,10 @@ def run_trials(
     )  # something stands there then, too
     _check(work, counted, row)
     for _ in range(trials):
-        first = (
-            1 if trials == 1 or fault == "read-only" else rng.randint(1, max(counted.seen, 1))
+        first = 1 if trials == 1 or fault == "read-only" else rng.randint(1, max(counted.seen, 1))
+        result = sandbox.fork_server.run(
+            replace(work.next_request(), fault=Fault(fault, under, first))
         )
-        result = sandbox.fork_server.run(replace(work.next_request(), fault=Fault(fault, under, first)))
         row.trials += 1
         _classify(result, fault, row)
         _check(work, result, row)
@@ -150,7 +150,9 @@ def _fault_table(found: list[FaultOutcome], seed: int) -> ResultTable:
 def _service_table(sandbox: Sandbox, seed: int, *, kills: int) -> ResultTable:
     print_progress("serve")
     rows = [
-        serve_and_kill(sandbox.fork_server, sandbox.room("served"), kills, random.Random(f"{seed} serve")),
+        serve_and_kill(
+            sandbox.fork_server, sandbox.room("served"), kills, random.Random(f"{seed} serve")
+        ),
         serve_on_full_disk(sandbox.fork_server, sandbox.room("served-full")),
     ]
     said = [line for row in rows for line in row.said]

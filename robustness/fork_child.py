@@ -19,7 +19,6 @@ from robustness import workloads
 from robustness.fork_server import KILL_NOW, TIMEOUT_S, Fault
 
 
-
 def main() -> None:
     folder = Path(sys.argv[1])
     _preload()
@@ -76,7 +75,9 @@ def _preload() -> None:
         raise RuntimeError(f"the fork_server has {count} threads: a fork of it could hang")
 
 
-def _run_child(request: dict[str, Any], fault: Fault | None, folder: Path, shared: ctypes.CDLL) -> None:
+def _run_child(
+    request: dict[str, Any], fault: Fault | None, folder: Path, shared: ctypes.CDLL
+) -> None:
     """The child: its own outputs, its fault, its work, its end."""
     code = 70
     try:

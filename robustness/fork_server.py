@@ -213,5 +213,3 @@ class CommandRunner:
             for stream in (out, err):
                 stream.seek(0)
             return RunResult(running.returncode, time.monotonic() - began, out.read(), err.read())
-
-

@@ -113,7 +113,9 @@ def _run_to_end(work: Workload, run: Run, tally: KillTally, *, count: bool = Fal
     """A run that nobody kills, which must succeed over whatever the killed ones left."""
     request = work.next_request()
     result = run(
-        replace(request, fault=Fault("killed", str(work.folder.parent), NEVER)) if count else request
+        replace(request, fault=Fault("killed", str(work.folder.parent), NEVER))
+        if count
+        else request
     )
     if result.killed:
         tally.trouble("repair", "a run that nobody killed did not end")

@@ -51,7 +51,11 @@ class ServiceUnderTest:
     def __init__(self, fork_server: ForkServer, home: Path) -> None:
         from suffice.service.keys import READ, WRITE, ApiKeys
 
-        self._fork_server, self.library, self._keys = fork_server, home / "library", home / "keys.json"
+        self._fork_server, self.library, self._keys = (
+            fork_server,
+            home / "library",
+            home / "keys.json",
+        )
         Library.build(self.library, []).close()
         self._token, _ = ApiKeys(self._keys).new("writer", (READ, WRITE))
         self.write_log, self.address, self._stamp = WriteLog(), "", 0
@@ -126,7 +130,10 @@ def serve_and_kill(
     fork_server: ForkServer, home: Path, kills: int, rng: random.Random
 ) -> ServeOutcome:
     """Post until it dies; what was answered must be there, and the next one serves without repair."""
-    row, service = ServeOutcome("killed while it was written to"), ServiceUnderTest(fork_server, home)
+    row, service = (
+        ServeOutcome("killed while it was written to"),
+        ServiceUnderTest(fork_server, home),
+    )
     for _ in range(kills):
         with service.running():
             death = threading.Timer(rng.uniform(0.0, 1.5), fork_server.kill)

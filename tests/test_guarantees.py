@@ -62,7 +62,9 @@ def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path))
+    monkeypatch.setattr(
+        "docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path)
+    )
     assert guarantees().count("not run yet") == sum(len(one.measured_by) for one in EVERY)
     assert "Not listed yet" in licences()
     grown = ResultTable(
@@ -98,7 +100,9 @@ def test_who_tried_fewer_than_required_claims_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setattr("docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path))
+    monkeypatch.setattr(
+        "docs.generators.guarantees.load_figures", lambda part: results.load_figures(part, tmp_path)
+    )
     few = ResultTable(
         "Words and grammars",
         "Required: of 200,000 none.",

@@ -14,7 +14,6 @@ from typing import Any
 
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import RESULTS, RUNS
-
 from suffice.datasets import load
 from suffice.evaluation.metrics import judge_rankings
 from suffice.evaluation.significance import Interval, interval

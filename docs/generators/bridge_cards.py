@@ -9,7 +9,6 @@ from typing import Any
 
 from docs.generators.bridge import COMMANDS, studies
 from docs.generators.paths import DOCS
-
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Table
 from suffice.retrieval.bridge import SHIPPED

@@ -12,7 +12,6 @@ from pathlib import Path
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import RESULTS, RUNS
 from docs.generators.retrieval import WIKI
-
 from suffice.evaluation.figures import draw_figure
 from suffice.evaluation.study import Study
 from suffice_research.training.sources import SOURCES

@@ -8,7 +8,6 @@ from importlib import import_module
 
 from docs.generators.markdown import table
 from docs.generators.python_api import SOURCE
-
 from suffice.datasets import FORMATS, jsonl
 from suffice.storage import MANIFEST
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import DOCS, RESULTS, RUNS
-
 from suffice.evaluation.figures import draw_figure
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table

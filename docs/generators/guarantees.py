@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.reporting import ResultTable
-from docs.generators.paths import REFERENCE
 from robustness.guarantees import GUARANTEES, Guarantee
 from robustness.results import PARTS, StoredFigures, load_figures
+
+from docs.generators.paths import REFERENCE
 
 LICENCES = "Licences"  # a table as long as the rest together: it has a page of its own
 

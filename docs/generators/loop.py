@@ -10,7 +10,6 @@ from pathlib import Path
 
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import RESULTS, RUNS
-
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell

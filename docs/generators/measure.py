@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 
 from docs.generators import bridge, expansion, gate, loop, retrieval, studies
 from docs.generators.paths import DATA
-
 from suffice.cli.reproduce import STUDIES
 
 # Page -> what measures it from the data; the second folder keeps what another run can use.

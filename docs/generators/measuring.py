@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from docs.generators.paths import ROOT
-
 from suffice.evaluation.study import Study
 from suffice.storage import write_atomically
 

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import suffice
 from docs.generators.markdown import table
 from docs.generators.paths import DOCS, ROOT
-
-import suffice
 
 SOURCE = Path(suffice.__file__).parent
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

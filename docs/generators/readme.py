@@ -7,7 +7,6 @@ import re
 from docs.generators import bridge, gate
 from docs.generators.markdown import table
 from docs.generators.paths import ROOT
-
 from suffice.evaluation.tables import Cell, WithPublished, format_cell
 from suffice_research.hipporag import PAPERS
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 from benchmarks import overview
+
 from docs.generators import (
     bridge,
     bridge_cards,
@@ -24,7 +25,6 @@ from docs.generators import (
 )
 from docs.generators.markdown import NOTE, table
 from docs.generators.paths import REFERENCE, RESULTS
-
 from suffice import errors
 from suffice.cli.app import EXAMPLES, app
 from suffice.evaluation.metrics import ANSWER_METRICS, PROBABILITY, RANKING

@@ -10,7 +10,6 @@ from typing import Any
 
 from docs.generators.measuring import run_command
 from docs.generators.paths import RESULTS, RUNS
-
 from suffice.evaluation.tables import PublishedTable
 from suffice.storage import write_atomically
 from suffice_research.frames import published as published_module

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
+
 from docs.generators.markdown import table
 from docs.generators.python_api import SOURCE
-
 from suffice.answering.budget import Budget, Prices
 from suffice.answering.expand import ExpansionBudget
 from suffice.cli.app import app

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import RESULTS, RUNS
-
 from suffice.cli.reproduce import CACHING, SLOW, STUDIES
 from suffice.evaluation.figures import Figure, draw_figure
 from suffice.evaluation.study import Study
