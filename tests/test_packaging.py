@@ -10,7 +10,8 @@ import suffice
 from suffice.cli.doctor import EXTRAS, REQUIRED
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = TOML["project"], TOML["dependency-groups"]
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -30,7 +31,7 @@ def test_the_doctor_looks_for_all_that_the_project_names() -> None:
     extras = {
         name: names(needed)
         for name, needed in PROJECT["optional-dependencies"].items()
-        if name not in ("all", "dev", "fuzz")
+        if name != "all"
     }
     extras["serve"] -= {"uvloop"}  # not for every system, and not needed
     assert {name: set(packages) for name, (packages, _) in EXTRAS.items()} == extras
@@ -47,12 +48,9 @@ def test_every_requirement_is_pinned() -> None:
         re.sub(r"[-_.]+", "-", name).lower()
         for name in re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.M)
     }
-    asked = names(
-        [
-            *PROJECT["dependencies"],
-            *(one for few in PROJECT["optional-dependencies"].values() for one in few),
-        ]
-    )
+    groups = [one for few in GROUPS.values() for one in few if isinstance(one, str)]
+    extras = [one for few in PROJECT["optional-dependencies"].values() for one in few]
+    asked = names([*PROJECT["dependencies"], *extras, *groups])
     unpinned = {
         "suffice",
         "dspy",

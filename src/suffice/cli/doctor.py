@@ -14,11 +14,8 @@ from suffice.cli.output import handle_errors, print_json
 
 REQUIRED = (
     "numpy",
-    "scipy",
-    "scikit-learn",
     "bm25s",
     "tantivy",
-    "wordllama",
     "onnxruntime",
     "ahocorasick_rs",
     "sentencex",
@@ -27,8 +24,9 @@ REQUIRED = (
 )
 # What each extra brings, and what it is for; tests/test_packaging.py holds this beside pyproject.toml.
 EXTRAS = {
+    "vectors": (("wordllama",), "vectors: dense and hybrid search, the bridge"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
-    "fit": (("onnx",), "suffice fit"),
+    "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit, adapt, promises"),
     "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "llm": (("openai", "tenacity"), "language models"),
