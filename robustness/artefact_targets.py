@@ -312,14 +312,14 @@ def _keys(folder: Path, file: Path, given: Input) -> bool:
     from suffice.service.keys import ApiKeys
 
     keys = ApiKeys(file)
-    keys.known()
-    return keys.admitted("suf_" + "0" * 12 + "_" + "A" * 43) is not None
+    keys.all()
+    return keys.authenticate("suf_" + "0" * 12 + "_" + "A" * 43) is not None
 
 
 def _settings(folder: Path, file: Path, given: Input) -> None:
     from suffice.service.settings import Settings
 
-    Settings.from_json(given.content.decode("utf-8", "surrogateescape")).checked()
+    Settings.from_json(given.content.decode("utf-8", "surrogateescape")).validate()
 
 
 def _told_settings() -> bytes:

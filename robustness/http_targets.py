@@ -42,7 +42,7 @@ JSON, LINES = "application/json", "application/x-ndjson"
 BODIES: dict[str, tuple[Any, ...]] = {
     "POST /v1/check": (
         {**CHECK, "others": [[HIT]], "explain": True, "rounds_left": 1},
-        {**CHECK, "gate": "default", "draw": True},
+        {**CHECK, "gate": "default", "graph": True},
     ),
     "POST /v1/search": (
         {

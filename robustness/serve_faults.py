@@ -57,7 +57,7 @@ class ServiceUnderTest:
             home / "keys.json",
         )
         Library.build(self.library, []).close()
-        self._token, _ = ApiKeys(self._keys).new("writer", (READ, WRITE))
+        self._token, _ = ApiKeys(self._keys).create("writer", (READ, WRITE))
         self.write_log, self.address, self._stamp = WriteLog(), "", 0
 
     @contextmanager

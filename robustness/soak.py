@@ -247,7 +247,7 @@ def run_soak(
     temporary = folder / "tmp"
     temporary.mkdir()
     told, keys = SoakLog(minutes), ApiKeys(folder / "keys.json")
-    token = keys.new("soak", ("read", "write"))[0]
+    token = keys.create("soak", ("read", "write"))[0]
     with Library.build(folder / "library", data.documents()) as library:
         made = request_bodies(examples, library)
     words = ("--library", str(library.path), "--keys", str(keys.path))

@@ -17,8 +17,8 @@ from suffice.service.settings import Limits, Settings
 
 def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
-    token, key = keys.new("laptop", ("read", "write"))
-    assert keys.admitted(token) == key
+    token, key = keys.create("laptop", ("read", "write"))
+    assert keys.authenticate(token) == key
     assert key.scopes == ("read", "write")
     written = keys.path.read_text()
     assert token not in written
@@ -31,23 +31,23 @@ def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
 )
 def test_any_other_text_does_not_open(tmp_path: Path, wrong: str) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
-    token = keys.new("laptop")[0]
+    token = keys.create("laptop")[0]
     for one in (wrong, token + " ", token[:-1] + ("a" if token[-1] != "a" else "b"), token.upper()):
-        assert keys.admitted(one) is None
+        assert keys.authenticate(one) is None
 
 
 def test_a_key_made_elsewhere_is_known_at_once(tmp_path: Path) -> None:
     here, elsewhere = ApiKeys(tmp_path / "keys.json"), ApiKeys(tmp_path / "keys.json")
-    assert here.known() == []
-    token, key = elsewhere.new("laptop")
-    assert here.admitted(token) == key
+    assert here.all() == []
+    token, key = elsewhere.create("laptop")
+    assert here.authenticate(token) == key
     elsewhere.revoke(key.key_id)
-    assert here.admitted(token) is None
+    assert here.authenticate(token) is None
 
 
 def test_names_are_plain_and_once(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
-    keys.new("laptop")
+    keys.create("laptop")
     for name, scopes in (
         ("laptop", ("read",)),
         ("", ("read",)),
@@ -56,7 +56,7 @@ def test_names_are_plain_and_once(tmp_path: Path) -> None:
         ("x", ("admin",)),
     ):
         with pytest.raises(InputError):
-            keys.new(name, scopes)
+            keys.create(name, scopes)
     with pytest.raises(InputError, match="no key named 'tower'"):
         keys.revoke("tower")
 
@@ -67,8 +67,8 @@ def test_names_are_plain_and_once(tmp_path: Path) -> None:
 )
 def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
-    with pytest.raises(DataError, match="is no file of keys"):
-        ApiKeys(tmp_path / "keys.json").admitted("suf_000000000000_" + "a" * 43)
+    with pytest.raises(DataError, match="is not a key file"):
+        ApiKeys(tmp_path / "keys.json").authenticate("suf_000000000000_" + "a" * 43)
 
 
 # ------------------------------------------------------------------------------------------------------------- settings
@@ -89,26 +89,26 @@ def test_other_machines_are_served_only_with_a_key(tmp_path: Path, host: str, lo
     keys = ApiKeys(tmp_path / "keys.json")
     for settings in (Settings(host=host), Settings(host=host, keys=str(keys.path))):
         if local:
-            assert settings.checked() is settings
+            assert settings.validate() is settings
         else:
             with pytest.raises(InputError, match="can be reached from other machines"):
-                settings.checked()
-    keys.new("laptop")
-    Settings(host=host, keys=str(keys.path)).checked()
+                settings.validate()
+    keys.create("laptop")
+    Settings(host=host, keys=str(keys.path)).validate()
 
 
 def test_settings_reach_the_workers_as_they_are() -> None:
     settings = Settings(
         library="films",
         gates={"default": "default", "news": "gates/news"},
-        limits=Limits(at_once=3),
+        limits=Limits(concurrent_requests=3),
     )
     assert Settings.from_json(settings.as_json()) == settings
 
 
 def test_a_limit_is_a_number_above_zero() -> None:
-    with pytest.raises(InputError, match="at_once is 0"):
-        Limits(at_once=0)
+    with pytest.raises(InputError, match="concurrent_requests is 0"):
+        Limits(concurrent_requests=0)
 
 
 # --------------------------------------------------------------------------------------------------------- command line
@@ -123,7 +123,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     file = str(tmp_path / "keys.json")
     code, made = run("key", "new", "--keys", file, "--name", "laptop", "--write", "--json")
     assert code == 0
-    assert ApiKeys(file).admitted(json.loads(made)["token"]) is not None
+    assert ApiKeys(file).authenticate(json.loads(made)["token"]) is not None
     listed = run("key", "list", "--keys", file)[1]
     assert "read write" in listed
     assert "laptop" in listed
@@ -139,9 +139,9 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--gate", "nowhere"), "nowhere is not a gate"),
         (("--library", "nowhere"), "nowhere is not a library"),
         (("--library", "qdrant://a:6333"), "'qdrant://a:6333' is not the address of a collection"),
-        (("--limit", "at_onec=3"), "did you mean 'at_once'"),
-        (("--limit", "at_once=many"), "'many' is no number"),
-        (("--limit", "at_once=0"), "expected a number above 0"),
+        (("--limit", "concurrent_reqests=3"), "did you mean 'concurrent_requests'"),
+        (("--limit", "concurrent_requests=many"), "'many' is not a number"),
+        (("--limit", "concurrent_requests=0"), "expected a number above 0"),
         (("--gate", "a=default", "--gate", "a=default"), "two gates are called 'a'"),
         (("--preset", "best"), "no preset is named 'best'"),
     ],

@@ -54,7 +54,7 @@ def serving(settings: Settings) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         create_app(settings),
-        http="suffice.service.http_protocol:Clocked",
+        http="suffice.service.http_protocol:TimedHttpProtocol",
         ws="none",
         proxy_headers=False,
         log_level="critical",
@@ -97,7 +97,7 @@ def judged() -> GateRun:
 def token(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A file of keys, and a token that may read."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
-    return str(path), ApiKeys(path).new("page", ("read",))[0]
+    return str(path), ApiKeys(path).create("page", ("read",))[0]
 
 
 @pytest.fixture(scope="module")
@@ -182,11 +182,11 @@ def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
         "Dog Law (covered)",
     ]
     expect(page.locator(".chips.abstain")).to_have_text("Aki Kaurismäki")
-    assert page.locator(".drawing .gap").count() == 1
+    assert page.locator(".evidence-graph .gap").count() == 1
     page.get_by_text("The same in words").click()
     expect(page.get_by_text("“Dog Law” mentions “Jerome Storm”.")).to_be_visible()
     expect(
-        page.get_by_text("“Shadows in Paradise” leads on to Aki Kaurismäki, which no hit is about.")
+        page.get_by_text("“Shadows in Paradise” mentions Aki Kaurismäki, which no hit covers.")
     ).to_be_visible()
     assert page.locator(".bars li").count() >= 2
     picture(page, "check")
@@ -253,7 +253,7 @@ def test_what_cannot_be_checked_is_said(visit: Open) -> None:
 
 def test_a_key_is_asked_for_once(visit: Open, token: tuple[str, str]) -> None:
     page = visit(key=False)
-    dialog = page.get_by_role("dialog", name="A key is needed")
+    dialog = page.get_by_role("dialog", name="A key is required")
     expect(dialog).to_be_visible()
     dialog.get_by_label("Key", exact=True).fill(token[1])
     page.keyboard.press("Enter")
@@ -301,7 +301,7 @@ def test_the_threshold_moves_by_pointer_and_by_keys(visit: Open) -> None:
     at = page.locator("#threshold-at")
     expect(at).to_have_text("0.70")
     expect(page.locator("#promise")).to_contain_text(
-        "The promise that can be kept: among answered, at most"
+        "Guarantee: of the answered questions, at most"
     )
     picture(page, "report")
     slider.focus()
@@ -355,7 +355,7 @@ def test_empty_rooms_say_what_to_type(visit: Open, bare: str) -> None:
     expect(page.get_by_text("suffice serve --library library")).to_be_visible()
     page.get_by_role("link", name="Report").click()
     expect(page.get_by_text("suffice serve --report run.json")).to_be_visible()
-    expect(page.get_by_text("Too few checks have come by")).to_be_visible()
+    expect(page.get_by_text("Too few checks so far")).to_be_visible()
     page.get_by_role("link", name="Check").click()
     expect(page.get_by_role("button", name="Find hits in the library")).to_be_hidden()
     checked(page, "Who taught Ada?", "Ada was taught by Mary.")

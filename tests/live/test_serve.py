@@ -33,7 +33,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.service import ASKED, cinema, events_of
 from tests.small_world import COMPARISON
-from tests.test_service_refusals import FORMS
+from tests.test_service_errors import FORMS
 
 from suffice.service.keys import ApiKeys
 
@@ -85,7 +85,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
 
 @pytest.fixture(scope="module")
 def token(keys: ApiKeys) -> str:
-    return keys.new("tests", ("read", "write"))[0]
+    return keys.create("tests", ("read", "write"))[0]
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +230,7 @@ def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
 @pytest.fixture(scope="module")
 def strict() -> Iterator[int]:
     """One worker that waits for nobody and takes on two requests at a time."""
-    limits = ("head_seconds=0.6", "body_seconds=0.6", "at_once=2", "connections=100")
+    limits = ("head_seconds=0.6", "body_seconds=0.6", "concurrent_requests=2", "connections=100")
     with serving(*(word for one in limits for word in ("--limit", one))) as (port, _):
         yield port
 

@@ -60,7 +60,7 @@ def serve(
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 30.0,
     limit: Annotated[
-        list[str] | None, typer.Option("--limit", help="Like at_once=128; may be repeated.")
+        list[str] | None, typer.Option("--limit", help="Like concurrent_requests=128; may be repeated.")
     ] = None,
     log_texts: Annotated[
         bool, typer.Option("--log-texts", help="Write questions into the log.")
@@ -90,7 +90,7 @@ def serve(
             log_texts=log_texts,
             log_requests=not quiet,
             limits=_parse_limits(limit or []),
-        ).checked()
+        ).validate()
         _check_openable(settings)
         _import_server()(settings)
 
@@ -162,7 +162,7 @@ def _parse_limits(told: list[str]) -> Any:
             given[name] = known[name](value)
         except ValueError as error:
             raise InputError(
-                f"--limit {one}: {value!r} is no number", hint=f"for example --limit {name}=10"
+                f"--limit {one}: {value!r} is not a number", hint=f"for example --limit {name}=10"
             ) from error
     return Limits(**given)
 
@@ -181,7 +181,7 @@ def new_key(
     with handle_errors(json=json):
         from suffice.service.keys import READ, WRITE, ApiKeys
 
-        token, made = ApiKeys(keys).new(name, (READ, WRITE) if write else (READ,))
+        token, made = ApiKeys(keys).create(name, (READ, WRITE) if write else (READ,))
         if json:
             print_json(
                 {"token": token, "key_id": made.key_id, "name": made.name, "scopes": made.scopes}
@@ -200,7 +200,7 @@ def list_keys(keys: KeyFile, json: Json = False) -> None:
     with handle_errors(json=json):
         from suffice.service.keys import ApiKeys
 
-        known = ApiKeys(keys).known()
+        known = ApiKeys(keys).all()
         if json:
             print_json(
                 [

@@ -1,21 +1,34 @@
-"""The service: the library's verbs over HTTP, for those who speak another language or sit on another machine.
+"""The HTTP service: checks, searches and questions for clients in any language.
 
-    settings   what an operator decides, in one record
-    keys       who may come in: keys in a file, as hashes
-    holding    what a worker holds: gates, library, model, and the thread that judges
-    checking   checks that arrive together are judged together
-    porter     at the door: a number for each request, too many are turned away, none stays for ever, one line in the log
-    intake     what may come in: key, media type, size, pace, sound JSON
-    shapes     the forms of requests and answers, as OpenAPI shows them
-    replies    one envelope for answers and errors
-    routes     the doors themselves; `streams` and `journeys` are the two that answer bit by bit
-    measures   what Prometheus is told
-    shown      the page at `/` and its files
-    wire       HTTP/1.1 with clocks: dawdlers are cut off, a leaving server answers what it has taken in
-    app        all of it as one ASGI application
-    running    workers, sockets, signals
+    app            the ASGI application and its OpenAPI document
+    routes         the HTTP routes; add a route here
+    schemas        request and response models, as OpenAPI shows them
+    requests       keys, media types and body limits of requests
+    responses      the envelope of results and errors
+    streaming      batches as JSON lines, asks as server-sent events
+    middleware     request ids, concurrency limit, deadline, request log
+    state          what a worker holds: gates, library, language model
+    batching       checks that arrive together run together
+    metrics        Prometheus metrics
+    static         the page at `/`
+    keys           API keys, stored as hashes
+    settings       the settings of a service
+    http_protocol  HTTP/1.1 with timeouts for slow clients
+    server         workers, sockets and signals
 
-No algorithm lives here. Needs the extra `serve`; `settings` and `keys` do not.
+It needs the extra `serve`, except `settings` and `keys`. `create_app` and `Settings` are public.
 """
 
-__all__: list[str] = []
+from typing import Any
+
+from suffice.service.settings import Limits, Settings
+
+__all__ = ["Limits", "Settings", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "create_app":
+        from suffice.service.app import create_app
+
+        return create_app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

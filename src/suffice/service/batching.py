@@ -1,9 +1,10 @@
-"""Checks that arrive together are judged together.
+"""Micro-batching: checks that arrive together run together.
 
-One thread judges; whatever has come in while it was busy is its next batch. Alone a check costs its full price, under load the
-share of a batch, and nobody ever waits for a batch to fill. Single checks go before the lines of long batches.
+One thread runs checks; whatever arrives while it is busy is its next batch. A single check costs
+its full price, under load it costs its share of a batch, and nobody waits for a batch to fill.
+Single checks go before the lines of long batches.
 
-Now and then it also keeps what the gate saw, to tell whether questions have drifted from those at fit time.
+Now and then it also samples the features the gate saw, to detect drift since the fit.
 """
 
 from __future__ import annotations
@@ -25,21 +26,15 @@ from suffice.gate.gate import Gate
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
-__all__ = ["CheckBatcher", "CheckJob"]
-
-MAX_BATCH = (
-    32  # judged in one go: beyond this the gain is small, and the first of them waits for the last
-)
-DRIFT_SAMPLE_S = (
-    0.5  # at most one check in so long is looked at for drift: a look costs as much as a check
-)
-DRIFT_INTERVAL_S = 20.0  # between two judgements of drift
+MAX_BATCH = 32  # beyond this the gain is small, and the first check waits for the last
+DRIFT_SAMPLE_S = 0.5  # at most one sample per interval: it costs as much as a check
+DRIFT_INTERVAL_S = 20.0  # between two drift computations
 DRIFT_SAMPLES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """One check: which gate, what it is to see, and how."""
+    """One check: the gate, what it sees, and its options."""
 
     gate: str
     question: str
@@ -54,29 +49,29 @@ class CheckJob:
 
 
 _PendingVerdict = asyncio.Future[Verdict | InputError]
-_Outcome = tuple[_PendingVerdict, "Verdict | Exception"]
+_Item = tuple[CheckJob, _PendingVerdict]
 
 
 class CheckBatcher:
-    """The judging thread of one worker. Start it inside the event loop that its callers run in."""
+    """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
 
-    def __init__(self, gates: Mapping[str, Gate], measures: Metrics) -> None:
-        self.gates, self._measures = gates, measures
-        self._first: deque[tuple[CheckJob, _PendingVerdict]] = deque()
-        self._later: deque[tuple[CheckJob, _PendingVerdict]] = deque()
+    def __init__(self, gates: Mapping[str, Gate], metrics: Metrics) -> None:
+        self.gates, self._metrics = gates, metrics
+        self._single: deque[_Item] = deque()
+        self._bulk: deque[_Item] = deque()
         self._waiting = threading.Semaphore(0)
-        self._ended = False
-        self._seen = {name: _DriftMonitor(gate) for name, gate in gates.items()}
-        self._sampled = 0.0
-        self._thread = threading.Thread(target=self._work, name="checks", daemon=True)
+        self._stopped = False
+        self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
+        self._sampled_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def stop(self) -> None:
-        """What is waiting is still judged."""
-        self._ended = True
+        """Finish what is waiting, then end the thread."""
+        self._stopped = True
         self._waiting.release()
         self._thread.join()
 
@@ -85,114 +80,113 @@ class CheckBatcher:
         return self._thread.is_alive()
 
     def drift(self, gate: str) -> Drift | None:
-        """How far recent questions were from those at fit time, as last judged; None while there are too few."""
-        return self._seen[gate].drift
+        """How far recent questions are from those at fit time; None while there are too few."""
+        return self._monitors[gate].drift
 
-    async def verdict(self, asked: CheckJob) -> Verdict:
-        """InputError where the hits cannot be read."""
-        (told,) = await self._ask([asked], self._first)
-        if isinstance(told, InputError):
-            raise told
-        return told
+    async def check(self, job: CheckJob) -> Verdict:
+        """The verdict; InputError if the hits cannot be read."""
+        (outcome,) = await self._submit([job], self._single)
+        if isinstance(outcome, InputError):
+            raise outcome
+        return outcome
 
-    async def verdicts(self, asked: Sequence[CheckJob]) -> list[Verdict | InputError]:
-        """A verdict for each, or why there is none; single checks go before."""
-        return await self._ask(asked, self._later)
+    async def check_many(self, jobs: Sequence[CheckJob]) -> list[Verdict | InputError]:
+        """A verdict or an error for each, after all single checks."""
+        return await self._submit(jobs, self._bulk)
 
-    async def _ask(
-        self, asked: Sequence[CheckJob], queue: deque[tuple[CheckJob, _PendingVerdict]]
+    async def _submit(
+        self, jobs: Sequence[CheckJob], queue: deque[_Item]
     ) -> list[Verdict | InputError]:
-        told: list[_PendingVerdict] = []
-        for one in asked:
+        pending: list[_PendingVerdict] = []
+        for job in jobs:
             future: _PendingVerdict = self._loop.create_future()
-            told.append(future)
-            queue.append((one, future))
+            pending.append(future)
+            queue.append((job, future))
             self._waiting.release()
         try:
-            return [await one for one in told]
+            return [await future for future in pending]
         finally:
-            for future in told:
-                future.cancel()  # nobody waits for these any more: they are passed over
+            for future in pending:
+                future.cancel()  # nobody waits for these any more: the thread skips them
 
-    # ------------------------------------------------------------------------------------------------- in the thread
+    # Everything below runs in the thread.
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             self._waiting.acquire()
-            taken = self._taken()
-            if not taken and self._ended:
+            batch = self._next_batch()
+            if not batch and self._stopped:
                 return
-            live = [(asked, future) for asked, future in taken if not future.done()]
-            groups: dict[tuple[str, bool, int], list[tuple[CheckJob, _PendingVerdict]]] = {}
-            for one in live:
-                groups.setdefault((one[0].gate, one[0].explain, one[0].rounds_left), []).append(one)
+            groups: dict[tuple[str, bool, int], list[_Item]] = {}
+            for job, future in batch:
+                if not future.done():
+                    key = (job.gate, job.explain, job.rounds_left)
+                    groups.setdefault(key, []).append((job, future))
             for group in groups.values():
-                outcomes = self._judged([asked for asked, _ in group])
-                self._loop.call_soon_threadsafe(
-                    _deliver, list(zip((future for _, future in group), outcomes, strict=True))
-                )
-                self._keep(group[0][0], outcomes[0])
+                outcomes = self._check([job for job, _ in group])
+                futures = [future for _, future in group]
+                self._loop.call_soon_threadsafe(_deliver, zip(futures, outcomes, strict=True))
+                self._sample(group[0][0], outcomes[0])
 
-    def _taken(self) -> list[tuple[CheckJob, _PendingVerdict]]:
-        """One that is waiting, and at most as many more as are judged in one go."""
-        taken: list[tuple[CheckJob, _PendingVerdict]] = []
-        while len(taken) < MAX_BATCH and (queue := self._first or self._later):
-            if taken and not self._waiting.acquire(blocking=False):
+    def _next_batch(self) -> list[_Item]:
+        """One waiting job and up to MAX_BATCH - 1 more."""
+        batch: list[_Item] = []
+        while len(batch) < MAX_BATCH and (queue := self._single or self._bulk):
+            if batch and not self._waiting.acquire(blocking=False):
                 break
-            taken.append(queue.popleft())
-        return taken
+            batch.append(queue.popleft())
+        return batch
 
-    def _judged(self, asked: Sequence[CheckJob]) -> list[Verdict | Exception]:
-        """All in one go; where one of them cannot be read, one by one."""
-        gate, how = self.gates[asked[0].gate], asked[0]
+    def _check(self, jobs: Sequence[CheckJob]) -> list[Verdict | Exception]:
+        """All together; if one of them cannot be read, one by one."""
+        first = jobs[0]
         try:
-            found = gate.check_batch(
-                [one.pair for one in asked], explain=how.explain, rounds_left=how.rounds_left
+            verdicts = self.gates[first.gate].check_batch(
+                [job.pair for job in jobs], explain=first.explain, rounds_left=first.rounds_left
             )
-        except Exception as error:  # noqa: BLE001 - whoever asked is told; the thread must live
-            if len(asked) == 1:
+        except Exception as error:  # noqa: BLE001 - the caller gets it; the thread must live
+            if len(jobs) == 1:
                 return [error]
-            return [outcome for one in asked for outcome in self._judged([one])]
-        self._measures.together.observe(len(asked))
-        for verdict in found:
-            self._measures.judged(how.gate, verdict)
-        return list(found)
+            return [outcome for job in jobs for outcome in self._check([job])]
+        self._metrics.batch_size.observe(len(jobs))
+        for verdict in verdicts:
+            self._metrics.count_verdict(first.gate, verdict)
+        return list(verdicts)
 
-    def _keep(self, asked: CheckJob, outcome: Verdict | Exception) -> None:
+    def _sample(self, job: CheckJob, outcome: Verdict | Exception) -> None:
         now = time.monotonic()
-        if isinstance(outcome, Exception) or now - self._sampled < DRIFT_SAMPLE_S:
+        if isinstance(outcome, Exception) or now - self._sampled_at < DRIFT_SAMPLE_S:
             return
-        self._sampled = now
-        seen = self._seen[asked.gate]
-        if seen.keep(asked, outcome, now) and seen.drift is not None:
-            self._measures.drifted(asked.gate, seen.drift)
+        self._sampled_at = now
+        drift = self._monitors[job.gate].add(job, outcome, now)
+        if drift is not None:
+            self._metrics.set_drift(job.gate, drift)
 
 
 class _DriftMonitor:
-    """What a gate saw lately: figures only, no texts."""
+    """Recent features and actions of one gate: numbers only, no texts."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._rows: deque[npt.NDArray[np.floating[Any]]] = deque(maxlen=DRIFT_SAMPLES)
         self._actions: deque[str] = deque(maxlen=DRIFT_SAMPLES)
-        self._judged_at = 0.0
+        self._computed_at = 0.0
         self.drift: Drift | None = None
 
-    def keep(self, asked: CheckJob, verdict: Verdict, now: float) -> bool:
-        """Was drift judged anew?"""
-        self._rows.append(self._gate.features([asked.pair])[0])
+    def add(self, job: CheckJob, verdict: Verdict, now: float) -> Drift | None:
+        """Add a sample; returns the drift if it was computed anew."""
+        self._rows.append(self._gate.features([job.pair])[0])
         self._actions.append(str(verdict.action))
-        if len(self._rows) < MIN_QUESTIONS or now - self._judged_at < DRIFT_INTERVAL_S:
-            return False
-        self._judged_at = now
-        shares = {
-            action: count / len(self._actions) for action, count in Counter(self._actions).items()
-        }
+        if len(self._rows) < MIN_QUESTIONS or now - self._computed_at < DRIFT_INTERVAL_S:
+            return None
+        self._computed_at = now
+        counts = Counter(self._actions)
+        shares = {action: count / len(self._actions) for action, count in counts.items()}
         self.drift = self._gate.profile.drift(np.array(self._rows), shares)
-        return True
+        return self.drift
 
 
-def _deliver(outcomes: Iterable[_Outcome]) -> None:
+def _deliver(outcomes: Iterable[tuple[_PendingVerdict, Verdict | Exception]]) -> None:
     for future, outcome in outcomes:
         if future.done():
             continue

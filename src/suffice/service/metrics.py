@@ -1,120 +1,78 @@
-"""What Prometheus is told: requests, verdicts, how sure they were, how long it took, and whether the world has moved.
+"""Prometheus metrics: requests, verdicts, probabilities, latency and drift.
 
-With several workers each writes its figures to files in PROMETHEUS_MULTIPROC_DIR, and whichever is asked adds them up. The
-variable has to stand before `prometheus_client` is first imported; `running` sees to that.
+With several workers, each writes its values to files in PROMETHEUS_MULTIPROC_DIR, and whichever
+serves /metrics adds them up. The variable must be set before `prometheus_client` is imported;
+`server` does that.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    multiprocess,
-)
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+import prometheus_client as prometheus
+from prometheus_client import multiprocess
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS_TEXT  # noqa: F401
 
 from suffice.gate.drift import DRIFTED_PSI, Drift
 from suffice.service.settings import METRICS_DIR_VARIABLE
 from suffice.types import Verdict
 
-__all__ = ["PROMETHEUS_TEXT", "Metrics"]
-
-PROMETHEUS_TEXT = CONTENT_TYPE_PLAIN_0_0_4
-LATENCY_BUCKETS = (
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1,
-    2.5,
-    5,
-    10,
-    30,
-    60,
-    120,
-)
-PROBABILITY_BUCKETS = tuple(share / 20 for share in range(1, 21))
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+SHARES = tuple(step / 20 for step in range(1, 21))
+BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 
 
 class Metrics:
-    """The figures of one worker. No label holds anything that a visitor wrote."""
+    """The metrics of one worker. No label holds text from a client."""
 
     def __init__(self) -> None:
-        here = self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "suffice_requests", "Requests by door and status.", ("route", "status"), registry=here
+        self.registry = prometheus.CollectorRegistry()
+        counter = partial(prometheus.Counter, registry=self.registry)
+        gauge = partial(prometheus.Gauge, registry=self.registry)
+        histogram = partial(prometheus.Histogram, registry=self.registry)
+        self.requests = counter(
+            "suffice_requests", "Requests by route and status.", ("route", "status")
         )
-        self.seconds = Histogram(
-            "suffice_request_seconds",
-            "From the last header to the end of the answer.",
-            ("route",),
-            buckets=LATENCY_BUCKETS,
-            registry=here,
+        seconds_help = "From the last header to the end of the response."
+        self.seconds = histogram(
+            "suffice_request_seconds", seconds_help, ("route",), buckets=SECONDS
         )
-        self.at_work = Gauge(
-            "suffice_requests_in_work", "Now.", registry=here, multiprocess_mode="livesum"
+        self.in_progress = gauge(
+            "suffice_requests_in_progress", "Requests now.", multiprocess_mode="livesum"
         )
-        self.actions = Counter(
-            "suffice_checks", "Verdicts by gate and action.", ("gate", "action"), registry=here
+        self.actions = counter("suffice_checks", "Verdicts by gate and action.", ("gate", "action"))
+        self.p_complete = histogram(
+            "suffice_p_complete", "Probabilities of the verdicts.", ("gate",), buckets=SHARES
         )
-        self.p_complete = Histogram(
-            "suffice_p_complete",
-            "How sure the verdicts were.",
-            ("gate",),
-            buckets=PROBABILITY_BUCKETS,
-            registry=here,
+        self.batch_size = histogram(
+            "suffice_check_batch_size", "Checks that ran in one batch.", buckets=BATCH_SIZES
         )
-        self.together = Histogram(
-            "suffice_checks_together",
-            "Checks judged in one go.",
-            buckets=(1, 2, 4, 8, 16, 32),
-            registry=here,
-        )
-        self.drift_moved = self._of_drift(
-            "moved", "Share of features that have moved since the fit."
-        )
-        self.drift_psi = self._of_drift(
-            "psi", "Stability index of the feature that has moved most."
-        )
-        self.drift_recalibrate = self._of_drift(
-            "recalibrate", "1: the gate should be calibrated anew."
-        )
+        drift_help = {
+            "moved": "Share of features that have moved since the fit.",
+            "psi": "Stability index of the feature that has moved most.",
+            "recalibrate": "1: recalibrate the gate.",
+        }
+        self._drift = {
+            name: gauge(f"suffice_drift_{name}", text, ("gate",), multiprocess_mode="livemax")
+            for name, text in drift_help.items()
+        }
 
-    def _of_drift(self, name: str, says: str) -> Gauge:
-        return Gauge(
-            f"suffice_drift_{name}",
-            says,
-            ("gate",),
-            registry=self.registry,
-            multiprocess_mode="livemax",
-        )
-
-    def judged(self, gate: str, verdict: Verdict) -> None:
+    def count_verdict(self, gate: str, verdict: Verdict) -> None:
         self.actions.labels(gate, str(verdict.action)).inc()
         self.p_complete.labels(gate).observe(verdict.p_complete)
 
-    def drifted(self, gate: str, drift: Drift) -> None:
-        moved = [one.psi for one in drift.features]
-        self.drift_moved.labels(gate).set(
-            sum(psi > DRIFTED_PSI for psi in moved) / max(len(moved), 1)
-        )
-        self.drift_psi.labels(gate).set(max(moved, default=0.0))
-        self.drift_recalibrate.labels(gate).set(float(drift.recalibrate))
+    def set_drift(self, gate: str, drift: Drift) -> None:
+        psi = [feature.psi for feature in drift.features]
+        moved = sum(value > DRIFTED_PSI for value in psi) / max(len(psi), 1)
+        values = {"moved": moved, "psi": max(psi, default=0.0), "recalibrate": drift.recalibrate}
+        for name, value in values.items():
+            self._drift[name].labels(gate).set(float(value))
 
-    def shown(self) -> bytes:
-        """All workers' figures in Prometheus' text form."""
+    def render(self) -> bytes:
+        """The metrics of all workers in Prometheus text format."""
         if METRICS_DIR_VARIABLE not in os.environ:
-            return generate_latest(self.registry)
-        every = CollectorRegistry()
-        multiprocess.MultiProcessCollector(every)  # type: ignore[no-untyped-call]
-        return generate_latest(every)
+            return prometheus.generate_latest(self.registry)
+        all_workers = prometheus.CollectorRegistry()
+        multiprocess.MultiProcessCollector(all_workers)  # type: ignore[no-untyped-call]
+        return prometheus.generate_latest(all_workers)

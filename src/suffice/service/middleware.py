@@ -1,6 +1,7 @@
-"""At the door: every request gets a number, too many are turned away, none stays for ever, and each leaves one line in the log.
+"""The outermost layer: request ids, concurrency limit, deadline, and one log line per request.
 
-The log holds no text that a visitor sent, unless the operator wants it: no question, no path that we do not know, no query.
+The log holds no client text unless the operator asks for it: no question, no unknown path, no
+query string.
 """
 
 from __future__ import annotations
@@ -14,18 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suffice.service.responses import JSON, ApiError, RequestContext, envelope, error_record
+from suffice.service.responses import JSON, ApiError, RequestContext, envelope
 from suffice.service.state import busy_error
 
 if TYPE_CHECKING:
     from suffice.service.state import Service
 
-__all__ = ["RequestMiddleware"]
 
-UNLIMITED_PATHS = frozenset(
-    {"/healthz", "/readyz", "/metrics"}
-)  # a service that is busy must still be able to say so
-ASK_GRACE_S = 5.0  # for a journey that ends at its own limit to be told
+UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})  # must answer under load, too
+ASK_GRACE_S = 5.0  # for an /v1/ask that ends at its own limit to send its result
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]", ""})
 log = logging.getLogger("suffice.service")
@@ -42,106 +40,102 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        visit = scope["suffice.visit"] = RequestContext(_request_id(headers))
-        answer = _ResponseSender(send, visit)
-        self.service.in_work += 1
-        self.service.measures.at_work.inc()
+        context = scope["suffice.context"] = RequestContext(_request_id(headers))
+        sender = _ResponseSender(send, context)
+        self.service.requests_in_progress += 1
+        self.service.metrics.in_progress.inc()
         try:
-            if refused := self._refused(scope["path"], headers):
-                await answer.refuse(refused)
+            if error := self._reject(scope["path"], headers):
+                await sender.send_error(error)
             else:
-                await self._served(scope, receive, answer)
+                await self._handle(scope, receive, sender)
         finally:
-            self.service.in_work -= 1
-            self.service.measures.at_work.dec()
-            self._tell(scope, visit, answer)
+            self.service.requests_in_progress -= 1
+            self.service.metrics.in_progress.dec()
+            self._log(scope, context, sender.status)
 
-    def _refused(self, path: str, headers: dict[bytes, bytes]) -> ApiError | None:
+    def _reject(self, path: str, headers: dict[bytes, bytes]) -> ApiError | None:
         settings = self.service.settings
         if settings.keys is None and _host(headers) not in LOCAL_HOSTS | {settings.host.casefold()}:
-            # A page of a stranger in a browser here, sent to us by a name that it has turned to this address.
-            return ApiError(
-                421, "misdirected", "without keys only this machine is served, by its own name"
-            )
-        if self.service.in_work > settings.limits.at_once and path not in UNLIMITED_PATHS:
-            return busy_error("as many requests are in work as this worker takes on")
-        return None
+            # DNS rebinding: another site's page reaches us under its own name.
+            message = "without keys, only this machine may connect, by its own name"
+            return ApiError(421, "misdirected", message)
+        busy = self.service.requests_in_progress > settings.limits.concurrent_requests
+        return busy_error("worker at capacity") if busy and path not in UNLIMITED_PATHS else None
 
-    async def _served(self, scope: Scope, receive: Receive, answer: _ResponseSender) -> None:
+    async def _handle(self, scope: Scope, receive: Receive, sender: _ResponseSender) -> None:
         limits = self.service.settings.limits
-        seconds = limits.ask_seconds + ASK_GRACE_S if scope["path"] == "/v1/ask" else limits.seconds
+        is_ask = scope["path"] == "/v1/ask"
+        seconds = limits.ask_seconds + ASK_GRACE_S if is_ask else limits.seconds
         try:
-            async with asyncio.timeout(seconds) as clock:
-                answer.clock = clock
-                await self.app(scope, receive, answer.send)
+            async with asyncio.timeout(seconds) as deadline:
+                sender.deadline = deadline
+                await self.app(scope, receive, sender.send)
         except TimeoutError:
-            await answer.refuse(
-                ApiError(504, "deadline", f"no answer began within {seconds:g} seconds")
-            )
+            message = f"no response started within {seconds:g} seconds"
+            await sender.send_error(ApiError(504, "deadline", message))
         except Exception:
-            # Answered by the application, where it could; here it is written down, and the connection goes on.
-            log.exception("fault", extra={"told": {"request_id": answer.visit.request_id}})
-            await answer.refuse(ApiError(500, "internal", "something is wrong in the service"))
+            # Usually the application has responded already; here it is logged.
+            log.exception("fault", extra={"fields": {"request_id": sender.context.request_id}})
+            await sender.send_error(ApiError(500, "internal", "internal error in the service"))
 
-    def _tell(self, scope: Scope, visit: RequestContext, answer: _ResponseSender) -> None:
-        seconds = time.perf_counter() - visit.began
+    def _log(self, scope: Scope, context: RequestContext, status: int) -> None:
+        seconds = time.perf_counter() - context.started
         route = getattr(scope.get("route"), "path", "none")
-        self.service.measures.requests.labels(route, answer.status).inc()
-        self.service.measures.seconds.labels(route).observe(seconds)
+        self.service.metrics.requests.labels(route, status).inc()
+        self.service.metrics.seconds.labels(route).observe(seconds)
         if self.service.settings.log_requests:
-            told: dict[str, Any] = {
-                "request_id": visit.request_id,
+            fields: dict[str, Any] = {
+                "request_id": context.request_id,
                 "method": scope["method"] if route != "none" else "",
                 "route": route,
-                "status": answer.status,
+                "status": status,
                 "ms": round(seconds * 1e3, 2),
+                **({"key": context.key} if context.key else {}),
+                **context.log_fields,
             }
-            log.info(
-                "request",
-                extra={"told": told | ({"key": visit.key} if visit.key else {}) | visit.notes},
-            )
+            log.info("request", extra={"fields": fields})
 
 
 class _ResponseSender:
-    """What goes back: it carries the number of the request, and stops the clock when it begins."""
+    """Adds headers to the response, and stops the deadline when it starts."""
 
-    def __init__(self, send: Send, visit: RequestContext) -> None:
-        self._send, self.visit = send, visit
-        self.status = 0  # 0: the visitor went before an answer began
-        self.clock: asyncio.Timeout | None = None
+    def __init__(self, send: Send, context: RequestContext) -> None:
+        self._send, self.context = send, context
+        self.status = 0  # 0: the client left before a response started
+        self.deadline: asyncio.Timeout | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [
                 *message["headers"],
-                (b"x-request-id", self.visit.request_id.encode()),
+                (b"x-request-id", self.context.request_id.encode()),
                 (b"x-content-type-options", b"nosniff"),
                 (b"cache-control", b"no-store"),
             ]
-            if self.clock is not None and not self.clock.expired():
-                self.clock.reschedule(None)
+            if self.deadline is not None and not self.deadline.expired():
+                self.deadline.reschedule(None)
         await self._send(message)
 
-    async def refuse(self, refused: ApiError) -> None:
-        """Unless an answer has begun already."""
+    async def send_error(self, error: ApiError) -> None:
+        """Send an error, unless a response has started."""
         if self.status:
             return
-        body = envelope(self.visit.request_id, error=error_record(refused))
-        told = {"content-type": JSON, "content-length": str(len(body)), **(refused.headers or {})}
-        headers = [(name.encode(), value.encode()) for name, value in told.items()]
-        await self.send(
-            {"type": "http.response.start", "status": refused.status_code, "headers": headers}
-        )
+        body = envelope(self.context.request_id, error=error)
+        headers = {"content-type": JSON, "content-length": str(len(body)), **(error.headers or {})}
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        start = {"type": "http.response.start", "status": error.status_code, "headers": raw}
+        await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
-    """The visitor's own number where it is a plain one, so that a request can be followed through several services."""
+    """The client's own id if it is a plain one, to trace a request across services."""
     given = headers.get(b"x-request-id", b"")
     return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _host(headers: dict[bytes, bytes]) -> str:
-    told = headers.get(b"host", b"").decode("latin-1").casefold()
-    return told.partition("]")[0] + "]" if told.startswith("[") else told.partition(":")[0]
+    host = headers.get(b"host", b"").decode("latin-1").casefold()
+    return host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]

@@ -1,7 +1,7 @@
-"""What may come in: who has the key, the right media type, not too much, not too slowly, and sound JSON.
+"""What a request must satisfy: key, media type, size, speed and valid JSON.
 
-A route says what it needs by its class: `Open` nothing, `Reading` and `Writing` a key with that scope. Without a file of keys
-nobody is asked to read, but to write is refused.
+A route states its access by its class: `PublicRoute` needs no key, `ReadRoute` and `WriteRoute`
+need a key with that scope. Without a key file, anyone may read and nobody may write.
 """
 
 from __future__ import annotations
@@ -22,43 +22,34 @@ from suffice.service.responses import JSON, ApiError, get_context
 if TYPE_CHECKING:
     from suffice.service.state import Service
 
-__all__ = [
-    "NDJSON",
-    "PublicRoute",
-    "ReadRoute",
-    "WriteRoute",
-    "body_chunks",
-    "get_service",
-    "require_ndjson",
-]
 
 NDJSON = "application/x-ndjson"
 NDJSON_TYPES = (NDJSON, "application/jsonl", "application/jsonlines", "application/ndjson")
 
 
 class PublicRoute(APIRoute):
-    """For everybody."""
+    """Open to everyone."""
 
-    needs: str | None = None
+    scope: str | None = None
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handled(request: Request) -> Response:
-            _authorize(request, self.needs)
+        async def handle_checked(request: Request) -> Response:
+            _authorize(request, self.scope)
             if self.body_field is not None:
                 _require_media_type(request, (JSON,))
             return await handle(_LimitedRequest(request.scope, request.receive))
 
-        return handled
+        return handle_checked
 
 
 class ReadRoute(PublicRoute):
-    needs = READ
+    scope = READ
 
 
 class WriteRoute(PublicRoute):
-    needs = WRITE
+    scope = WRITE
 
 
 def get_service(request: Request) -> Service:
@@ -66,69 +57,41 @@ def get_service(request: Request) -> Service:
     return service
 
 
-# ------------------------------------------------------------------------------------------------------------------ keys
-
-
-def _authorize(request: Request, needs: str | None) -> None:
-    if needs is None:
-        return
+def _authorize(request: Request, scope: str | None) -> None:
     keys = get_service(request).keys
-    if keys is None:
-        if needs == WRITE:
-            make = "suffice serve key new --keys keys.json --name mine --write; then: suffice serve --keys keys.json"
-            raise ApiError(403, "forbidden", "without keys nobody may write", hint=make)
+    if scope is None or (keys is None and scope == READ):
         return
-    how = "send the header: Authorization: Bearer suf_…"
-    token = _token(request)
-    if token is None:
-        raise ApiError(
-            401, "no_key", "a key is needed", hint=how, headers={"www-authenticate": "Bearer"}
+    if keys is None:
+        hint = (
+            "suffice serve key new --keys keys.json --name mine --write; "
+            "then: suffice serve --keys keys.json"
         )
-    key = keys.admitted(token)
+        raise ApiError(403, "forbidden", "writing needs a service with keys", hint=hint)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    given = token.strip() if scheme.casefold() == "bearer" else request.headers.get("x-api-key")
+    key = keys.authenticate(given) if given is not None else None
     if key is None:
-        raise ApiError(
-            401,
-            "wrong_key",
-            "this key is not known",
-            hint=how,
-            headers={"www-authenticate": "Bearer"},
+        code, message = (
+            ("no_key", "a key is required") if given is None else ("wrong_key", "unknown key")
         )
+        hint = "send the header: Authorization: Bearer suf_…"
+        headers = {"www-authenticate": "Bearer"}
+        raise ApiError(401, code, message, hint=hint, headers=headers)
     get_context(request).key = key.name
-    if needs not in key.scopes:
-        raise ApiError(
-            403,
-            "forbidden",
-            f"this key may not {needs}",
-            hint=f"ask for one with the scope {needs}",
-        )
-
-
-def _token(request: Request) -> str | None:
-    told = request.headers.get("authorization", "")
-    scheme, _, token = told.partition(" ")
-    return token.strip() if scheme.casefold() == "bearer" else request.headers.get("x-api-key")
-
-
-# ---------------------------------------------------------------------------------------------------------------- bodies
+    if scope not in key.scopes:
+        hint = f"ask for a key with the scope {scope}"
+        raise ApiError(403, "forbidden", f"this key may not {scope}", hint=hint)
 
 
 def _require_media_type(request: Request, types: tuple[str, ...]) -> None:
-    told = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
-    if told not in types:
-        raise ApiError(
-            415,
-            "media_type",
-            f"the body is to be {types[0]}",
-            hint=f"send the header: Content-Type: {types[0]}",
-        )
+    given = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if given not in types:
+        hint = f"send the header: Content-Type: {types[0]}"
+        raise ApiError(415, "media_type", f"the body must be {types[0]}", hint=hint)
     if request.headers.get("content-encoding", "identity").casefold() != "identity":
-        # A few bytes could unfold into gigabytes: nothing is unpacked here.
-        raise ApiError(
-            415,
-            "media_type",
-            "the body is packed",
-            hint="send it as it is, without Content-Encoding",
-        )
+        # A few compressed bytes could expand to gigabytes.
+        hint = "send it uncompressed, without Content-Encoding"
+        raise ApiError(415, "media_type", "the body is compressed", hint=hint)
 
 
 def require_ndjson(request: Request) -> None:
@@ -136,7 +99,7 @@ def require_ndjson(request: Request) -> None:
 
 
 class _LimitedRequest(Request):
-    """A request whose body is read within the limits, and whose JSON is sound: no NaN, no half letters, no deep nests."""
+    """A request with limits on its body; its JSON has no NaN, lone surrogates or deep nesting."""
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
@@ -153,33 +116,32 @@ class _LimitedRequest(Request):
             try:
                 self._json = from_json(await self.body(), allow_inf_nan=False)
             except ValueError as error:
-                raise ApiError(
-                    400, "bad_json", f"the body is not sound JSON: {error}", hint="UTF-8, no NaN"
-                ) from error
+                message = f"the body is not valid JSON: {error}"
+                raise ApiError(400, "bad_json", message, hint="UTF-8, no NaN") from error
         return self._json
 
 
-async def _read_body(request: Request, most: int) -> bytes:
-    told = request.headers.get("content-length", "0")
-    if told.isdecimal() and int(told) > most:
-        raise _too_large(most)
-    parts, size = [], 0
-    async for piece in _chunks(request):
-        size += len(piece)
-        if size > most:
-            raise _too_large(most)
-        parts.append(piece)
-    return b"".join(parts)
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise _too_large(max_bytes)
+    chunks, size = [], 0
+    async for chunk in _chunks(request):
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 async def body_chunks(request: Request) -> AsyncIterator[bytes]:
-    """The body of a batch as it comes; a pause that is too long is a refusal."""
+    """The body of a batch as it arrives; a long pause is an error."""
     seconds = get_service(request).settings.limits.body_seconds
-    stream = _chunks(request)
+    chunks = _chunks(request)
     while True:
         try:
             async with asyncio.timeout(seconds):
-                yield await anext(stream)
+                yield await anext(chunks)
         except TimeoutError as error:
             raise _too_slow(seconds) from error
         except StopAsyncIteration:
@@ -188,23 +150,18 @@ async def body_chunks(request: Request) -> AsyncIterator[bytes]:
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
     try:
-        async for piece in request.stream():
-            yield piece
+        async for chunk in request.stream():
+            yield chunk
     except ClientDisconnect as error:
-        raise ApiError(400, "gone", "the body ended before it was whole") from error
+        raise ApiError(400, "disconnected", "the client left before the end of the body") from error
 
 
-def _too_large(most: int) -> ApiError:
-    # Whatever else of it is on its way is not read: the connection ends with the answer.
-    return ApiError(
-        413, "too_large", f"the body is larger than {most:,} bytes", headers={"connection": "close"}
-    )
+def _too_large(max_bytes: int) -> ApiError:
+    # The rest of the body is not read: the connection ends with this response.
+    message = f"the body is larger than {max_bytes:,} bytes"
+    return ApiError(413, "too_large", message, headers={"connection": "close"})
 
 
 def _too_slow(seconds: float) -> ApiError:
-    return ApiError(
-        408,
-        "too_slow",
-        f"the body did not come within {seconds:g} seconds",
-        headers={"connection": "close"},
-    )
+    message = f"the body did not arrive within {seconds:g} seconds"
+    return ApiError(408, "too_slow", message, headers={"connection": "close"})

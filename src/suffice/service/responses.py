@@ -1,7 +1,7 @@
-"""One envelope for answers and errors, and which status an error of ours has.
+"""One envelope for results and errors, and the HTTP status of each error.
 
 {"ok": true,  "data": {...}, "error": null, "request_id": "…"}
-{"ok": false, "data": null,  "error": {"code": "bad_input", "message": "…", "hint": "…"}, "request_id": "…"}
+{"ok": false, "data": null,  "error": {"code": "bad_input", "message": "…", "hint": "…"}, …}
 """
 
 from __future__ import annotations
@@ -25,19 +25,6 @@ from suffice.errors import (
     SufficeError,
 )
 
-__all__ = [
-    "JSON",
-    "ApiError",
-    "RequestContext",
-    "envelope",
-    "error_record",
-    "get_context",
-    "respond",
-    "respond_with_error",
-    "to_api_error",
-    "validation_error",
-]
-
 JSON = "application/json"
 STATUS: dict[type[SufficeError], int] = {
     InputError: 422,
@@ -46,21 +33,21 @@ STATUS: dict[type[SufficeError], int] = {
     EngineError: 500,
     ModelError: 502,
 }
-MAX_ERRORS_SHOWN = 5  # wrong values of one request that are told of
+MAX_ERRORS_SHOWN = 5  # invalid values of one request
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request, from the door and back: its number, when it came, who, and what the log is told of it."""
+    """One request: its id, start time, key, and extra fields for its log line."""
 
     request_id: str
-    began: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
     key: str | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
+    log_fields: dict[str, Any] = field(default_factory=dict)
 
 
 class ApiError(HTTPException):
-    """A request that is not served: the status, a word for programs, a sentence and a hint for people."""
+    """A request that fails: the status, a code for programs, a message and a hint for people."""
 
     def __init__(
         self,
@@ -74,71 +61,68 @@ class ApiError(HTTPException):
         super().__init__(status, message, dict(headers or {}))
         self.code, self.message, self.hint = code, message, hint
 
+    def as_json(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
 
 def get_context(request: Request) -> RequestContext:
-    visit: RequestContext = request.scope["suffice.visit"]
-    return visit
+    context: RequestContext = request.scope["suffice.context"]
+    return context
 
 
 def respond(request: Request, data: Any) -> Response:
-    """An answer in its envelope. Values that are no numbers are null."""
-    return Response(envelope(get_context(request).request_id, data=data), media_type=JSON)
+    """The result in its envelope. NaN and infinity become null."""
+    return Response(envelope(get_context(request).request_id, data), media_type=JSON)
 
 
-def respond_with_error(request: Request, refused: ApiError) -> Response:
-    body = envelope(get_context(request).request_id, error=error_record(refused))
-    return Response(body, refused.status_code, dict(refused.headers or {}), JSON)
+def respond_with_error(request: Request, error: ApiError) -> Response:
+    body = envelope(get_context(request).request_id, error=error)
+    return Response(body, error.status_code, dict(error.headers or {}), JSON)
 
 
-def envelope(request_id: str, *, data: Any = None, error: Mapping[str, str] | None = None) -> bytes:
-    return to_json(
-        {"ok": error is None, "data": data, "error": error, "request_id": request_id},
-        inf_nan_mode="null",
-    )
-
-
-def error_record(refused: ApiError) -> dict[str, str]:
-    return {"code": refused.code, "message": refused.message, "hint": refused.hint}
+def envelope(request_id: str, data: Any = None, *, error: ApiError | None = None) -> bytes:
+    record = {
+        "ok": error is None,
+        "data": data,
+        "error": error and error.as_json(),
+        "request_id": request_id,
+    }
+    return to_json(record, inf_nan_mode="null")
 
 
 def to_api_error(error: Exception) -> ApiError:
-    """What a visitor is told of an error. What is wrong in our own house is not told in detail: the log has it."""
+    """What the client sees of an error. Details of internal errors go to the log only."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, HTTPException) or hasattr(error, "status_code"):
-        known = HTTPStatus(getattr(error, "status_code", 500))
+    if hasattr(error, "status_code"):
+        known = HTTPStatus(error.status_code)
         code = known.phrase.casefold().replace(" ", "_").replace("-", "_")
-        return ApiError(
-            known, code, known.description or known.phrase, headers=getattr(error, "headers", None)
-        )
+        message = known.description or known.phrase
+        return ApiError(known, code, message, headers=getattr(error, "headers", None))
     if not isinstance(error, SufficeError):
-        return ApiError(
-            500,
-            "internal",
-            "something is wrong in the service",
-            hint="its log tells more, under this request_id",
-        )
+        hint = "see the service log for this request_id"
+        return ApiError(500, "internal", "internal error in the service", hint=hint)
     status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
     if status == 500 and getattr(error, "retryable", False):
-        return ApiError(503, error.code, str(error), hint=error.hint, headers={"retry-after": "1"})
+        headers = {"retry-after": "1"}
+        return ApiError(503, error.code, str(error), hint=error.hint, headers=headers)
     return ApiError(status, error.code, str(error), hint=error.hint)
 
 
 def validation_error(errors: Sequence[Mapping[str, Any]]) -> ApiError:
-    """Values that do not fit the form, each with its place; what was sent is not repeated."""
-    told = [f"{_field_path(one['loc'])}: {one['msg']}" for one in errors[:MAX_ERRORS_SHOWN]]
-    more = f" and {len(errors) - MAX_ERRORS_SHOWN} more" if len(errors) > MAX_ERRORS_SHOWN else ""
-    return ApiError(
-        422, "bad_input", "; ".join(told) + more, hint="the forms stand in /openapi.json"
-    )
+    """Invalid values, each with its field; the values themselves are not repeated."""
+    shown = [f"{_field_path(error['loc'])}: {error['msg']}" for error in errors[:MAX_ERRORS_SHOWN]]
+    more = len(errors) - MAX_ERRORS_SHOWN
+    message = "; ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return ApiError(422, "bad_input", message, hint="see the schemas in /openapi.json")
 
 
-def _field_path(where: Sequence[Any]) -> str:
-    """Like hits[2].text; the names of the alternatives of a form are no places."""
-    said = ""
-    for part in where:
+def _field_path(location: Sequence[Any]) -> str:
+    """Like hits[2].text, without the names of union members."""
+    path = ""
+    for part in location:
         if isinstance(part, int):
-            said += f"[{part}]"
-        elif part not in ("body", "query", "str", "HitIn") and "[" not in part:
-            said += f".{part}" if said else part
-    return said or "the body"
+            path += f"[{part}]"
+        elif part not in ("body", "query", "str", "HitInput") and "[" not in part:
+            path += f".{part}" if path else part
+    return path or "the body"

@@ -1,8 +1,8 @@
-"""The doors: what each takes, asks of the house, and hands back."""
+"""The HTTP routes: what each accepts, calls and returns. Add a route here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,99 +15,67 @@ from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
 from suffice.library import Library
 from suffice.registry import RETRIEVERS
+from suffice.service import schemas
 from suffice.service.batching import CheckJob
 from suffice.service.metrics import PROMETHEUS_TEXT
 from suffice.service.requests import NDJSON, PublicRoute, ReadRoute, WriteRoute, get_service
 from suffice.service.responses import ApiError, get_context, respond
-from suffice.service.schemas import (
-    AskRequest,
-    BatchResponse,
-    CheckRequest,
-    CompleteRequest,
-    CompletionResponse,
-    DocumentResponse,
-    DocumentsRequest,
-    Envelope,
-    GateResponse,
-    HealthResponse,
-    LibraryResponse,
-    SearchRequest,
-    SearchResponse,
-    TraceResponse,
-    VerdictResponse,
-    WriteResponse,
-)
 from suffice.service.settings import DEFAULT_GATE
 from suffice.service.state import Service
 from suffice.service.streaming import EVENT_STREAM, BatchCheck, respond_to_ask
-from suffice.types import Document, Hit, Verdict
-
-__all__ = ["public_api", "read_api", "write_api"]
+from suffice.types import Document, Hit, Trace, Verdict
 
 public_api = APIRouter(route_class=PublicRoute)
 read_api = APIRouter(route_class=ReadRoute)
 write_api = APIRouter(route_class=WriteRoute)
 
+MAX_DRIFT_FEATURES = 8
 DocIds = Annotated[
     list[Annotated[str, Query(max_length=1000)]], Query(alias="id", min_length=1, max_length=100)
 ]
 
 
-def envelope_of(model: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": Envelope[model]}}
+def describe(tag: str, model: Any, **response: Any) -> dict[str, Any]:
+    """What OpenAPI says about a route: its tag and the data in its envelope."""
+    return {"tags": [tag], "responses": {200: {"model": schemas.Envelope[model], **response}}}
 
 
-# --------------------------------------------------------------------------------------------------------------- checks
+# Checks
 
 
-@read_api.post("/v1/check", responses=envelope_of(VerdictResponse), tags=["checks"])
-async def check(request: Request, form: CheckRequest) -> Response:
-    """Are these hits enough for this question: answer, expand or abstain?"""
+@read_api.post("/v1/check", **describe("checks", schemas.VerdictResponse))
+async def check(request: Request, form: schemas.CheckRequest) -> Response:
+    """Check whether the hits are enough for the question: answer, expand or abstain."""
     service = get_service(request)
-    service.gate(form.gate)
+    gate = service.gate(form.gate)
     hits, *others = await service.with_documents([form.hits, *form.others])
-    verdict = await service.checks.verdict(
-        CheckJob(form.gate, form.question, hits, others, form.explain, form.rounds_left)
-    )
-    notes = get_context(request).notes
-    notes |= {
+    job = CheckJob(form.gate, form.question, hits, others, form.explain, form.rounds_left)
+    verdict = await service.checks.check(job)
+    get_context(request).log_fields |= {
         "gate": form.gate,
         "hits": len(form.hits),
         "action": str(verdict.action),
         "p": round(verdict.p_complete, 3),
     }
     _log_question(request, form.question)
-    drawn = (
-        {
-            "drawing": await service.aside(
-                _evidence_graph, service.gate(form.gate), form.question, hits, verdict
-            )
-        }
-        if form.draw
-        else {}
-    )
-    return respond(request, verdict.as_json() | drawn)
+    record = verdict.as_json()
+    if form.graph:
+        record["graph"] = await service.run_in_thread(
+            _evidence_graph, gate, form.question, hits, verdict
+        )
+    return respond(request, record)
 
 
 def _evidence_graph(
     gate: Gate, question: str, hits: Sequence[Any], verdict: Verdict
 ) -> dict[str, Any]:
-    return asdict(
-        build_evidence_graph(
-            normalize_hits(question, hits, k=gate.card["k"]).evidence, gate.words, verdict.missing
-        )
-    )
+    evidence = normalize_hits(question, hits, k=gate.card["k"]).evidence
+    return asdict(build_evidence_graph(evidence, gate.words, verdict.missing))
 
 
 @read_api.post(
     "/v1/check/batch",
-    responses={
-        200: {
-            "model": BatchResponse,
-            "content": {NDJSON: {}},
-            "description": "A line for each line, in order.",
-        }
-    },
+    responses={200: {"model": schemas.BatchResponse, "content": {NDJSON: {}}}},
     tags=["checks"],
     openapi_extra={
         "requestBody": {"required": True, "content": {NDJSON: {"schema": {"type": "string"}}}}
@@ -119,23 +87,20 @@ async def check_batch(
     explain: bool = True,
     rounds_left: Annotated[int, Query(ge=0, le=1000)] = 1,
 ) -> Response:
-    """Many checks: JSON lines in, JSON lines out, in the same order, while they still come in."""
-    service = get_service(request)
-    service.gate(gate)
-    return BatchCheck(request, gate=gate, explain=explain, rounds_left=rounds_left).answer()
+    """Check many questions: JSON lines in, JSON lines out, in the same order, as they arrive."""
+    get_service(request).gate(gate)
+    return BatchCheck(request, gate=gate, explain=explain, rounds_left=rounds_left).response()
 
 
-@read_api.get("/v1/gates", responses=envelope_of(list[GateResponse]), tags=["checks"])
+@read_api.get("/v1/gates", **describe("checks", list[schemas.GateResponse]))
 async def gates(request: Request) -> Response:
-    """The gates that checks may ask for, how they were fitted, and whether their world has moved."""
+    """List the gates, how they were fitted, and whether their questions have drifted."""
     service = get_service(request)
-    return respond(
-        request, [_gate_record(name, gate, service) for name, gate in service.gates.items()]
-    )
+    return respond(request, [_gate_record(service, name) for name in service.gates])
 
 
-def _gate_record(name: str, gate: Gate, service: Service) -> dict[str, Any]:
-    drift = service.checks.drift(name)
+def _gate_record(service: Service, name: str) -> dict[str, Any]:
+    gate, drift = service.gates[name], service.checks.drift(name)
     return {
         "name": name,
         "preset": gate.preset,
@@ -148,125 +113,130 @@ def _gate_record(name: str, gate: Gate, service: Service) -> dict[str, Any]:
     }
 
 
-# -------------------------------------------------------------------------------------------------------------- library
+@read_api.get("/v1/report", **describe("checks", schemas.ReportResponse))
+async def report(request: Request) -> Response:
+    """Summarize the run that the service was started with, and the drift of each gate."""
+    service = get_service(request)
+    drifts = []
+    for name in service.gates:
+        if (drift := service.checks.drift(name)) is not None:
+            record = asdict(drift)
+            features = record["features"][:MAX_DRIFT_FEATURES]
+            drifts.append({"gate": name, **record, "features": features})
+    return respond(request, {"run": service.report, "drift": drifts})
 
 
-@read_api.post("/v1/search", responses=envelope_of(SearchResponse), tags=["library"])
-async def search(request: Request, form: SearchRequest) -> Response:
-    """Look something up in the library."""
+# Library
+
+
+@read_api.post("/v1/search", **describe("library", schemas.SearchResponse))
+async def search(request: Request, form: schemas.SearchRequest) -> Response:
+    """Search the library."""
     service = get_service(request)
     _log_question(request, form.question)
-    return respond(request, {"hits": await service.aside(_search, service.library, form)})
+    return respond(request, {"hits": await service.run_in_thread(_search, service.library, form)})
 
 
-def _search(library: Library, form: SearchRequest) -> list[dict[str, Any]]:
+def _search(library: Library, form: schemas.SearchRequest) -> list[dict[str, Any]]:
     hits = library.search(
         form.question, k=form.k, retriever=form.retriever, filter=form.filter, strict=form.strict
     )
     return _hit_records(library, hits, texts=form.texts)
 
 
-@read_api.post("/v1/complete", responses=envelope_of(CompletionResponse), tags=["library"])
-async def complete(request: Request, form: CompleteRequest) -> Response:
+@read_api.post("/v1/complete", **describe("library", schemas.CompletionResponse))
+async def complete(request: Request, form: schemas.CompleteRequest) -> Response:
     """Search until the gate says that the evidence is complete."""
     service = get_service(request)
     service.gate(form.gate), service.library
     _log_question(request, form.question)
-    give_back = service.take_place()
+    release = service.reserve_slot()
     try:
-        return respond(request, await service.aside(_complete, service, form))
+        return respond(request, await service.run_in_thread(_complete, service, form))
     finally:
-        give_back()
+        release()
 
 
-def _complete(service: Service, form: CompleteRequest) -> dict[str, Any]:
-    # Before the deadline of the request, so that what was found by then is still handed over.
+def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]:
+    # Stop before the request's deadline, so that what was found by then still goes out.
     reach = ExpansionBudget(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
-    library = service.library
-    found = library.complete(
-        form.question, service.gate(form.gate), k=form.k, reach=reach, retriever=form.retriever
+    library, gate = service.library, service.gate(form.gate)
+    completion = library.complete(
+        form.question, gate, k=form.k, reach=reach, retriever=form.retriever
     )
     return {
-        "hits": _hit_records(library, found.hits, texts=form.texts),
-        "verdict": found.verdict.as_json(),
-        "stopped": str(found.stopped),
-        "checks": found.checks,
-        "rounds": found.rounds(),
+        "hits": _hit_records(library, completion.hits, texts=form.texts),
+        "verdict": completion.verdict.as_json(),
+        "stopped": str(completion.stopped),
+        "checks": completion.checks,
+        "rounds": completion.rounds(),
     }
 
 
-@read_api.post(
-    "/v1/ask",
-    responses={
-        200: {
-            "model": Envelope[TraceResponse],
-            "content": {EVENT_STREAM: {}},
-            "description": "The trace; or events.",
-        }
-    },
-    tags=["library"],
-)
-async def ask(request: Request, form: AskRequest) -> Response:
-    """Plan, look, read, review, and answer only where the gate agrees. With `Accept: text/event-stream` while it goes."""
+@read_api.post("/v1/ask", **describe("library", Trace, content={EVENT_STREAM: {}}))
+async def ask(request: Request, form: schemas.AskRequest) -> Response:
+    """Plan, search, read, review, and answer only if the gate agrees.
+
+    With `Accept: text/event-stream` the steps are sent as they happen.
+    """
     _log_question(request, form.question)
     return await respond_to_ask(request, form)
 
 
-@read_api.get("/v1/library", responses=envelope_of(LibraryResponse), tags=["library"])
+@read_api.get("/v1/library", **describe("library", schemas.LibraryResponse))
 async def library(request: Request) -> Response:
-    """What the library is, and which retrievers search it."""
+    """Describe the library and list its retrievers."""
     service = get_service(request)
-    return respond(request, await service.aside(_library_record, service.library))
+    return respond(request, await service.run_in_thread(_library_record, service.library))
 
 
-def _library_record(held: Library) -> dict[str, Any]:
-    about = {
-        "documents": len(held),
-        "generation": held.store.generation,
-        "encoder": held.encoder_name,
+def _library_record(library: Library) -> dict[str, Any]:
+    return {
+        "documents": len(library),
+        "generation": library.store.generation,
+        "encoder": library.encoder_name,
+        "retrievers": RETRIEVERS.names(),
     }
-    return {**about, "retrievers": RETRIEVERS.names()}
 
 
-@read_api.get(
-    "/v1/library/documents", responses=envelope_of(list[DocumentResponse | None]), tags=["library"]
-)
+@read_api.get("/v1/library/documents", **describe("library", list[schemas.DocumentResponse | None]))
 async def documents(request: Request, ids: DocIds) -> Response:
-    """The documents of these ids; null where there is none."""
+    """Get documents by id; null for an unknown id."""
     service = get_service(request)
-    found = await service.aside(service.library.get, ids)
-    return respond(request, [None if one is None else _document_record(one) for one in found])
+    found = await service.run_in_thread(service.library.get, ids)
+    return respond(request, [document and _document_record(document) for document in found])
 
 
-@write_api.post("/v1/library/documents", responses=envelope_of(WriteResponse), tags=["library"])
-async def add_documents(request: Request, form: DocumentsRequest) -> Response:
-    """Add documents, replacing those with the same id. Answered means durable."""
+@write_api.post("/v1/library/documents", **describe("library", schemas.WriteResponse))
+async def add_documents(request: Request, form: schemas.DocumentsRequest) -> Response:
+    """Add documents, replacing those with the same id. Durable once answered."""
     service = get_service(request)
-    held = service.library
-    made = [Document(**{**dict(one), "entities": tuple(one.entities)}) for one in form.documents]
-    return respond(request, await service.aside(_write, held, held.add, made))
+    library = service.library
+    new = [
+        Document(**{**dict(document), "entities": tuple(document.entities)})
+        for document in form.documents
+    ]
+    return respond(request, await service.run_in_thread(_write, library, library.add, new))
 
 
-@write_api.delete("/v1/library/documents", responses=envelope_of(WriteResponse), tags=["library"])
+@write_api.delete("/v1/library/documents", **describe("library", schemas.WriteResponse))
 async def delete_documents(request: Request, ids: DocIds) -> Response:
-    """Remove documents; unknown ids are passed over."""
+    """Delete documents; unknown ids are ignored."""
     service = get_service(request)
-    held = service.library
-    return respond(request, await service.aside(_write, held, held.delete, ids))
+    library = service.library
+    return respond(request, await service.run_in_thread(_write, library, library.delete, ids))
 
 
-def _write(held: Library, write: Any, what: Sequence[Any]) -> dict[str, int]:
-    return {"written": write(what), "documents": len(held), "generation": held.store.generation}
+def _write(library: Library, write: Any, items: Sequence[Any]) -> dict[str, int]:
+    written = write(items)
+    return {"written": written, "documents": len(library), "generation": library.store.generation}
 
 
 def _hit_records(library: Library, hits: Sequence[Hit], *, texts: bool) -> list[dict[str, Any]]:
-    held = dict(zip([hit.doc_id for hit in hits], library.get([hit.doc_id for hit in hits])))
+    found = library.get([hit.doc_id for hit in hits])
     return [
-        {
-            **_document_record(held[hit.doc_id] or Document(hit.doc_id, ""), texts=texts),
-            **asdict(hit),
-        }
-        for hit in hits
+        _document_record(document or Document(hit.doc_id, ""), texts=texts) | asdict(hit)
+        for hit, document in zip(hits, found)
     ]
 
 
@@ -282,30 +252,25 @@ def _document_record(document: Document, *, texts: bool = True) -> dict[str, Any
     }
 
 
-# --------------------------------------------------------------------------------------------------------------- health
+# Health
 
 
-@public_api.get("/healthz", responses=envelope_of(HealthResponse), tags=["health"])
+@public_api.get("/healthz", **describe("health", schemas.HealthResponse))
 async def healthz(request: Request) -> Response:
-    """The worker lives."""
-    return respond(request, _health(request, "lives"))
+    """The worker is alive."""
+    return respond(request, {"status": "alive", "version": request.app.version})
 
 
-@public_api.get("/readyz", responses=envelope_of(HealthResponse), tags=["health"])
+@public_api.get("/readyz", **describe("health", schemas.HealthResponse))
 async def readyz(request: Request) -> Response:
-    """The worker can serve: its gates are loaded, its library opens, and it is not about to leave."""
+    """The worker can serve: gates loaded, library open, not shutting down."""
     service = get_service(request)
-    if service.leaving or not service.checks.alive:
-        raise ApiError(
-            503, "leaving", "this worker takes on nothing new", headers={"retry-after": "1"}
-        )
+    if service.shutting_down or not service.checks.alive:
+        message = "the worker is shutting down"
+        raise ApiError(503, "shutting_down", message, headers={"retry-after": "1"})
     if service.has_library:
-        await service.aside(len, service.library)
-    return respond(request, _health(request, "ready"))
-
-
-def _health(request: Request, status: str) -> Mapping[str, str]:
-    return {"status": status, "version": request.app.version}
+        await service.run_in_thread(len, service.library)
+    return respond(request, {"status": "ready", "version": request.app.version})
 
 
 @read_api.get(
@@ -315,13 +280,12 @@ def _health(request: Request, status: str) -> Mapping[str, str]:
     tags=["health"],
 )
 async def metrics(request: Request) -> Response:
-    """What Prometheus is told."""
-    return Response(
-        await get_service(request).aside(get_service(request).measures.shown),
-        media_type=PROMETHEUS_TEXT,
-    )
+    """Prometheus metrics."""
+    service = get_service(request)
+    text = await service.run_in_thread(service.metrics.render)
+    return Response(text, media_type=PROMETHEUS_TEXT)
 
 
 def _log_question(request: Request, question: str) -> None:
     if get_service(request).settings.log_texts:
-        get_context(request).notes["question"] = question
+        get_context(request).log_fields["question"] = question

@@ -1,4 +1,4 @@
-"""The forms of requests and answers, as OpenAPI shows them. What a form does not know is refused, in hits it is passed on."""
+"""Request and response models, as OpenAPI shows them. Unknown fields are errors, except in hits."""
 
 from __future__ import annotations
 
@@ -6,66 +6,45 @@ from datetime import date
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from suffice.gate.drift import FeatureDrift
+from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.settings import DEFAULT_GATE, Limits
-
-__all__ = [
-    "AskRequest",
-    "BatchLine",
-    "BatchResponse",
-    "CheckRequest",
-    "CompleteRequest",
-    "CompletionResponse",
-    "DocumentRequest",
-    "DocumentResponse",
-    "DocumentsRequest",
-    "Envelope",
-    "ErrorResponse",
-    "GateResponse",
-    "HealthResponse",
-    "HitInput",
-    "HitResponse",
-    "LibraryResponse",
-    "ReportResponse",
-    "SearchRequest",
-    "SearchResponse",
-    "TraceResponse",
-    "VerdictResponse",
-    "WriteResponse",
-]
+from suffice.types import Action, Part, Reason
 
 T = TypeVar("T")
 _LIMITS = Limits()
-_FILM = "Which film came out first, The Navigator or Metropolis?"
 _HIT: dict[str, JsonValue] = {
     "doc_id": "navigator",
     "title": "The Navigator (1924 film)",
     "text": "The Navigator is a 1924 comedy directed by Buster Keaton.",
     "score": 8.0,
 }
+_CHECK: dict[str, JsonValue] = {
+    "question": "Which film came out first, The Navigator or Metropolis?",
+    "hits": [_HIT],
+}
 _DIRECTORS = "Which film has the director born first, Shadows in Paradise or Dog Law?"
 
-Question = Annotated[
-    str,
-    Field(min_length=1, max_length=10_000, pattern=r"\S", description="The question, in words."),
-]
-GateChoice = Annotated[str, Field(max_length=64, description="A gate of /v1/gates.")]
-Retriever = Annotated[
-    str | None,
-    Field(max_length=64, description="A retriever of /v1/library; none: the one that suits."),
-]
+Question = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+GateName = Annotated[str, Field(max_length=64, description="A gate of /v1/gates.")]
+RetrieverName = Annotated[str | None, Field(max_length=64, description="One of /v1/library.")]
+
+
+def _example(**values: JsonValue) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [values]})
 
 
 class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-# --------------------------------------------------------------------------------------------------------------- checks
+# Checks
 
 
 class HitInput(TypedDict, total=False):
-    """A hit: its text, or only the id of a document of the library. Other names for the fields are understood, too."""
+    """A hit: its text, or only the id of a document in the library. Common aliases work, too."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
 
@@ -83,102 +62,59 @@ Hits = Annotated[
     list[str | HitInput],
     Field(max_length=_LIMITS.hits, description="Best first; texts or objects."),
 ]
-Others = Annotated[
-    list[Hits], Field(max_length=16, description="What other retrievers found, a list each.")
-]
 
 
-class CheckRequest(_StrictModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": _FILM, "hits": [_HIT]}]})
-
+class _Evidence(_StrictModel):
     question: Question
     hits: Hits
-    others: Others = []
-    gate: GateChoice = DEFAULT_GATE
-    explain: bool = Field(True, description="Also reasons, what is missing and what to look for.")
+    others: list[Hits] = Field([], max_length=16, description="Hits of other retrievers.")
+
+
+class CheckRequest(_Evidence):
+    model_config = _example(**_CHECK)
+
+    gate: GateName = DEFAULT_GATE
+    explain: bool = Field(True, description="Include reasons, missing, next_queries.")
     rounds_left: int = Field(1, ge=0, le=1000, description="Expansions that may still follow.")
-    draw: bool = Field(
-        False, description="Also what the question names, which hits hold it, and what links them."
-    )
+    graph: bool = Field(False, description="Include the evidence graph.")
 
 
-class BatchLine(_StrictModel):
-    """One line of a batch; `question_id` comes back with its verdict."""
+class BatchLine(_Evidence):
+    """One line of a batch; `question_id` is returned with its verdict."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"question_id": "q1", "question": _FILM, "hits": [_HIT]}]}
-    )
+    model_config = _example(question_id="q1", **_CHECK)
 
-    question: Question
-    hits: Hits
-    others: Others = []
     question_id: Annotated[str, Field(max_length=1000)] | int | None = None
 
 
-class ReasonResponse(BaseModel):
-    feature: str
-    effect: float
-    words: str
-
-
-class GraphNameResponse(BaseModel):
-    """Something that the question names, where it stands there, and the hits that hold it."""
-
-    text: str
-    start: int
-    end: int
-    held_by: list[str]
-
-
-class GraphGapResponse(BaseModel):
-    """Something that is missing, and the hits that lead on to it."""
-
-    text: str
-    mentioned_by: list[str]
-    asked: bool
-
-
-class EvidenceGraphResponse(BaseModel):
-    """What connects, and what dangles. A link goes from the hit that mentions to the one whose title it mentions."""
-
-    hits: list[str]
-    names: list[GraphNameResponse]
-    links: list[tuple[str, str]]
-    loose: list[GraphGapResponse]
-
-
 class VerdictResponse(BaseModel):
-    """The gate's answer. `low` and `high` bound p_complete; a drawing comes with `draw` only."""
+    """The verdict. `low` and `high` bound p_complete; `graph` only if requested."""
 
-    action: Literal["answer", "expand", "abstain"]
+    action: Action
     p_complete: float
     low: float
     high: float
     missing: list[str]
     next_queries: list[str]
-    reasons: list[ReasonResponse]
-    drawing: EvidenceGraphResponse | None = None
+    reasons: list[Reason]
+    graph: EvidenceGraph | None = None
 
 
 class GateResponse(BaseModel):
     name: str
     preset: str
-    k: int = Field(description="Hits that it reads.")
-    fitted_on: int = Field(description="Questions.")
+    k: int = Field(description="Number of hits it reads.")
+    fitted_on: int = Field(description="Number of questions.")
     policy: dict[str, Any]
     metrics: dict[str, Any]
     history: list[str]
-    drift: str | None = Field(
-        description="What this worker has seen of drift; none while it has seen too little."
-    )
+    drift: str | None = Field(description="Drift seen by this worker; null if too few checks.")
 
 
 class DriftResponse(BaseModel):
     gate: str
     questions: int
-    features: list[dict[str, Any]] = Field(
-        description="Most moved first: psi (0.25: much) and Kolmogorov's distance."
-    )
+    features: list[FeatureDrift]
     actions_then: dict[str, float]
     actions_now: dict[str, float]
     recalibrate: bool
@@ -186,33 +122,24 @@ class DriftResponse(BaseModel):
 
 
 class ReportResponse(BaseModel):
-    run: dict[str, Any] | None = Field(
-        description="The run of --report at a glance; null without one."
-    )
+    run: dict[str, Any] | None = Field(description="Summary of the --report run, or null.")
     drift: list[DriftResponse]
 
 
-# -------------------------------------------------------------------------------------------------------------- library
+# Library
 
 
 class SearchRequest(_StrictModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": _DIRECTORS, "k": 5}]})
+    model_config = _example(question=_DIRECTORS, k=5)
 
     question: Question
     k: int = Field(10, ge=1, le=100)
-    retriever: Retriever = None
+    retriever: RetrieverName = None
     filter: Literal["auto"] | dict[str, Any] | None = Field(
-        None, description='Metadata; "auto": what the question names.'
+        None, description='A metadata filter; "auto": what the question names.'
     )
-    strict: bool = Field(
-        False, description="Nothing that does not pass the filter, even where that leaves nothing."
-    )
-    texts: bool = Field(True, description="With the texts of the documents.")
-
-
-class PartResponse(BaseModel):
-    name: str
-    score: float
+    strict: bool = Field(False, description="Never relax the filter.")
+    texts: bool = Field(True, description="Include the texts of the documents.")
 
 
 class DocumentResponse(BaseModel):
@@ -227,9 +154,9 @@ class DocumentResponse(BaseModel):
 
 class HitResponse(DocumentResponse):
     score: float | None
-    parts: list[PartResponse] = Field(description="Who found it.")
-    matched: list[str] = Field(description="The metadata of the question that it carries.")
-    relaxed: bool = Field(description="It does not pass the filter, which was softened.")
+    parts: list[Part] = Field(description="The retrievers that found it.")
+    matched: list[str] = Field(description="Metadata of the question that it matches.")
+    relaxed: bool = Field(description="It does not pass the filter, which was relaxed.")
 
 
 class SearchResponse(BaseModel):
@@ -237,13 +164,13 @@ class SearchResponse(BaseModel):
 
 
 class CompleteRequest(_StrictModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": _DIRECTORS, "k": 6}]})
+    model_config = _example(question=_DIRECTORS, k=6)
 
     question: Question
-    k: int = Field(10, ge=1, le=50, description="Documents that may be held at once.")
+    k: int = Field(10, ge=1, le=50, description="Maximum number of documents.")
     rounds: int = Field(12, ge=0, le=50)
-    retriever: Retriever = None
-    gate: GateChoice = DEFAULT_GATE
+    retriever: RetrieverName = None
+    gate: GateName = DEFAULT_GATE
     texts: bool = True
 
 
@@ -263,40 +190,16 @@ class CompletionResponse(BaseModel):
 
 
 class AskRequest(_StrictModel):
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"question": _DIRECTORS, "rounds": 6}]}
-    )
+    model_config = _example(question=_DIRECTORS, rounds=6)
 
     question: Question
-    gate: GateChoice = DEFAULT_GATE
-    retriever: Retriever = None
-    with_model: bool = Field(
-        True, description="Ask the service's language model, where it has one."
-    )
+    gate: GateName = DEFAULT_GATE
+    retriever: RetrieverName = None
+    with_model: bool = Field(True, description="Use the service's language model, if it has one.")
     rounds: int = Field(12, ge=0, le=50)
     calls: int = Field(40, ge=0, le=200)
     tokens: int = Field(100_000, ge=0, le=1_000_000)
-    seconds: float | None = Field(
-        None, gt=0, le=3600, description="At most what the service allows."
-    )
-
-
-class TraceResponse(BaseModel):
-    """A journey, as `suffice ask --trace` keeps it."""
-
-    version: int
-    question: dict[str, str]
-    answer: str | None
-    action: Literal["answer", "expand", "abstain"] | None
-    plan: list[str]
-    steps: list[dict[str, Any]]
-    citations: list[dict[str, Any]]
-    missing: list[str]
-    notes: list[str]
-    cost: dict[str, float]
-    calls: list[dict[str, Any]]
-    ticks: list[float]
-    settings: dict[str, Any]
+    seconds: float | None = Field(None, gt=0, le=3600, description="Up to the service's limit.")
 
 
 class LibraryResponse(BaseModel):
@@ -318,16 +221,8 @@ class DocumentRequest(_StrictModel):
 
 
 class DocumentsRequest(_StrictModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "documents": [
-                        {"doc_id": "ada", "title": "Ada", "text": "Ada was taught by Mary."}
-                    ]
-                }
-            ]
-        }
+    model_config = _example(
+        documents=[{"doc_id": "ada", "title": "Ada", "text": "Ada was taught by Mary."}]
     )
 
     documents: list[DocumentRequest] = Field(min_length=1, max_length=_LIMITS.documents)
@@ -344,17 +239,17 @@ class HealthResponse(BaseModel):
     version: str
 
 
-# ------------------------------------------------------------------------------------------------------------- envelope
+# Envelope
 
 
 class ErrorDetail(BaseModel):
-    code: str = Field(description="A word for programs.")
+    code: str = Field(description="A code for programs.")
     message: str
     hint: str = Field(description="What to do about it; may be empty.")
 
 
 class Envelope(BaseModel, Generic[T]):
-    """Every answer."""
+    """Every result."""
 
     ok: Literal[True]
     data: T
@@ -363,7 +258,7 @@ class Envelope(BaseModel, Generic[T]):
 
 
 class ErrorResponse(BaseModel):
-    """Every refusal."""
+    """Every error."""
 
     ok: Literal[False]
     data: None
@@ -372,7 +267,7 @@ class ErrorResponse(BaseModel):
 
 
 class BatchResponse(BaseModel):
-    """One line of a batch's answer, in the order of the questions."""
+    """One result line of a batch, in the order of the questions."""
 
     line: int
     question_id: str | int | None

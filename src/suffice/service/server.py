@@ -1,7 +1,8 @@
-"""Workers, sockets, signals: from settings to a service that runs until it is told to stop.
+"""Workers, sockets and signals: run a service until it is stopped.
 
-SIGTERM or Ctrl-C: no new connections, what was taken in is answered, then the workers end. SIGHUP (with several workers): one
-after the other is replaced, so that new gates or another library come in without a gap. A worker that dies is replaced.
+SIGTERM or Ctrl-C: no new connections, running requests finish, then the workers end. SIGHUP (with
+several workers): replaces them one after the other, so that new gates or another library load
+without a gap. A worker that dies is replaced.
 """
 
 from __future__ import annotations
@@ -20,41 +21,34 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from suffice.errors import InputError
 from suffice.service.settings import METRICS_DIR_VARIABLE, SETTINGS_VARIABLE, Settings
 
-__all__ = ["run_server"]
-
 BACKLOG = 1024
-WORKER_TIMEOUT_S = (
-    20  # without a sign of life; on a busy machine a worker takes some seconds to begin
-)
+WORKER_TIMEOUT_S = 20  # without a sign of life; on a busy machine a worker starts slowly
 
 
 class JsonLogFormatter(logging.Formatter):
-    """A line of JSON for each event."""
+    """One line of JSON per event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = (
-            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-            + f".{int(record.msecs):03d}Z"
-        )
-        told: dict[str, Any] = {
-            "time": at,
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields: dict[str, Any] = {
+            "time": f"{at}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "event": record.getMessage(),
+            **getattr(record, "fields", {}),
         }
-        told |= getattr(record, "told", {})
         if record.exc_info:
-            told["fault"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False)
+            fields["fault"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
 
 
 LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"lines": {"()": "suffice.service.server.JsonLogFormatter"}},
+    "formatters": {"json": {"()": "suffice.service.server.JsonLogFormatter"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": "lines",
+            "formatter": "json",
             "stream": "ext://sys.stderr",
         }
     },
@@ -66,23 +60,21 @@ LOG_CONFIG: dict[str, Any] = {
 
 
 def run_server(settings: Settings) -> None:
-    """Serve until told to stop."""
-    settings.checked()
-    listening = _bind(settings)
-    host, port = listening.getsockname()[:2]
-    os.environ.setdefault(
-        "OMP_NUM_THREADS", "1"
-    )  # one core a worker: more threads would only wait for one another
-    # glibc keeps a pool of freed memory for each of many threads, and every write to the library starts some. Workers see this.
+    """Serve until stopped."""
+    settings.validate()
+    listener = _bind(settings)
+    host, port = listener.getsockname()[:2]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core per worker
+    # glibc keeps a pool of freed memory per thread, and each write to the library starts some.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ[SETTINGS_VARIABLE] = settings.as_json()
     config = uvicorn.Config(
-        "suffice.service.app:from_environment",
+        "suffice.service.app:create_app_from_environment",
         factory=True,
         host=host,
         port=port,
         workers=settings.workers,
-        http="suffice.service.http_protocol:Clocked",
+        http="suffice.service.http_protocol:TimedHttpProtocol",
         ws="none",
         lifespan="on",
         backlog=BACKLOG,
@@ -91,46 +83,40 @@ def run_server(settings: Settings) -> None:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=round(settings.limits.leave_seconds),
+        timeout_graceful_shutdown=round(settings.limits.shutdown_seconds),
         timeout_worker_healthcheck=WORKER_TIMEOUT_S,
     )
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    logging.getLogger("suffice.service").info(
-        "listening", extra={"told": {"address": address, "workers": settings.workers}}
-    )
+    fields = {"address": address, "workers": settings.workers}
+    logging.getLogger("suffice.service").info("listening", extra={"fields": fields})
     if settings.workers == 1:
-        uvicorn.Server(config).run([listening])
+        uvicorn.Server(config).run([listener])
         return
-    with tempfile.TemporaryDirectory(prefix="suffice-metrics-") as shared:
-        os.environ[METRICS_DIR_VARIABLE] = shared
-        _Supervisor(config, [listening]).run()
+    with tempfile.TemporaryDirectory(prefix="suffice-metrics-") as metrics_dir:
+        os.environ[METRICS_DIR_VARIABLE] = metrics_dir
+        _Supervisor(config, [listener]).run()
 
 
 def _bind(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((settings.host, settings.port))
-        listening.listen(
-            BACKLOG
-        )  # whoever comes while the workers still load their gates waits, and is served
+        listener.bind((settings.host, settings.port))
+        listener.listen(BACKLOG)  # clients that come while workers load their gates wait
     except (OSError, OverflowError) as error:
-        listening.close()
-        raise InputError(
-            f"cannot listen on {settings.host}:{settings.port}: {error}",
-            hint="choose another --port",
-        ) from error
-    listening.set_inheritable(True)
-    return listening
+        listener.close()
+        message = f"cannot listen on {settings.host}:{settings.port}: {error}"
+        raise InputError(message, hint="choose another --port") from error
+    listener.set_inheritable(True)
+    return listener
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's supervisor. Our door closes before the workers leave, and the figures of a dead worker are no longer live."""
+    """uvicorn's, which also closes the socket first and drops the metrics of dead workers."""
 
     def terminate_all(self) -> None:
-        for listening in self.sockets:
-            listening.close()
+        for listener in self.sockets:
+            listener.close()
         super().terminate_all()
 
     def keep_subprocess_alive(self) -> None:
@@ -138,8 +124,7 @@ class _Supervisor(Multiprocess):
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:
             if pid is not None:
-                from prometheus_client import (
-                    multiprocess,  # late: it looks for its folder when it is imported
-                )
+                # Late: it looks for its folder when it is imported.
+                from prometheus_client import multiprocess
 
                 multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What an operator decides about a service, in one record that every worker is given."""
+"""Service settings: one record that every worker process receives."""
 
 from __future__ import annotations
 
@@ -11,32 +11,28 @@ from suffice.errors import InputError
 from suffice.service.keys import ApiKeys
 from suffice.storage.fields import dataclass_from_json
 
-__all__ = ["DEFAULT_GATE", "METRICS_DIR_VARIABLE", "SETTINGS_VARIABLE", "Limits", "Settings"]
-
 LOOPBACK = "127.0.0.1"
 DEFAULT_GATE = "default"
-SETTINGS_VARIABLE = "SUFFICE_SERVE"  # the variable in which a worker process finds these settings
-METRICS_DIR_VARIABLE = (
-    "PROMETHEUS_MULTIPROC_DIR"  # ... and prometheus-client the folder of all workers' figures
-)
+SETTINGS_VARIABLE = "SUFFICE_SERVE"  # environment variable that carries these settings to workers
+METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # where prometheus-client shares metrics
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one worker takes in. Everything that a stranger could make large or long has a bound here."""
+    """The limits of one worker. Everything a client could make large or slow has one."""
 
-    body_bytes: int = 2 * 1024 * 1024  # of one request; in a batch, of one line
+    body_bytes: int = 2 * 1024 * 1024  # per request; in a batch, per line
     batch_lines: int = 100_000
-    hits: int = 1000  # of one question; the gate reads the first few
-    documents: int = 1000  # of one write
-    at_once: int = 64  # requests in work, beyond which they are turned away with 429
-    journeys: int = 4  # of these, /v1/ask and /v1/complete
+    hits: int = 1000  # per question; the gate reads the first few
+    documents: int = 1000  # per write
+    concurrent_requests: int = 64  # beyond this, requests get status 429
+    long_requests: int = 4  # of these, /v1/ask, /v1/complete and /v1/check/batch
     connections: int = 1024
-    seconds: float = 30.0  # until an answer begins
-    ask_seconds: float = 120.0  # for one question of /v1/ask
-    head_seconds: float = 10.0  # for a request line and its headers
-    body_seconds: float = 20.0  # for a whole body; in a batch, between two pieces of it
-    leave_seconds: float = 30.0  # for what is in work when the service is told to stop
+    seconds: float = 30.0  # until a response starts
+    ask_seconds: float = 120.0  # for one question to /v1/ask
+    head_seconds: float = 10.0  # for the request line and headers
+    body_seconds: float = 20.0  # for a whole body; in a batch, between two chunks
+    shutdown_seconds: float = 30.0  # for running requests when the service stops
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -46,18 +42,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where to listen, what to hold, whom to let in, how much to take on."""
+    """Where to listen, what to load, who has access, and how much to accept."""
 
     host: str = LOOPBACK
     port: int = 8080
     workers: int = 1
     library: str | None = None
-    gates: Mapping[str, str] = field(
+    gates: Mapping[str, str] = field(  # name -> "default" or a folder
         default_factory=lambda: {DEFAULT_GATE: DEFAULT_GATE}
-    )  # name -> "default" or a folder
+    )
     preset: str = "fast"
-    report: str | None = None  # a gate's run, for the page
-    keys: str | None = None  # the file; None: nobody is asked, which only this machine may use
+    report: str | None = None  # a gate evaluation run, shown on the page
+    keys: str | None = None  # the key file; None: no keys, this machine only
     model: str | None = None  # for /v1/ask, as its server names it
     base_url: str | None = None
     model_seconds: float = 30.0
@@ -66,8 +62,8 @@ class Settings:
     limits: Limits = Limits()
 
     @property
-    def local(self) -> bool:
-        """Can only this machine reach it?"""
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the service."""
         if self.host == "localhost":
             return True
         try:
@@ -75,21 +71,19 @@ class Settings:
         except ValueError:
             return False
 
-    def checked(self) -> Settings:
-        """The same, or an InputError: beyond this machine nobody is served who shows no key."""
-        if self.local:
+    def validate(self) -> Settings:
+        """The same settings, or InputError: other machines need keys."""
+        if self.is_local:
             return self
-        make = "make a key: suffice serve key new --keys keys.json --name mine; then: suffice serve --keys keys.json"
+        hint = (
+            "create a key: suffice serve key new --keys keys.json --name mine; "
+            "then: suffice serve --keys keys.json"
+        )
+        reachable = f"--host {self.host} can be reached from other machines"
         if self.keys is None:
-            raise InputError(
-                f"--host {self.host} can be reached from other machines, and no keys are asked for",
-                hint=make,
-            )
-        if not ApiKeys(self.keys).known():
-            raise InputError(
-                f"--host {self.host} can be reached from other machines, and {self.keys} has no key",
-                hint=make,
-            )
+            raise InputError(f"{reachable}, but no keys are required", hint=hint)
+        if not ApiKeys(self.keys).all():
+            raise InputError(f"{reachable}, but {self.keys} has no key", hint=hint)
         return self
 
     def as_json(self) -> str:
@@ -101,5 +95,5 @@ class Settings:
             return dataclass_from_json(cls, json.loads(text))
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"these are no settings of a service: {error}", hint="`suffice serve` writes them"
+                f"invalid service settings: {error}", hint="`suffice serve` writes them"
             ) from error

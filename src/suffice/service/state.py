@@ -1,4 +1,4 @@
-"""What a worker holds while it serves: gates, a library, a model, the judging thread, and how much of it is in use."""
+"""What a worker holds while it serves: gates, library, language model, and the check batcher."""
 
 from __future__ import annotations
 
@@ -20,22 +20,19 @@ from suffice.service.metrics import Metrics
 from suffice.service.responses import ApiError
 from suffice.service.settings import Settings
 
-__all__ = ["Service", "busy_error"]
-
 T = TypeVar("T")
-NO_LIBRARY = "start it with one: suffice serve --library DIR"
 
 
 class Service:
-    """One worker's belongings. `open` and `close` belong inside its event loop."""
+    """The state of one worker. Call `open` and `close` inside its event loop."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.measures = Metrics()
+        self.metrics = Metrics()
         self.keys = None if settings.keys is None else ApiKeys(settings.keys)
-        self.in_work = 0
-        self.leaving = False
-        self._journeys = 0
+        self.requests_in_progress = 0
+        self.shutting_down = False
+        self._long_requests = 0
         self._library: Library | None = None
         self.model: LanguageModel | None = None
         self.report: dict[str, Any] | None = None
@@ -43,7 +40,7 @@ class Service:
     def open(self) -> None:
         settings = self.settings
         self.gates = {
-            name: open_gate(place, settings.preset) for name, place in settings.gates.items()
+            name: open_gate(path, settings.preset) for name, path in settings.gates.items()
         }
         if settings.library is not None:
             self._library = Library.open(settings.library)
@@ -55,11 +52,9 @@ class Service:
             )
         if settings.report is not None:
             self.report = run_overview(GateRun.load(Path(settings.report)))
-        # Searches, writes and journeys are waited for in threads; two more, so that searches pass by long journeys.
-        self._threads = ThreadPoolExecutor(
-            settings.limits.journeys + 2, thread_name_prefix="library"
-        )
-        self.checks = CheckBatcher(self.gates, self.measures)
+        # Two threads more than long requests, so that searches never wait for those.
+        self._threads = ThreadPoolExecutor(settings.limits.long_requests + 2, "library")
+        self.checks = CheckBatcher(self.gates, self.metrics)
         self.checks.start()
 
     def close(self) -> None:
@@ -82,42 +77,38 @@ class Service:
     @property
     def library(self) -> Library:
         if self._library is None:
-            raise NotReadyError("the service has no library", hint=NO_LIBRARY)
+            hint = "start it with one: suffice serve --library DIR"
+            raise NotReadyError("the service has no library", hint=hint)
         return self._library
 
-    async def with_documents(self, runs: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """The same hits; those that are only named by an id of the library come with its document."""
-        named = (
-            {hit["doc_id"]: None for hits in runs for hit in hits if _is_bare_id(hit)}
-            if self._library
-            else {}
-        )
-        if not named:
-            return list(runs)
-        held = dict(zip(named, await self.aside(self.library.get, list(named))))
-        return [
-            [
-                (held[hit["doc_id"]], hit.get("score"))
-                if _is_bare_id(hit) and held[hit["doc_id"]]
-                else hit
-                for hit in hits
-            ]
-            for hits in runs
-        ]
+    async def with_documents(self, hit_lists: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """The same hits; those with only an id of the library get its document."""
+        bare = [hit["doc_id"] for hits in hit_lists for hit in hits if _is_bare_id(hit)]
+        if self._library is None or not bare:
+            return list(hit_lists)
+        doc_ids = list(dict.fromkeys(bare))
+        documents = dict(zip(doc_ids, await self.run_in_thread(self.library.get, doc_ids)))
 
-    async def aside(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Done in a thread: whatever waits for a disk or a model."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        def complete(hit: Any) -> Any:
+            document = documents[hit["doc_id"]] if _is_bare_id(hit) else None
+            return hit if document is None else (document, hit.get("score"))
 
-    def take_place(self) -> Callable[[], None]:
-        """A place for something long, and how to give it back; 429 where all are taken."""
-        if self._journeys >= self.settings.limits.journeys:
-            raise busy_error("as many long requests are in work as this worker takes on")
-        self._journeys += 1
-        return self._give_back
+        return [[complete(hit) for hit in hits] for hits in hit_lists]
 
-    def _give_back(self) -> None:
-        self._journeys -= 1
+    async def run_in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """For whatever waits for a disk or a model."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, *arguments)
+
+    def reserve_slot(self) -> Callable[[], None]:
+        """Reserve a slot for a long request; returns its release. Status 429 if all are taken."""
+        if self._long_requests >= self.settings.limits.long_requests:
+            raise busy_error("worker at capacity for long requests")
+        self._long_requests += 1
+        return self._release_slot
+
+    def _release_slot(self) -> None:
+        self._long_requests -= 1
 
 
 def _is_bare_id(hit: Any) -> bool:
@@ -128,11 +119,6 @@ def _is_bare_id(hit: Any) -> bool:
     )
 
 
-def busy_error(why: str) -> ApiError:
-    return ApiError(
-        429,
-        "busy",
-        why,
-        hint="try again after the seconds in Retry-After",
-        headers={"retry-after": "1"},
-    )
+def busy_error(message: str) -> ApiError:
+    hint = "try again after the seconds in Retry-After"
+    return ApiError(429, "busy", message, hint=hint, headers={"retry-after": "1"})

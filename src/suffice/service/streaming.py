@@ -1,8 +1,15 @@
-"""Batches of checks: JSON lines in, JSON lines out, in the same order, however many there are.
+"""Responses sent piece by piece: /v1/check/batch as JSON lines, /v1/ask as server-sent events.
 
-Verdicts go out while questions still come in. A client that sends everything before it reads anything must not block for ever
-(each side would wait for the other to take something), so what nobody reads yet lies in a `Spool`: a little in memory, the
-rest in a file without a name.
+A batch sends verdicts while questions still arrive, in the same order. A client that sends
+everything before it reads must not block for ever (each side would wait for the other), so unread
+output waits in a `Spool`: a little in memory, the rest in an unnamed file.
+
+The events of /v1/ask; it stops at its next step when the client disconnects:
+
+    event: plan    data: {"question": "…", "plan": ["…", …]}
+    event: step    data: {"at": 0, "step": {…}}
+    event: end     data: the envelope with the whole trace
+    event: error   data: the envelope with the error
 """
 
 from __future__ import annotations
@@ -31,7 +38,6 @@ from suffice.service.requests import NDJSON, body_chunks, get_service, require_n
 from suffice.service.responses import (
     ApiError,
     envelope,
-    error_record,
     get_context,
     respond,
     to_api_error,
@@ -41,289 +47,238 @@ from suffice.service.schemas import AskRequest, BatchLine
 from suffice.service.state import Service
 from suffice.types import Trace, Verdict
 
-__all__ = [
-    "EVENT_STREAM",
-    "BatchCheck",
-    "Spool",
-    "StreamedResponse",
-    "respond_to_ask",
-    "split_lines",
-]
-
-
+EVENT_STREAM = "text/event-stream"
 SPOOL_MEMORY_BYTES = 1024 * 1024
 SPOOL_READ_BYTES = 64 * 1024
+KEEPALIVE_S = 2.0  # of silence, after which a comment keeps proxies from closing the connection
 _LINE_ADAPTER = TypeAdapter(BatchLine)
+log = logging.getLogger("suffice.service")
 
 
 class StreamedResponse(Response):
-    """An answer sent piece by piece. Starlette's own would read the request's body to see whether the visitor has gone."""
+    """Like Starlette's, which would also read the request body to notice a disconnect."""
 
     def __init__(
-        self,
-        body: AsyncIterator[bytes],
-        media_type: str,
-        *,
-        stall_seconds: float,
-        ended: Callable[[], None],
+        self, chunks: AsyncIterator[bytes], media_type: str, on_end: Callable[[], None]
     ) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
-        self._pieces, self._stall_seconds, self._ended = body, stall_seconds, ended
+        self._chunks, self._on_end = chunks, on_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         try:
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": self.status_code,
-                    "headers": self.raw_headers,
-                }
-            )
-            async for piece in self._pieces:
-                async with asyncio.timeout(
-                    self._stall_seconds
-                ):  # a visitor who does not read holds nothing for ever
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send(start)
+            async for chunk in self._chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
-            self._ended()
+            self._on_end()
 
 
 class Spool:
-    """Bytes on their way from one who writes to one who reads, in order; the writer never waits."""
+    """Bytes from a writer to a reader, in order; the writer never waits."""
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed by the reader
+        self._file = tempfile.SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115
         self._written = self._read = 0
         self._ended = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def write(self, piece: bytes) -> None:
+    def write(self, chunk: bytes) -> None:
         self._file.seek(self._written)
-        self._file.write(piece)
-        self._written += len(piece)
-        self._news.set()
+        self._file.write(chunk)
+        self._written += len(chunk)
+        self._changed.set()
 
     def end(self) -> None:
         self._ended = True
-        self._news.set()
+        self._changed.set()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             while True:
                 while self._read < self._written:
                     self._file.seek(self._read)
-                    piece = self._file.read(SPOOL_READ_BYTES)
-                    self._read += len(piece)
-                    if (
-                        self._read == self._written
-                    ):  # nothing is left in it: it starts again, and stays small
+                    chunk = self._file.read(SPOOL_READ_BYTES)
+                    self._read += len(chunk)
+                    if self._read == self._written:  # empty: start over, so that it stays small
                         self._file.seek(0)
                         self._file.truncate()
                         self._read = self._written = 0
-                    yield piece
+                    yield chunk
                 if self._ended:
                     return
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
         finally:
             self._file.close()
 
 
 class BatchCheck:
-    """One batch on its way through the gate."""
+    """One request to /v1/check/batch."""
 
     def __init__(self, request: Request, *, gate: str, explain: bool, rounds_left: int) -> None:
         self._request, self._service = request, get_service(request)
-        self._how: dict[str, Any] = {"gate": gate, "explain": explain, "rounds_left": rounds_left}
+        self._options: dict[str, Any] = {
+            "gate": gate,
+            "explain": explain,
+            "rounds_left": rounds_left,
+        }
         self._limits = self._service.settings.limits
         self._line = 0
 
-    def answer(self) -> StreamedResponse:
+    def response(self) -> StreamedResponse:
         require_ndjson(self._request)
-        give_back = self._service.take_place()
-        return StreamedResponse(
-            self._judged(), NDJSON, stall_seconds=self._limits.body_seconds, ended=give_back
-        )
+        return StreamedResponse(self._results(), NDJSON, self._service.reserve_slot())
 
-    async def _judged(self) -> AsyncIterator[bytes]:
+    async def _results(self) -> AsyncIterator[bytes]:
         self._spool = Spool()
-        work = asyncio.create_task(self._work())
+        task = asyncio.create_task(self._run())
         try:
-            async for piece in self._spool:
-                yield piece
+            async for chunk in self._spool:
+                yield chunk
         finally:
-            work.cancel()
-            get_context(self._request).notes["lines"] = self._line
+            task.cancel()
+            get_context(self._request).log_fields["lines"] = self._line
 
-    async def _work(self) -> None:
-        """Read, judge and write, a few lines at a time; what ends a batch early is its last line."""
+    async def _run(self) -> None:
+        """Read, check and write, a few lines at a time; an error that ends the batch is its last line."""
         try:
             async for lines in split_lines(body_chunks(self._request), self._limits.body_bytes):
                 room = max(self._limits.batch_lines - self._line, 0)
                 for start in range(0, min(len(lines), room), MAX_BATCH):
-                    await self._judge(lines[start : min(start + MAX_BATCH, room)])
+                    await self._check(lines[start : min(start + MAX_BATCH, room)])
                 if len(lines) > room:
-                    raise ApiError(
-                        413,
-                        "too_large",
-                        f"the batch has more than {self._limits.batch_lines:,} lines",
-                    )
-        except ApiError as refused:
-            self._write(self._line + 1, None, refused)
+                    message = f"the batch has more than {self._limits.batch_lines:,} lines"
+                    raise ApiError(413, "too_large", message)
+        except ApiError as error:
+            self._write(self._line + 1, None, error)
         except Exception as error:
-            self._write(self._line + 1, None, to_api_error(error))
+            self._write(self._line + 1, None, error)
             raise
         finally:
             self._spool.end()
 
-    async def _judge(self, lines: list[bytes | None]) -> None:
-        asked: list[tuple[int, Any, CheckJob | ApiError]] = []
+    async def _check(self, lines: list[bytes | None]) -> None:
+        parsed: list[tuple[int, Any, CheckJob | ApiError]] = []
         for line in lines:
             self._line += 1
             if line is None or line.strip():
-                asked.append((self._line, *self._read(line)))
-        sound = [await self._whole(one) for _, _, one in asked if isinstance(one, CheckJob)]
-        verdicts: Iterator[Verdict | InputError] = iter(await self._service.checks.verdicts(sound))
-        for number, question_id, one in asked:
-            self._write(number, question_id, next(verdicts) if isinstance(one, CheckJob) else one)
+                parsed.append((self._line, *self._parse(line)))
+        jobs = [await self._resolve(job) for _, _, job in parsed if isinstance(job, CheckJob)]
+        outcomes: Iterator[Verdict | InputError] = iter(await self._service.checks.check_many(jobs))
+        for number, question_id, job in parsed:
+            self._write(number, question_id, next(outcomes) if isinstance(job, CheckJob) else job)
 
-    def _read(self, line: bytes | None) -> tuple[Any, CheckJob | ApiError]:
+    def _parse(self, line: bytes | None) -> tuple[Any, CheckJob | ApiError]:
         if line is None:
-            return None, ApiError(
-                413, "too_large", f"the line is longer than {self._limits.body_bytes:,} bytes"
-            )
+            message = f"the line is longer than {self._limits.body_bytes:,} bytes"
+            return None, ApiError(413, "too_large", message)
         try:
             form = _LINE_ADAPTER.validate_json(line)
         except ValidationError as error:
-            return None, validation_error(
-                error.errors(include_url=False, include_input=False, include_context=False)
-            )
-        return form.question_id, CheckJob(
-            question=form.question, hits=form.hits, others=form.others, **self._how
-        )
+            errors = error.errors(include_url=False, include_input=False, include_context=False)
+            return None, validation_error(errors)
+        job = CheckJob(question=form.question, hits=form.hits, others=form.others, **self._options)
+        return form.question_id, job
 
-    async def _whole(self, asked: CheckJob) -> CheckJob:
-        hits, *others = await self._service.with_documents([asked.hits, *asked.others])
-        return replace(asked, hits=hits, others=others)
+    async def _resolve(self, job: CheckJob) -> CheckJob:
+        hits, *others = await self._service.with_documents([job.hits, *job.others])
+        return replace(job, hits=hits, others=others)
 
-    def _write(self, line: int, question_id: Any, told: Verdict | InputError | ApiError) -> None:
-        wrong = error_record(to_api_error(told)) if isinstance(told, Exception) else None
-        data = None if isinstance(told, Exception) else told.as_json()
+    def _write(self, line: int, question_id: Any, outcome: Verdict | Exception) -> None:
+        failed = isinstance(outcome, Exception)
         record = {
             "line": line,
             "question_id": question_id,
-            "ok": wrong is None,
-            "data": data,
-            "error": wrong,
+            "ok": not failed,
+            "data": None if failed else outcome.as_json(),
+            "error": to_api_error(outcome).as_json() if failed else None,
         }
         self._spool.write(to_json(record, inf_nan_mode="null") + b"\n")
 
 
-async def split_lines(body: AsyncIterator[bytes], most: int) -> AsyncIterator[list[bytes | None]]:
-    """The lines that each piece of the body completes. None stands for a line that is too long, of which nothing is kept."""
-    rest, lost = b"", False
-    async for piece in body:
-        *lines, rest = (rest + piece).split(b"\n")
-        whole: list[bytes | None] = [None if len(line) > most else line for line in lines]
-        if lost and whole:
-            whole[0], lost = None, False
-        if whole:
-            yield whole
-        if len(rest) > most:
-            rest, lost = b"", True
-    if rest or lost:
-        yield [None if lost else rest]
-
-
-# --- journeys: Questions on a journey: `/v1/ask` in one answer at the end, or as server-sent events while it goes.
-
-EVENT_STREAM = "text/event-stream"
-KEEPALIVE_S = (
-    2.0  # of silence, after which a word is sent: nobody in between is to take the line for dead
-)
-
-
-log = logging.getLogger("suffice.service")
+async def split_lines(
+    chunks: AsyncIterator[bytes], max_bytes: int
+) -> AsyncIterator[list[bytes | None]]:
+    """The lines that each chunk completes; None for one that is too long, which is discarded."""
+    rest, discarding = b"", False
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        complete: list[bytes | None] = [None if len(line) > max_bytes else line for line in lines]
+        if discarding and complete:
+            complete[0], discarding = None, False
+        if complete:
+            yield complete
+        if len(rest) > max_bytes:
+            rest, discarding = b"", True
+    if rest or discarding:
+        yield [None if discarding else rest]
 
 
 class _DisconnectedError(Exception):
-    """The visitor has left: nobody wants to know how it ends."""
+    """The client has left."""
 
 
 async def respond_to_ask(request: Request, form: AskRequest) -> Response:
     service = get_service(request)
     service.gate(form.gate)
-    await service.aside(
-        service.library.retriever, form.retriever
-    )  # what cannot begin is refused before an answer does
-    give_back = service.take_place()
+    # Fail before the response starts, not in the middle of it.
+    await service.run_in_thread(service.library.retriever, form.retriever)
+    release = service.reserve_slot()
     if EVENT_STREAM in request.headers.get("accept", ""):
-        stall = service.settings.limits.body_seconds
-        return StreamedResponse(
-            _events(request, service, form), EVENT_STREAM, stall_seconds=stall, ended=give_back
-        )
+        return StreamedResponse(_events(request, service, form), EVENT_STREAM, release)
     try:
-        return respond(request, trace_record(await service.aside(_run_ask, service, form, None)))
+        trace = await service.run_in_thread(_run_ask, service, form, None)
+        return respond(request, trace_record(trace))
     finally:
-        give_back()
+        release()
 
 
 async def _events(request: Request, service: Service, form: AskRequest) -> AsyncIterator[bytes]:
-    told: asyncio.Queue[Trace | None] = asyncio.Queue()
-    loop, gone = asyncio.get_running_loop(), threading.Event()
+    updates: asyncio.Queue[Trace | None] = asyncio.Queue()
+    loop, disconnected = asyncio.get_running_loop(), threading.Event()
 
     def watch(trace: Trace) -> None:
-        if gone.is_set():
+        if disconnected.is_set():
             raise _DisconnectedError
-        loop.call_soon_threadsafe(told.put_nowait, trace)
+        loop.call_soon_threadsafe(updates.put_nowait, trace)
 
     request_id = get_context(request).request_id
-    journey = asyncio.ensure_future(service.aside(_run_ask, service, form, watch))
-    journey.add_done_callback(lambda _: told.put_nowait(None))
-    shown = _EventDiff()
+    asking = asyncio.ensure_future(service.run_in_thread(_run_ask, service, form, watch))
+    asking.add_done_callback(lambda _: updates.put_nowait(None))
+    plan, steps = None, 0  # what the client has seen: an event holds only what is new
     try:
         while not await request.is_disconnected():
             try:
-                trace = await asyncio.wait_for(told.get(), KEEPALIVE_S)
+                trace = await asyncio.wait_for(updates.get(), KEEPALIVE_S)
             except TimeoutError:
-                yield b": still on the way\n\n"
+                yield b": still working\n\n"
                 continue
             if trace is None:
                 break
-            for event in shown.news_in(trace):
-                yield event
+            if trace.plan != plan:
+                plan = trace.plan
+                yield _event("plan", to_json({"question": trace.question.text, "plan": plan}))
+            for at in range(steps, len(trace.steps)):
+                record = {"at": at, "step": trace.steps[at]}
+                yield _event("step", to_json(record, inf_nan_mode="null"))
+            steps = len(trace.steps)
         else:
             return
         try:
-            yield _event("end", envelope(request_id, data=trace_record(journey.result())))
-        except Exception as error:  # the answer has begun: what went wrong is its last word
-            log.exception("fault", extra={"told": {"request_id": request_id}})
-            yield _event("error", envelope(request_id, error=error_record(to_api_error(error))))
+            yield _event("end", envelope(request_id, trace_record(asking.result())))
+        except Exception as error:  # the response has started: the error is its last event
+            log.exception("fault", extra={"fields": {"request_id": request_id}})
+            yield _event("error", envelope(request_id, error=to_api_error(error)))
     finally:
-        gone.set()
-        journey.cancel()
-
-
-class _EventDiff:
-    """What of a journey the visitor has seen: a trace holds all of it, an event only the news."""
-
-    def __init__(self) -> None:
-        self.plan: tuple[str, ...] | None = None
-        self.steps = 0
-
-    def news_in(self, trace: Trace) -> Iterator[bytes]:
-        if trace.plan != self.plan:
-            self.plan = trace.plan
-            yield _event("plan", to_json({"question": trace.question.text, "plan": trace.plan}))
-        for at in range(self.steps, len(trace.steps)):
-            yield _event("step", to_json({"at": at, "step": trace.steps[at]}, inf_nan_mode="null"))
-        self.steps = len(trace.steps)
+        disconnected.set()
+        asking.cancel()
 
 
 def _event(name: str, data: bytes) -> bytes:
-    # JSON has no line ends of its own: one line of data is one event.
+    # JSON has no raw line breaks: one line of data is one event.
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
@@ -332,8 +287,8 @@ def trace_record(trace: Trace) -> dict[str, Any]:
 
 
 def _run_ask(service: Service, form: AskRequest, watch: Callable[[Trace], None] | None) -> Trace:
-    most = service.settings.limits.ask_seconds
-    seconds = min(form.seconds or most, most)
+    allowed = service.settings.limits.ask_seconds
+    seconds = min(form.seconds or allowed, allowed)
     return ask(
         form.question,
         service.library,

@@ -1,12 +1,12 @@
-// The report's charts: calibration, risk against coverage with a threshold that can be taken hold of, and the heatmap.
+// The report's charts: calibration, risk against coverage with a draggable threshold, and the heatmap.
 
-import { draw, make, many, percent, two } from "./make.js";
+import { draw, make, many, percent, two } from "./dom.js";
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [290, 44, 40, 30, 22];
-const ENOUGH = 10; // questions in a bin that the line goes through; fewer are left to chance
+const MIN_BIN = 10; // questions in a bin that the line goes through; fewer are mostly chance
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
-/** An empty chart of a width: how shares become places, and how the frame is drawn around what stands in it. */
+/** An empty chart: scales for x and y, and its frame. */
 function chart(width, most = 1) {
   const x = (share) => LEFT + share * (width - LEFT - RIGHT);
   const y = (value) => TOP + (1 - Math.min(value / most, 1)) * (HEIGHT - TOP - BOTTOM);
@@ -29,18 +29,18 @@ export function calibration(bins, width) {
   const { x, y, framed } = chart(width);
   const known = bins.filter((one) => one.count > 0);
   const most = Math.max(...known.map((one) => one.count), 1);
-  const enough = known.filter((one) => one.count >= ENOUGH);
+  const enough = known.filter((one) => one.count >= MIN_BIN);
   const dots = known.map(({ predicted, observed, count }) =>
-    draw("circle", { class: count < ENOUGH ? "dot few" : "dot", cx: x(predicted), cy: y(observed), r: 3 + 6 * Math.sqrt(count / most) },
-      draw("title", {}, `${count} questions: said ${two(predicted)}, came true ${two(observed)}`)));
-  const told = known.map((one) => `said ${percent(one.predicted)}, complete ${percent(one.observed)}`).join("; ");
-  return framed(`Calibration: ${told}`, "what the gate said", "what came true",
+    draw("circle", { class: count < MIN_BIN ? "dot few" : "dot", cx: x(predicted), cy: y(observed), r: 3 + 6 * Math.sqrt(count / most) },
+      draw("title", {}, `${count} questions: predicted ${two(predicted)}, observed ${two(observed)}`)));
+  const text = known.map((one) => `predicted ${percent(one.predicted)}, complete ${percent(one.observed)}`).join("; ");
+  return framed(`Calibration: ${text}`, "predicted", "observed",
     draw("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
     draw("path", { class: "curve", d: through(enough.map((one) => [x(one.predicted), y(one.observed)])) }),
     dots);
 }
 
-/** Risk against coverage. `move(index)` is called with the threshold that the pointer is at. */
+/** Risk against coverage. Calls `move(index)` with the threshold under the pointer. */
 export function riskCoverage(thresholds, questions, width, move) {
   const points = thresholds.map((one, at) => ({ ...one, index: at, share: one.answered / questions })).filter((one) => one.answered);
   const highest = Math.max(0.1, ...points.filter((one) => one.share > 0.03).map((one) => one.risk_below));
@@ -79,8 +79,8 @@ export function riskCoverage(thresholds, questions, width, move) {
 export function heatmap({ rows, columns, cells }) {
   const head = make("tr", {}, make("td", { class: "none" }), columns.map((name) => make("th", { scope: "col" }, name.replaceAll("_", " "))));
   const body = rows.map((row, at) => make("tr", {}, make("th", { scope: "row" }, many(row, "hop")), cells[at].map(cell)));
-  const says = "Share of questions whose evidence is incomplete, and what the gate expects; wrong: answered from incomplete evidence.";
-  const table = make("table", { class: "heat" }, make("caption", {}, says), make("thead", {}, head), make("tbody", {}, body));
+  const text = "Share of questions with incomplete evidence, and the gate's estimate; wrong: answered from incomplete evidence.";
+  const table = make("table", { class: "heat" }, make("caption", {}, text), make("thead", {}, head), make("tbody", {}, body));
   return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Difficulty by hops and kind" }, table);
 }
 

@@ -1,12 +1,12 @@
-// Check: a question and its hits in, a verdict out; Expand lets the library complete them, round by round.
+// Check: a question and its hits give a verdict; Expand completes them from the library.
 
-import { documents, post } from "./doors.js";
+import { documents, post } from "./api.js";
 import { evidenceView } from "./evidence.js";
-import { byId, calm, heading, make, many, pause, tell, two } from "./make.js";
+import { byId, calm, heading, make, many, pause, showError, two } from "./dom.js";
 
-const FOUND = 6; // hits that are taken from the library
-const MORE = 3; // hits that a query of the verdict adds
-const STEP_MS = 900; // between two rounds of an expansion, so that the eye can follow
+const SEARCH_K = 6; // hits taken from the library
+const QUERY_K = 3; // hits added by a query of the verdict
+const STEP_MS = 900; // between two rounds of an expansion, so that you can follow
 const EXAMPLE = {
   question: "Which film has the director born first, Shadows in Paradise or Dog Law?",
   hits: [
@@ -16,13 +16,13 @@ const EXAMPLE = {
   ].join("\n"),
 };
 
-/** Hits as people paste them: JSON, JSON lines, or a line each, "title | text". */
+/** Pasted hits: JSON, JSON lines, or one per line as "title | text". */
 export function readHits(text) {
   const trimmed = text.trim();
   if (!trimmed) return [];
-  if (/^[[{]/.test(trimmed)) return named(fromJson(trimmed));
+  if (/^[[{]/.test(trimmed)) return withIds(fromJson(trimmed));
   const lines = trimmed.split("\n").map((line) => line.trim()).filter(Boolean);
-  return named(lines.map((line) => {
+  return withIds(lines.map((line) => {
     const at = line.indexOf(" | ");
     return at < 0 ? { text: line } : { title: line.slice(0, at).trim(), text: line.slice(at + 3).trim() };
   }));
@@ -30,22 +30,22 @@ export function readHits(text) {
 
 function fromJson(text) {
   try {
-    const told = JSON.parse(text);
-    return Array.isArray(told) ? told : Array.isArray(told.hits) ? told.hits : [told];
+    const value = JSON.parse(text);
+    return Array.isArray(value) ? value : Array.isArray(value.hits) ? value.hits : [value];
   } catch {
     return text.split("\n").filter((line) => line.trim()).map((line, at) => {
       try {
         return JSON.parse(line);
       } catch {
         const hint = 'A list like [{"title": "…", "text": "…"}], or one object a line.';
-        throw Object.assign(new Error(`The hits are no JSON that can be read: line ${at + 1} is broken.`), { hint });
+        throw Object.assign(new Error(`The hits are not valid JSON: line ${at + 1} is broken.`), { hint });
       }
     });
   }
 }
 
-/** Every hit with an id, however its fields are called; one that is only named stays so, and the library knows its text. */
-const named = (hits) => hits.map((hit, at) => {
+/** Give every hit an id. A hit with only an id stays so: the library has its text. */
+const withIds = (hits) => hits.map((hit, at) => {
   if (typeof hit === "string") return { doc_id: `hit ${at + 1}`, title: "", text: hit };
   if (hit === null || typeof hit !== "object" || Array.isArray(hit)) {
     throw Object.assign(new Error(`Hit ${at + 1} is neither a text nor an object.`), { hint: 'For example {"title": "…", "text": "…"}.' });
@@ -55,9 +55,9 @@ const named = (hits) => hits.map((hit, at) => {
   return { ...hit, doc_id, ...(text === undefined ? {} : { text, title: hit.title ?? "" }) };
 });
 
-const written = (hits) => hits.map(({ doc_id, title, text, score }) => JSON.stringify({ doc_id, title, text, score })).join("\n");
+const toLines = (hits) => hits.map(({ doc_id, title, text, score }) => JSON.stringify({ doc_id, title, text, score })).join("\n");
 
-export async function checkView(house) {
+export async function checkView(state) {
   const [question, hits, problem, status, result] = ["question", "hits", "problem", "status", "result"].map((id) => byId(`check-${id}`));
   let view = null;
   let running = null;
@@ -75,21 +75,21 @@ export async function checkView(house) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("check-form").requestSubmit();
   });
   try {
-    gates = await house.gates();
-    library = await house.library();
+    gates = await state.gates();
+    library = await state.library();
   } catch (error) {
-    tell(problem, error);
+    showError(problem, error);
   }
   byId("check-search").hidden = library === null;
   const chooser = byId("check-gate");
   chooser.replaceChildren(...gates.map((one) => make("option", { value: one.name }, one.name)));
   byId("check-gate-choice").hidden = gates.length < 2;
 
-  /** One thing at a time: what is under way ends when something else is asked for. */
+  /** One task at a time: a new one ends the running one. */
   async function go(work) {
     running?.abort();
     const mine = (running = new AbortController());
-    tell(problem);
+    showError(problem);
     question.removeAttribute("aria-invalid");
     try {
       if (!question.value.trim()) {
@@ -100,7 +100,7 @@ export async function checkView(house) {
       await work(question.value.trim(), mine.signal);
     } catch (error) {
       if (error.name !== "AbortError") {
-        tell(problem, error);
+        showError(problem, error);
         status.textContent = "";
       }
     }
@@ -108,21 +108,21 @@ export async function checkView(house) {
 
   const gate = () => gates.find((one) => one.name === chooser.value) ?? { name: "default", policy: {} };
 
-  async function check(asked, signal) {
+  async function check(text, signal) {
     status.textContent = "Checking…";
     const given = readHits(hits.value);
-    const verdict = await judged(asked, given, signal);
-    await shown(asked, given, verdict, new Set(), signal);
+    const verdict = await getVerdict(text, given, signal);
+    await show(text, given, verdict, new Set(), signal);
     status.textContent = `${verdict.action}: complete with probability ${two(verdict.p_complete)}`;
     view.rounds.replaceChildren();
   }
 
-  const judged = (asked, given, signal) => post("v1/check", { question: asked, hits: given, gate: gate().name, draw: true }, signal);
+  const getVerdict = (text, given, signal) => post("v1/check", { question: text, hits: given, gate: gate().name, graph: true }, signal);
 
-  async function shown(asked, given, verdict, fresh, signal) {
+  async function show(text, given, verdict, fresh, signal) {
     const bare = given.filter((one) => one.text === undefined && library).map((one) => one.doc_id);
-    const looked = bare.length ? await documents(bare, signal) : new Map();
-    const all = new Map(given.map((one) => [one.doc_id, looked.get(one.doc_id) ?? one]));
+    const stored = bare.length ? await documents(bare, signal) : new Map();
+    const all = new Map(given.map((one) => [one.doc_id, stored.get(one.doc_id) ?? one]));
     if (view === null) {
       view = evidenceView({
         canExpand: library !== null, onExpand: () => go(expand),
@@ -130,55 +130,55 @@ export async function checkView(house) {
       });
       result.replaceChildren(view.node);
     }
-    view.show({ question: asked, verdict, hits: all, answerAt: gate().policy.answer_at ?? null, fresh });
+    view.show({ question: text, verdict, hits: all, answerAt: gate().policy.answer_at ?? null, fresh });
   }
 
-  async function search(asked, signal) {
+  async function search(text, signal) {
     status.textContent = "Searching…";
-    const found = (await post("v1/search", { question: asked, k: FOUND }, signal)).hits;
-    if (!found.length) throw Object.assign(new Error("The library has nothing on that."), { hint: "Ask in other words." });
-    hits.value = written(found);
-    await check(asked, signal);
+    const found = (await post("v1/search", { question: text, k: SEARCH_K }, signal)).hits;
+    if (!found.length) throw Object.assign(new Error("The library has no hits for this question."), { hint: "Try other words." });
+    hits.value = toLines(found);
+    await check(text, signal);
   }
 
-  async function add(asked, query, signal) {
-    status.textContent = `Looking for ${query}…`;
+  async function add(text, query, signal) {
+    status.textContent = `Searching for ${query}…`;
     const held = readHits(hits.value);
     const known = new Set(held.flatMap((one) => [one.doc_id, one.text]));
-    const listed = (await post("v1/search", { question: query, k: MORE }, signal)).hits;
+    const listed = (await post("v1/search", { question: query, k: QUERY_K }, signal)).hits;
     const found = listed.filter((one) => !known.has(one.doc_id) && !known.has(one.text));
     const all = [...held, ...found];
-    hits.value = written(all);
-    const verdict = await judged(asked, all, signal);
-    await shown(asked, all, verdict, new Set(found.map((one) => one.doc_id)), signal);
+    hits.value = toLines(all);
+    const verdict = await getVerdict(text, all, signal);
+    await show(text, all, verdict, new Set(found.map((one) => one.doc_id)), signal);
     status.textContent = `${many(found.length, "hit")} added; complete with probability ${two(verdict.p_complete)}`;
   }
 
-  async function expand(asked, signal) {
+  async function expand(text, signal) {
     view.busy(true);
     status.textContent = "Expanding…";
     try {
-      const told = await post("v1/complete", { question: asked, gate: gate().name }, signal);
-      await replay(asked, told, signal);
+      const completion = await post("v1/complete", { question: text, gate: gate().name }, signal);
+      await replay(text, completion, signal);
     } finally {
       view.busy(false);
     }
   }
 
-  /** The rounds as the library went through them: what was held, and what the gate made of it. */
-  async function replay(asked, told, signal) {
+  /** Show the rounds of an expansion: the documents, and what the gate said. */
+  async function replay(text, completion, signal) {
     const list = make("ol", { class: "rounds" });
-    const start = "It starts anew with the library's first hit, and holds what makes the evidence more complete.";
+    const start = "It starts with the library's first hit and adds documents that make the evidence more complete.";
     view.rounds.replaceChildren(heading("Expansion"), make("p", { class: "soft small" }, start), list);
-    const texts = await documents([...new Set(told.rounds.flatMap((one) => one.held))], signal);
+    const texts = await documents([...new Set(completion.rounds.flatMap((one) => one.held))], signal);
     let before = new Set();
-    const last = { held: told.hits.map((one) => one.doc_id), p_complete: told.verdict.p_complete, last: true };
-    for (const round of [...told.rounds, last]) {
+    const last = { held: completion.hits.map((one) => one.doc_id), p_complete: completion.verdict.p_complete, last: true };
+    for (const round of [...completion.rounds, last]) {
       const same = round.last && round.held.length === before.size && round.held.every((id) => before.has(id));
       if (!same) {
         const held = round.held.map((id) => texts.get(id)).filter(Boolean);
-        const verdict = await judged(asked, held, signal);
-        await shown(asked, held, verdict, new Set(round.held.filter((id) => !before.has(id))), signal);
+        const verdict = await getVerdict(text, held, signal);
+        await show(text, held, verdict, new Set(round.held.filter((id) => !before.has(id))), signal);
         list.append(roundLine(round, before, texts));
         status.textContent = `${many(held.length, "document")}: complete with probability ${two(verdict.p_complete)}`;
         before = new Set(round.held);
@@ -186,10 +186,10 @@ export async function checkView(house) {
         if (signal.aborted) return;
       }
     }
-    hits.value = written(told.hits);
-    const end = `${many(told.hits.length, "document")}, complete with probability ${two(told.verdict.p_complete)}`;
-    status.textContent = `Ended: ${told.stopped}. ${end}.`;
-    list.after(make("p", { class: "small" }, `Ended: ${told.stopped}.`));
+    hits.value = toLines(completion.hits);
+    const end = `${many(completion.hits.length, "document")}, complete with probability ${two(completion.verdict.p_complete)}`;
+    status.textContent = `Ended: ${completion.stopped}. ${end}.`;
+    list.after(make("p", { class: "small" }, `Ended: ${completion.stopped}.`));
   }
 
   function roundLine({ p_complete: p, held, last }, before, texts) {
@@ -201,6 +201,6 @@ export async function checkView(house) {
     return make("li", {},
       make("span", { class: "p" }, p === null ? "–" : two(p)),
       make("span", { class: "line", "aria-hidden": "true" }, fill),
-      make("span", {}, last ? "kept in the end: " : "", [...came, ...went].join(", ")));
+      make("span", {}, last ? "kept: " : "", [...came, ...went].join(", ")));
   }
 }

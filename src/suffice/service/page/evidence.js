@@ -1,20 +1,20 @@
-// A verdict and what it rests on: gauge, reasons, the marked question, the drawing, and the hits with what each covers.
+// A verdict and its evidence: gauge, reasons, the marked question, the graph, and the hits.
 
 import { gauge } from "./gauge.js";
 import { graph } from "./graph.js";
-import { heading, hidden, make, pieces, placesOf, shortened, two } from "./make.js";
+import { heading, hidden, make, pieces, placesOf, shortened, two } from "./dom.js";
 
-const SAYS = {
-  answer: ["Answer", "The hits look complete: nothing that the question needs seems to be missing."],
-  expand: ["Expand", "Something seems to be missing, and looking further is worth it."],
-  abstain: ["Abstain", "Something seems to be missing, and looking further is not expected to help."],
+const ACTIONS = {
+  answer: ["Answer", "The hits look complete: nothing the question needs seems to be missing."],
+  expand: ["Expand", "Something seems to be missing, and another search is worth it."],
+  abstain: ["Abstain", "Something seems to be missing, and another search is not expected to help."],
 };
-const STILL = "The hits look complete enough to answer, although something stands in none of them.";
-const SHOWN = 420; // letters of a hit before the rest folds away
+const ANSWER_WITH_GAP = "The hits look complete enough to answer, although no hit covers everything.";
+const MAX_CHARS = 420; // of a hit before the rest is folded
 
-export const actionWord = (action) => SAYS[action]?.[0] ?? action;
+export const actionWord = (action) => ACTIONS[action]?.[0] ?? action;
 
-/** A place for verdicts that stays while they change, so that the gauge can move. */
+/** A view that stays while verdicts change, so that the gauge can move. */
 export function evidenceView({ canExpand, onExpand, onQuery }) {
   const dial = gauge();
   const title = make("h2", { id: "verdict-title" });
@@ -32,18 +32,18 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
   why.textContent = canExpand ? "" : "Expanding needs a library: suffice serve --library DIR";
 
   function show({ question, verdict, hits, answerAt, fresh = new Set() }) {
-    const [word, sentence] = SAYS[verdict.action];
+    const [word, sentence] = ACTIONS[verdict.action];
     top.className = `verdict ${verdict.action}`;
     title.textContent = word;
-    says.textContent = verdict.action === "answer" && verdict.missing.length ? STILL : sentence;
-    from.textContent = answerAt === null ? "This gate never answers." : `The gate answers from ${two(answerAt)} on.`;
+    says.textContent = verdict.action === "answer" && verdict.missing.length ? ANSWER_WITH_GAP : sentence;
+    from.textContent = answerAt === null ? "This gate never answers." : `The gate answers at ${two(answerAt)} or more.`;
     dial.show(verdict, answerAt);
     rest.replaceChildren(
-      ...section("The question", markedQuestion(question, verdict.drawing)),
+      ...section("The question", markedQuestion(question, verdict.graph)),
       ...section("Why", reasons(verdict.reasons)),
       ...missing(verdict, onQuery),
-      ...section("What connects", graph(verdict.drawing, hits)),
-      ...section("Hits", hitList(verdict.drawing, hits, fresh)),
+      ...section("Connections", graph(verdict.graph, hits)),
+      ...section("Hits", hitList(verdict.graph, hits, fresh)),
     );
   }
 
@@ -53,7 +53,7 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
 const section = (title, ...content) => [heading(title), ...content.flat().filter(Boolean)];
 
 function markedQuestion(question, { names }) {
-  // Places are counted in code points by the service, in half ones by the browser.
+  // The service counts code points, the browser UTF-16 units.
   const letters = Array.from(question);
   const at = (place) => letters.slice(0, place).join("").length;
   const covered = (text) => make("mark", {}, text, hidden(" (covered)"));
@@ -68,7 +68,7 @@ function markedQuestion(question, { names }) {
 }
 
 function reasons(some) {
-  if (!some.length) return make("p", { class: "soft" }, "Nothing moved the probability far from the usual.");
+  if (!some.length) return make("p", { class: "soft" }, "Nothing moved the probability far from the average.");
   const most = Math.max(...some.map((one) => Math.abs(one.effect)), 0.5);
   return make("ul", { class: "bars" }, some.map(({ effect, words }) => {
     const [kind, width] = [effect >= 0 ? "answer" : "abstain", (Math.abs(effect) / most) * 50];
@@ -86,14 +86,14 @@ function reasons(some) {
 function missing({ missing: names, next_queries: queries }, onQuery) {
   if (!names.length && !queries.length) return [];
   const chips = make("ul", { class: "chips abstain" }, names.map((name) => make("li", { class: "chip" }, name)));
-  const look = queries.length ? make("p", { class: "soft small" }, onQuery ? "Look for it in the library:" : "Look for:") : null;
+  const look = queries.length ? make("p", { class: "soft small" }, onQuery ? "Search the library for:" : "Search for:") : null;
   const button = (query) => make("button", { type: "button", class: "chip", onclick: () => onQuery(query) }, query);
   const asks = make("ul", { class: "chips" }, queries.map((query) => make("li", {}, onQuery ? button(query) : make("code", {}, query))));
   return section("What is missing", names.length ? chips : null, look, asks);
 }
 
 function hitList({ hits: read, names, links }, hits, fresh) {
-  if (!hits.size) return make("p", { class: "soft" }, "There are no hits: nothing is held for this question.");
+  if (!hits.size) return make("p", { class: "soft" }, "There are no hits for this question.");
   const rows = [...hits.values()].map((hit) => {
     const covers = names.filter((one) => one.held_by.includes(hit.doc_id)).map((one) => one.text);
     const unread = !read.includes(hit.doc_id);
@@ -104,19 +104,19 @@ function hitList({ hits: read, names, links }, hits, fresh) {
       hit.title ? make("h3", {}, hit.title, isNew ? make("span", { class: "new" }, " · found") : null) : null,
       hitText(hit.text || "", covers),
       covers.length ? chips : null,
-      covers.length && !led.length ? null : make("p", { class: "soft small" }, stands(unread, led)));
+      covers.length && !led.length ? null : make("p", { class: "soft small" }, coverageNote(unread, led)));
   });
   return make("ol", { class: "hits" }, rows);
 }
 
-function stands(unread, led) {
-  if (unread) return "Not read: the gate looks at the first distinct hits only.";
-  return led.length ? `${led.join(" and ")} leads here.` : "Covers nothing that the question names.";
+function coverageNote(unread, led) {
+  if (unread) return "Not read: the gate reads only the first distinct hits.";
+  return led.length ? `Mentioned by ${led.join(" and ")}.` : "Covers nothing the question names.";
 }
 
 function hitText(text, covers) {
-  const shown = shortened(text, SHOWN);
+  const shown = shortened(text, MAX_CHARS);
   const marked = (part) => pieces(part, placesOf(part, covers).map(([start, end]) => [start, end, (word) => make("mark", {}, word)]));
   if (shown === text) return make("p", {}, marked(text));
-  return [make("p", {}, marked(shown)), make("details", {}, make("summary", {}, "Read all of it"), make("p", {}, marked(text)))];
+  return [make("p", {}, marked(shown)), make("details", {}, make("summary", {}, "Show all"), make("p", {}, marked(text)))];
 }

@@ -1,6 +1,6 @@
-// The probability as a gauge: an arc from 0 to 1, the interval as a lighter band, the gate's threshold as a stroke.
+// The probability as a gauge: an arc from 0 to 1, with the interval and the gate's threshold.
 
-import { calm, draw, percent, two } from "./make.js";
+import { calm, draw, percent, two } from "./dom.js";
 
 const [X, Y, R] = [110, 108, 84];
 const MOVE_MS = 650;
@@ -45,7 +45,7 @@ export function gauge() {
       const [[x1, y1], [x2, y2]] = [R - 12, R + 12].map((radius) => point(answerAt, radius).split(" "));
       for (const [name, at] of Object.entries({ x1, y1, x2, y2 })) mark.setAttribute(name, at);
     }
-    const threshold = answerAt === null ? "" : ` The gate answers from ${two(answerAt)} on.`;
+    const threshold = answerAt === null ? "" : ` The gate answers at ${two(answerAt)} or more.`;
     node.setAttribute("aria-label", `Complete with probability ${percent(p)}, between ${percent(low)} and ${percent(high)}.${threshold}`);
     cancelAnimationFrame(move);
     if (calm()) return place(p);

@@ -1,25 +1,25 @@
-// The drawing of question, hits and links: what connects, and what dangles. The same stands below it in words.
+// The graph of the question, the hits and their links, with the same below it in words.
 
-import { draw, many, make, shortened } from "./make.js";
+import { draw, many, make, shortened } from "./dom.js";
 
 const [HEIGHT, GAP, LETTER] = [34, 16, 6.6];
 const KINDS = ["names", "links", "dangles"];
 
-/** A figure that draws itself anew when its width changes. */
-export function graph(drawing, hits) {
+/** A figure that redraws itself when its width changes. */
+export function graph(data, hits) {
   const place = make("div");
   const watch = new ResizeObserver(([{ contentRect }]) => {
     const width = Math.round(contentRect.width);
     if (width > 0 && width !== Number(place.dataset.width)) {
       place.dataset.width = width;
-      place.replaceChildren(drawn(drawing, hits, width));
+      place.replaceChildren(render(data, hits, width));
     }
   });
   watch.observe(place);
-  return make("figure", {}, place, legend(drawing), inWords(drawing, hits));
+  return make("figure", {}, place, legend(data), inWords(data, hits));
 }
 
-function drawn({ hits: ids, names, links, loose }, hits, width) {
+function render({ hits: ids, names, links, loose }, hits, width) {
   const rows = Math.max(ids.length, loose.length, 1);
   const height = rows * (HEIGHT + GAP) + 2 * GAP;
   const spread = (count, at) => GAP + ((at + 0.5) * (height - 2 * GAP)) / Math.max(count, 1);
@@ -40,7 +40,7 @@ function drawn({ hits: ids, names, links, loose }, hits, width) {
     ...ids.map((id) => box(hit.get(id), nameOf(hits, id), held.has(id) ? "held" : "plain")),
     ...loose.map((one, at) => box(gap[at], one.text, "gap")),
   ];
-  const how = { class: "drawing", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" };
+  const how = { class: "evidence-graph", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" };
   return draw("svg", how, draw("defs", {}, KINDS.map(tip)), edges, nodes);
 }
 
@@ -81,9 +81,9 @@ function box({ x, w, y }, text, kind) {
 }
 
 function legend({ links, loose }) {
-  const dangling = loose.length ? `Dashed: ${many(loose.length, "loose end")}.` : "There are no loose ends.";
+  const dangling = loose.length ? `Dashed: ${many(loose.length, "gap")}.` : "There are no gaps.";
   const arrows = links.length ? "Grey arrows: a hit mentions another." : "No hit mentions another.";
-  return make("figcaption", { class: "soft small" }, `Green: hits that hold what the question names. ${arrows} ${dangling}`);
+  return make("figcaption", { class: "soft small" }, `Green: hits that contain names from the question. ${arrows} ${dangling}`);
 }
 
 function inWords({ hits: ids, names, links, loose }, hits) {
@@ -91,11 +91,11 @@ function inWords({ hits: ids, names, links, loose }, hits) {
   const all = (some) => some.map(called).join(", ");
   const connected = new Set([...names, ...loose].flatMap((one) => one.held_by ?? one.mentioned_by).concat(links.flat()));
   const lines = [
-    ...names.map(({ text, held_by: by }) => `The question names ${text}: it stands in ${by.length ? all(by) : "no hit"}.`),
+    ...names.map(({ text, held_by: by }) => `The question names ${text}: found in ${by.length ? all(by) : "no hit"}.`),
     ...links.map(([by, to]) => `${called(by)} mentions ${called(to)}.`),
     ...loose.map(({ text, mentioned_by: by }) =>
-      by.length ? `${all(by)} leads on to ${text}, which no hit is about.` : `${text} is missing, and no hit leads on to it.`),
-    ...ids.filter((id) => !connected.has(id)).map((id) => `${called(id)} is connected to nothing.`),
+      by.length ? `${all(by)} mentions ${text}, which no hit covers.` : `${text} is missing, and no hit mentions it.`),
+    ...ids.filter((id) => !connected.has(id)).map((id) => `${called(id)} is not connected.`),
   ];
   return make("details", {}, make("summary", {}, "The same in words"), make("ul", {}, lines.map((line) => make("li", {}, line))));
 }

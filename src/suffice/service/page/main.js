@@ -1,17 +1,17 @@
-// Which view is shown, and what the service is. A view is begun when it is first looked at.
+// Switches between the views. A view starts when it is first shown.
 
 import { askView } from "./ask.js";
 import { checkView } from "./check.js";
-import { get } from "./doors.js";
-import { byId } from "./make.js";
+import { get } from "./api.js";
+import { byId } from "./dom.js";
 import { reportView } from "./report.js";
 
 const VIEWS = { check: checkView, ask: askView, report: reportView };
-const begun = new Set();
+const started = new Set();
 
 function show(focus) {
   const named = location.hash.slice(1);
-  if (focus && !(named in VIEWS)) return; // a place inside a view
+  if (focus && !(named in VIEWS)) return; // an anchor inside a view
   const wanted = named in VIEWS ? named : "check";
   for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== wanted;
   for (const link of document.querySelectorAll("nav a")) {
@@ -23,21 +23,21 @@ function show(focus) {
     byId(`${wanted}-title`).focus({ preventScroll: true });
     scrollTo({ top: 0, behavior: "instant" });
   }
-  if (!begun.has(wanted)) {
-    begun.add(wanted);
-    VIEWS[wanted](house);
+  if (!started.has(wanted)) {
+    started.add(wanted);
+    VIEWS[wanted](state);
   }
 }
 
-/** What the service holds: its gates, and its library where it has one. Asked once, when first needed. */
-const house = {
+/** The service's gates, and its library if it has one. Fetched once, when first needed. */
+const state = {
   gates: once(() => get("v1/gates")),
   library: once(() => get("v1/library").catch((error) => (error.status === 409 ? null : Promise.reject(error)))),
 };
 
-function once(ask) {
-  let told = null;
-  return () => (told ??= ask().catch((error) => ((told = null), Promise.reject(error))));
+function once(fetchIt) {
+  let result = null;
+  return () => (result ??= fetchIt().catch((error) => ((result = null), Promise.reject(error))));
 }
 
 addEventListener("hashchange", () => show(true));
@@ -46,4 +46,4 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   byId("main").focus();
 });
 show(false);
-get("healthz").then((told) => (byId("about").textContent = `suffice ${told.version}`), () => {});
+get("healthz").then((health) => (byId("about").textContent = `suffice ${health.version}`), () => {});

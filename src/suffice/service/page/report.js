@@ -1,49 +1,49 @@
-// Report: is the gate honest, what would another threshold come to, what can be promised, where is it hard, has it drifted?
+// Report: calibration, thresholds and what they guarantee, difficulty, and drift.
 
 import { calibration, heatmap, riskCoverage } from "./charts.js";
-import { get } from "./doors.js";
-import { byId, empty, heading, make, many, percent, tell, two } from "./make.js";
+import { get } from "./api.js";
+import { byId, emptyState, heading, make, many, percent, showError, two } from "./dom.js";
 
 const MAKE = "suffice evaluate gate --dataset FORMAT --path FILE --out run.json\nsuffice serve --report run.json";
-const HOW = "Judge a gate on questions whose evidence is known, and start the service with the run:";
+const HOW = "Evaluate a gate on labelled questions, and start the service with the run:";
 const NO_RUN = ["There is no run to show yet.", HOW, MAKE];
-const WIDEST = 640;
+const MAX_WIDTH = 640;
 
 export async function reportView() {
   const [problem, result] = [byId("report-problem"), byId("report-result")];
   try {
     const { run, drift } = await get("v1/report");
-    const width = Math.min(WIDEST, Math.max(result.clientWidth, 280));
-    const shown = run === null || !run.questions ? [empty(...NO_RUN)] : parts(run, width);
+    const width = Math.min(MAX_WIDTH, Math.max(result.clientWidth, 280));
+    const shown = run === null || !run.questions ? [emptyState(...NO_RUN)] : parts(run, width);
     result.replaceChildren(...shown.filter(Boolean), heading("Drift"), ...drifts(drift));
   } catch (error) {
-    tell(problem, error);
+    showError(problem, error);
   }
 }
 
 function parts(run, width) {
   const { auroc, brier, ece } = run.figures;
-  const told = (value) => (value === null ? "–" : two(value));
+  const number = (value) => (value === null ? "–" : two(value));
   const share = percent(run.complete / run.questions);
   return [
     make("p", {},
       `${run.dataset}, ${run.retriever}, the first ${many(run.k, "hit")}: ${many(run.questions, "question")}, `,
       `of which ${share} had complete evidence. Gate: ${run.gate}.`),
-    run.seen ? make("p", { class: "notice" }, `It was fitted on ${many(run.seen, "question")} of these: on new ones it is less good.`) : null,
-    heading("Is it honest?"),
+    run.seen ? make("p", { class: "notice" }, `It was fitted on ${many(run.seen, "question")} of these: expect worse results on new ones.`) : null,
+    heading("Is it calibrated?"),
     make("p", { class: "soft" },
-      "Where it says 70 %, seven of ten should be complete; on the dashed line it would be perfect. ",
+      "Of the questions at 70 %, seven in ten should be complete: the dashed line is perfect calibration. ",
       "Pale: fewer than ten questions. ",
-      `AUROC ${told(auroc)}, Brier ${told(brier)}, calibration error ${told(ece)} (${told(run.ece_by_chance)} by chance alone).`),
+      `AUROC ${number(auroc)}, Brier ${number(brier)}, calibration error ${number(ece)} (${number(run.ece_by_chance)} by chance alone).`),
     calibration(run.calibration, width),
-    heading("From where on to answer?"),
+    heading("When should it answer?"),
     ...threshold(run, width),
-    heading("Where is it hard?"),
+    heading("Which questions are hard?"),
     heatmap(run.difficulty),
   ];
 }
 
-/** The threshold, moved by pointer on the chart or by keys on the slider, and everything that follows from it. */
+/** The threshold, moved on the chart or with the slider, and its consequences. */
 function threshold(run, width) {
   const away = (at, share) => Math.abs(run.thresholds[at].at - share);
   const nearest = (share) => run.thresholds.reduce((best, _, at) => (away(at, share) < away(best, share) ? at : best), 0);
@@ -59,7 +59,7 @@ function threshold(run, width) {
   function show(at) {
     const one = run.thresholds[at];
     slider.value = at;
-    slider.setAttribute("aria-valuetext", `answer from ${two(one.at)} on: ${percent(one.answered / run.questions)} answered`);
+    slider.setAttribute("aria-valuetext", `answer at ${two(one.at)} or more: ${percent(one.answered / run.questions)} answered`);
     says.textContent = two(one.at);
     chart.show(at);
     const shares = sharesOf(one);
@@ -70,7 +70,7 @@ function threshold(run, width) {
   show(nearest(run.answer_at ?? 0.5));
   return [
     make("p", { class: "soft" },
-      "The line is what these questions came to, the band what they bear out with confidence. ",
+      "The line shows these questions; the band is its confidence bound. ",
       "Drag it, or move the slider with the arrow keys."),
     chart.node,
     make("p", { class: "row" }, make("label", { for: "threshold" }, "Answer from"), says),
@@ -96,28 +96,28 @@ const countOf = (kind, name, count, all) =>
   make("div", { class: kind }, make("dt", {}, name),
     make("dd", {}, percent(count / all), make("span", { class: "soft small" }, ` ${count.toLocaleString("en")}`)));
 
-/** What was seen, and the smallest share that the test behind `suffice fit --policy risk` bears out at this threshold or below. */
+/** The observed risk, and the smallest one that `suffice fit --policy risk` can guarantee at this threshold or below. */
 function promise(run, one) {
   const sure = percent(run.confidence);
   const wrong = `Of ${many(one.answered, "answered question")}, ${percent(one.risk ?? 0)} had incomplete evidence.`;
   const seen = one.answered ? wrong : "Nothing is answered here.";
   const best = one.answered ? run.promises.find((each) => each.answer_at !== null && each.answer_at <= one.at) : null;
   const can = best
-    ? `The promise that can be kept: among answered, at most ${percent(best.alpha)} are incomplete, with confidence ${sure}.`
-    : `No promise can be kept here with confidence ${sure}: too many are incomplete, or too few questions tell.`;
+    ? `Guarantee: of the answered questions, at most ${percent(best.alpha)} are incomplete, with confidence ${sure}.`
+    : `No guarantee with confidence ${sure}: too many are incomplete, or there are too few questions.`;
   const from = best && one.at - best.answer_at > 0.01;
-  const lower = from ? make("p", {}, `It holds from ${two(best.answer_at)} on, which answers ${percent(best.coverage)}.`) : null;
-  const when = "For new questions like these, and for a share that was chosen before looking at them.";
+  const lower = from ? make("p", {}, `It holds at ${two(best.answer_at)} or more, which answers ${percent(best.coverage)}.`) : null;
+  const when = "It holds for new questions like these, if the share was chosen before looking at them.";
   return [make("p", {}, seen), make("p", {}, make("strong", {}, can)), lower, make("p", { class: "soft small" }, when)].filter(Boolean);
 }
 
-const FEW = "Too few checks have come by to tell whether questions have moved since the fit. A worker looks at one in a while.";
+const FEW = "Too few checks so far to tell whether questions have drifted since the fit. A worker samples one now and then.";
 const ACTIONS = ["answer", "expand", "abstain"];
 
-function drifts(told) {
-  if (!told.length) return [make("p", { class: "soft" }, FEW)];
-  return told.flatMap(({ gate, words, recalibrate, actions_then: then, actions_now: now, ...drift }) => [
-    make("p", { class: recalibrate ? "notice" : "" }, told.length > 1 ? `${gate}: ${words}` : words),
+function drifts(found) {
+  if (!found.length) return [make("p", { class: "soft" }, FEW)];
+  return found.flatMap(({ gate, words, recalibrate, actions_then: then, actions_now: now, ...drift }) => [
+    make("p", { class: recalibrate ? "notice" : "" }, found.length > 1 ? `${gate}: ${words}` : words),
     moved(drift),
     make("p", { class: "soft small" },
       `Then and now: ${ACTIONS.map((name) => `${name} ${percent(then[name] ?? 0)} → ${percent(now[name] ?? 0)}`).join(", ")}.`),
@@ -125,9 +125,9 @@ function drifts(told) {
 }
 
 function moved({ questions, features }) {
-  const head = make("tr", {}, ["feature", "stability index", "Kolmogorov's distance"].map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, ["feature", "stability index", "Kolmogorov-Smirnov distance"].map((name) => make("th", { scope: "col" }, name)));
   const row = (one) => [make("th", { scope: "row" }, one.feature), make("td", {}, two(one.psi)), make("td", {}, two(one.ks))];
   const rows = features.map((one) => make("tr", {}, row(one)));
-  const says = `The most moved of what the gate looks at, over ${many(questions, "recent check")} of this worker; from 0.25 on it is much.`;
-  return make("div", { class: "wide" }, make("table", {}, make("caption", {}, says), make("thead", {}, head), make("tbody", {}, rows)));
+  const text = `The features that moved most, over ${many(questions, "recent check")} of this worker; 0.25 or more is much.`;
+  return make("div", { class: "wide" }, make("table", {}, make("caption", {}, text), make("thead", {}, head), make("tbody", {}, rows)));
 }

@@ -1,9 +1,9 @@
-// Elements made of plain values. Text is only ever set as text: what a document says cannot become a part of the page.
+// Helpers that make elements. Text is only ever set as text: a document cannot inject markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function filled(node, told, children) {
-  for (const [name, value] of Object.entries(told)) {
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name.startsWith("--")) node.style.setProperty(name, value);
@@ -13,8 +13,8 @@ function filled(node, told, children) {
   return node;
 }
 
-export const make = (tag, told = {}, ...children) => filled(document.createElement(tag), told, children);
-export const draw = (tag, told = {}, ...children) => filled(document.createElementNS(SVG, tag), told, children);
+export const make = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const draw = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 export const byId = (id) => document.getElementById(id);
 export const heading = (text, id = null) => make("h2", { id }, text);
 
@@ -31,19 +31,19 @@ export const pause = (ms, signal) =>
     signal?.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
   });
 
-/** A text in pieces: [start, end, how] are given to `how` as elements, the rest stays text. Places that overlap are passed over. */
+/** Split a text: each [start, end, wrap] becomes wrap(part), the rest stays text. Overlapping ranges are skipped. */
 export function pieces(text, places) {
   const made = [];
   let at = 0;
-  for (const [start, end, how] of [...places].sort((one, two) => one[0] - two[0])) {
+  for (const [start, end, wrap] of [...places].sort((one, two) => one[0] - two[0])) {
     if (start < at || end > text.length) continue;
-    made.push(text.slice(at, start), how(text.slice(start, end)));
+    made.push(text.slice(at, start), wrap(text.slice(start, end)));
     at = end;
   }
   return [...made, text.slice(at)];
 }
 
-/** Where the words stand in the text, in whichever case; none inside another word. */
+/** Ranges of whole words in the text, ignoring case. */
 export function placesOf(text, words) {
   const found = [];
   const low = text.toLowerCase();
@@ -57,12 +57,12 @@ export function placesOf(text, words) {
   return found;
 }
 
-/** Show what went wrong, in words and with what to do about it; nothing clears it. */
-export function tell(place, error = null) {
+/** Show an error with its hint; null clears it. */
+export function showError(place, error = null) {
   if (error === null) return place.replaceChildren();
   const hint = error.hint ? make("p", { class: "soft small" }, error.hint) : null;
   place.replaceChildren(make("div", { class: "problem" }, make("p", {}, error.message || "Something went wrong."), hint));
 }
 
-export const empty = (title, says, command) =>
-  make("div", { class: "empty" }, make("h3", {}, title), make("p", { class: "soft" }, says), make("pre", {}, make("code", {}, command)));
+export const emptyState = (title, text, command) =>
+  make("div", { class: "empty" }, make("h3", {}, title), make("p", { class: "soft" }, text), make("pre", {}, make("code", {}, command)));

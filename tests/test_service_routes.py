@@ -247,10 +247,10 @@ def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
     }
     visitor.portal.call(visitor.app, scope, receive, send)
     assert b"event: end" not in b"".join(sent)
-    for give_back in [
-        visitor.app.service.take_place() for _ in range(4)
+    for release in [
+        visitor.app.service.reserve_slot() for _ in range(4)
     ]:  # its place is free again
-        give_back()
+        release()
 
 
 def test_the_library_tells_what_it_is(visitor: TestClient) -> None:
@@ -278,7 +278,7 @@ def test_without_a_library_its_doors_say_how_to_bring_one() -> None:
 
 def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
-    writer, reader = keys.new("writer", ("read", "write"))[0], keys.new("reader")[0]
+    writer, reader = keys.create("writer", ("read", "write"))[0], keys.create("reader")[0]
     settings = Settings(library=cinema(tmp_path / "cinema"), keys=str(keys.path))
     new = {
         "documents": [
@@ -319,11 +319,11 @@ def _with(token: str) -> dict[str, str]:
 
 
 def test_it_lives_and_is_ready(visitor: TestClient) -> None:
-    assert visitor.get("/healthz").json()["data"]["status"] == "lives"
+    assert visitor.get("/healthz").json()["data"]["status"] == "alive"
     assert visitor.get("/readyz").json()["data"]["status"] == "ready"
-    visitor.app.service.leaving = True
+    visitor.app.service.shutting_down = True
     assert visitor.get("/readyz").status_code == 503
-    visitor.app.service.leaving = False
+    visitor.app.service.shutting_down = False
 
 
 def test_figures_count_verdicts_and_requests() -> None:
@@ -354,7 +354,7 @@ def test_the_log_has_a_line_a_request_and_no_text(caplog: pytest.LogCaptureFixtu
     with client() as visitor, caplog.at_level(logging.INFO, "suffice.service"):
         visitor.post("/v1/check", json=told, headers={"x-request-id": "mine-1"})
         visitor.get("/v1/library/documents?id=secret")
-    first, second = (record.told for record in caplog.records)
+    first, second = (record.fields for record in caplog.records)
     assert (first["request_id"], first["route"], first["status"], first["hits"]) == (
         "mine-1",
         "/v1/check",
@@ -369,4 +369,4 @@ def test_the_log_has_a_line_a_request_and_no_text(caplog: pytest.LogCaptureFixtu
         caplog.at_level(logging.INFO, "suffice.service"),
     ):
         visitor.post("/v1/check", json=told)
-    assert caplog.records[0].told["question"] == "Is this a secret?"
+    assert caplog.records[0].fields["question"] == "Is this a secret?"

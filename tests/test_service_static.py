@@ -65,7 +65,7 @@ def test_labels_name_what_they_label() -> None:
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_words_stand_out_from_their_paper(scheme: int) -> None:
     """At least 4.5 to 1, as WCAG's AA asks of text; for the edges of fields 3 to 1."""
-    blocks = re.findall(r":root \{(.*?)\}", (PAGE / "look.css").read_text(), re.DOTALL)
+    blocks = re.findall(r":root \{(.*?)\}", (PAGE / "base.css").read_text(), re.DOTALL)
     colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[scheme]))
     for ink in ("ink", "soft", "mark", "answer", "expand", "abstain", "problem"):
         for paper in ("paper", "band"):

@@ -45,7 +45,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
 @pytest.fixture(scope="module")
 def tokens(keys: ApiKeys) -> dict[str, str]:
     scopes = {"both": ("read", "write"), "reader": ("read",), "writer": ("write",)}
-    return {name: keys.new(name, which)[0] for name, which in scopes.items()}
+    return {name: keys.create(name, which)[0] for name, which in scopes.items()}
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +106,18 @@ def ways(
         return send(visitor, method, path, token["reader" if writes else "writer"])
 
     def crowded() -> Any:
-        visitor.app.service.in_work += 1000
+        visitor.app.service.requests_in_progress += 1000
         try:
             return plain()
         finally:
-            visitor.app.service.in_work -= 1000
+            visitor.app.service.requests_in_progress -= 1000
 
     def leaving() -> Any:
-        visitor.app.service.leaving = True
+        visitor.app.service.shutting_down = True
         try:
             return plain()
         finally:
-            visitor.app.service.leaving = False
+            visitor.app.service.shutting_down = False
 
     def elsewhere() -> Any:
         with client(Settings()) as other:
@@ -288,12 +288,12 @@ def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, st
             "authorization": f"Bearer {tokens['reader']}",
         }
         said = visitor.post(path, content=bomb, headers=headers)
-        assert (said.status_code, said.json()["error"]["message"]) == (415, "the body is packed")
+        assert (said.status_code, said.json()["error"]["message"]) == (415, "the body is compressed")
 
 
 def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
-    token = keys.new("laptop")[0]
+    token = keys.create("laptop")[0]
     with client(Settings(keys=str(keys.path))) as visitor:
         for header in ({"authorization": f"Bearer {token}"}, {"x-api-key": token}):
             assert visitor.get("/v1/gates", headers=header).status_code == 200
@@ -324,13 +324,13 @@ def test_without_keys_nobody_may_write(tmp_path: Path) -> None:
 
 
 def test_long_requests_have_places_of_their_own(settings: Settings, tokens: dict[str, str]) -> None:
-    with client(settings, journeys=1) as visitor:
-        give_back = visitor.app.service.take_place()
+    with client(settings, long_requests=1) as visitor:
+        release = visitor.app.service.reserve_slot()
         for path in ("/v1/ask", "/v1/complete", "/v1/check/batch"):
             said = send(visitor, "post", path, tokens["both"])
             assert (said.status_code, said.headers["retry-after"]) == (429, "1")
         assert send(visitor, "post", "/v1/check", tokens["both"]).status_code == 200
-        give_back()
+        release()
         assert send(visitor, "post", "/v1/complete", tokens["both"]).status_code == 200
 
 
