@@ -288,7 +288,10 @@ def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, st
             "authorization": f"Bearer {tokens['reader']}",
         }
         said = visitor.post(path, content=bomb, headers=headers)
-        assert (said.status_code, said.json()["error"]["message"]) == (415, "the body is compressed")
+        assert (said.status_code, said.json()["error"]["message"]) == (
+            415,
+            "the body is compressed",
+        )
 
 
 def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def serve(
     base_url: BaseUrl = None,
     timeout_s: ModelTimeout = 30.0,
     limit: Annotated[
-        list[str] | None, typer.Option("--limit", help="Like concurrent_requests=128; may be repeated.")
+        list[str] | None,
+        typer.Option("--limit", help="Like concurrent_requests=128; may be repeated."),
     ] = None,
     log_texts: Annotated[
         bool, typer.Option("--log-texts", help="Write questions into the log.")
