@@ -23,7 +23,7 @@ from scipy import sparse
 
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice_research.controlled import controlled_collection
-from suffice_research.retrievers.graph import Codes, DocumentGraph
+from suffice_research.retrievers.document_graph import Codes, DocumentGraph
 
 MILLISECONDS, BYTES = 100, 400  # what is required at a million documents
 QUESTIONS, ROUNDS = 20, 5

@@ -30,7 +30,8 @@ from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.fusion import SignalRetriever
-from suffice.retrieval.lexical import Bm25, TextSearch, Tfidf
+from suffice.retrieval.lexical import Bm25, TextSearch
+from suffice_research.retrievers.signals import Tfidf
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import Scores, top_k
 from suffice.text import STOP_WORDS, tokens

@@ -259,7 +259,7 @@ def test_an_encoder_travels_by_name_and_is_known_by_what_it_says() -> None:
 
     known = PortableEncoder.of("wordllama", WordLlamaEncoder())
     there = copy.copy(known)
-    assert there.at_hand is None
+    assert there.loaded is None
     assert isinstance(there.open(), WordLlamaEncoder)
     with pytest.raises(NotReadyError, match="gives other vectors here"):
         copy.copy(PortableEncoder.of("wordllama", Liar())).open()

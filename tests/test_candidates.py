@@ -10,7 +10,7 @@ import pytest
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Background, Tfidf
+from suffice_research.retrievers.signals import Background, Tfidf
 from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, check_retriever
 from suffice.types import Condition, Filter

@@ -15,7 +15,6 @@ from suffice.errors import InputError
 from suffice.protocols import Encoder
 from suffice.registry import ENCODERS
 from suffice.retrieval.dense import (
-    DenseProxy,
     VectorSearch,
     WordLlamaEncoder,
     nearest_vectors,
@@ -24,6 +23,7 @@ from suffice.retrieval.dense import (
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import top_k
 from suffice.types import Condition, Document, Filter
+from suffice_research.retrievers.signals import DenseProxy
 
 
 @pytest.fixture(scope="module")

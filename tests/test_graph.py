@@ -9,7 +9,8 @@ from scipy import sparse
 from suffice.errors import InputError
 from suffice.retrieval.corpus import UNDATED, Corpus
 from suffice.types import Document
-from suffice_research.retrievers.graph import Codes, DocumentGraph, GraphSignal
+from suffice_research.retrievers.document_graph import Codes, DocumentGraph, GraphSignal
+from suffice_research.retrievers.signals import incidence
 
 DOCUMENTS = (
     Document(
@@ -125,7 +126,7 @@ def test_columns_and_documents_make_the_same_graph(graph: DocumentGraph) -> None
         sources=Codes(np.array([0, 1, 1, 2, -1], np.int32), 3),
         categories=Codes(np.array([0, 0, 1, 2, -1], np.int32), 3),
         days=corpus.days,
-        entities=corpus.column("entities").incidence,
+        entities=incidence(corpus.column("entities")),
     )
     np.testing.assert_array_equal(columns.degrees(), graph.degrees())
 
@@ -200,6 +201,6 @@ def test_many_rows_in_blocks_equal_one_row_at_a_time(
     scores = np.random.default_rng(1).random((9, 5)).astype(np.float32)
     sets = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])
     whole, dense = graph.propagate(scores), graph.density(sets)
-    monkeypatch.setattr("suffice_research.retrievers.graph._BLOCK_CELLS", 10)
+    monkeypatch.setattr("suffice_research.retrievers.document_graph._BLOCK_CELLS", 10)
     np.testing.assert_array_equal(graph.propagate(scores), whole)
     np.testing.assert_array_equal(graph.density(sets), dense)

@@ -8,7 +8,7 @@ from suffice.errors import InputError
 from suffice.retrieval.lexical import TextSearch
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
-from suffice_research.retrievers.iterative import IterativeSearch, best_sentence
+from suffice_research.retrievers.iterative_search import IterativeSearch, best_sentence
 
 VILLAGE = [
     Document(

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import suffice.retrieval.builtin as named
 from suffice.errors import InputError
 from suffice.protocols import Retriever
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
+from suffice_research import retrievers
 
 NAMES = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph "
@@ -181,8 +181,8 @@ def test_the_parts_of_a_hybrid_hit_are_named(store: MemoryStore) -> None:
 
 
 def test_the_papers_weights_are_the_defaults() -> None:
-    assert named.METAGRAPH == (0.58, 0.42, 0.001)
-    assert named.TITLE == (0.45, 0.35, 0.20)
+    assert retrievers.METAGRAPH == (0.58, 0.42, 0.001)
+    assert retrievers.TITLE == (0.45, 0.35, 0.20)
 
 
 def test_an_encoder_is_taken_by_name_or_as_it_is(store: MemoryStore) -> None:

@@ -22,10 +22,11 @@ from scipy import sparse
 from suffice.errors import InputError
 from suffice.gate.features import Feature
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.metadata import Agreement, Vocabulary
+from suffice.retrieval.metadata import Vocabulary
 from suffice.text import date_mentions, names, tokens
 from suffice.types import Evidence, Field
-from suffice_research.retrievers.graph import DocumentGraph
+from suffice_research.retrievers.document_graph import DocumentGraph
+from suffice_research.retrievers.signals import Agreement, incidence
 
 __all__ = [
     "FRAMES",
@@ -257,7 +258,7 @@ class _HitDocuments:
 
     def diversity(self, field: Field) -> Wide:
         """Different values as a share of the values carried; 0 where no hit carries one."""
-        carried = self.member @ self.corpus.column(field).incidence
+        carried = self.member @ incidence(self.corpus.column(field))
         total = np.asarray(carried.sum(axis=1)).ravel()
         different = np.diff(sparse.csr_matrix(carried).indptr)
         return np.asarray(np.divide(different, total, out=np.zeros(len(total)), where=total > 0))

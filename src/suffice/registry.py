@@ -8,7 +8,7 @@ A plug-in is an entry point of the group `suffice.plugins` named `<kind>.<name>`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from importlib import metadata
 from typing import Generic, TypeVar
@@ -32,6 +32,11 @@ class Registry(Generic[T]):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._factories: dict[str, Callable[..., T]] = {}
+        self._hints: dict[str, str] = {}
+
+    def expect(self, names: Iterable[str], *, hint: str) -> None:
+        """Names that another package provides; `hint` says how to install it."""
+        self._hints.update(dict.fromkeys(names, hint))
 
     def add(self, name: str, factory: Callable[..., T]) -> None:
         if name in self._factories:
@@ -57,9 +62,8 @@ class Registry(Generic[T]):
                     hint=f"fix its entry point {plugin.value!r} and install the package again",
                 ) from error
         if name not in self._factories:
-            raise InputError(
-                f"no {self.kind} is named {name!r}", hint=did_you_mean(name, self.names())
-            )
+            hint = self._hints.get(name) or did_you_mean(name, self.names())
+            raise InputError(f"no {self.kind} is named {name!r}", hint=hint)
         return self._factories[name]
 
     @cached_property  # reading the metadata of every installed package takes milliseconds

@@ -11,7 +11,7 @@ import pytest
 
 from suffice.retrieval.corpus import Corpus
 from suffice.types import Document
-from suffice_research.retrievers.graph import DocumentGraph
+from suffice_research.retrievers.document_graph import DocumentGraph
 
 
 def newsroom(seed: int, size: int) -> Corpus:

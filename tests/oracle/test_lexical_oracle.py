@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Bm25, Tfidf
+from suffice.retrieval.lexical import Bm25
+from suffice_research.retrievers.signals import Tfidf
 from suffice.text import STOP_WORDS, tokens
 from suffice.types import Document
 

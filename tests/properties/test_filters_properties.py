@@ -15,7 +15,8 @@ from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filter_extraction import VocabularyExtractor
 from suffice.retrieval.filters import parse_filter
 from suffice.retrieval.memory import MemoryStore
-from suffice.retrieval.metadata import Agreement, Vocabulary
+from suffice.retrieval.metadata import Vocabulary
+from suffice_research.retrievers.signals import Agreement
 from suffice.retrieval.soft_filter import SoftFilter
 from suffice.types import Document, Filter, Hit
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from suffice.retrieval.corpus import Corpus
 from suffice.types import Document
-from suffice_research.retrievers.graph import DocumentGraph
+from suffice_research.retrievers.document_graph import DocumentGraph
 
 documents = st.builds(
     Document,

@@ -20,10 +20,11 @@ from suffice.protocols import Store, StoreQuery, documents_by_id
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.filters import filter_for
 from suffice.retrieval.fusion import SignalRetriever
-from suffice.retrieval.lexical import Analyzer, Background, Bm25, Tfidf
-from suffice.retrieval.metadata import Agreement, Mentions, Vocabulary
+from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.ranking import Scores, Signal, check_search
 from suffice.types import DocId, Document, Filter, Hit
+from suffice_research.retrievers.signals import Agreement, Analyzer, Background, Tfidf
 
 __all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "CorpusSample", "Signals"]
 

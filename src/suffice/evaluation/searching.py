@@ -129,7 +129,9 @@ class RetrieverSet(Mapping[str, Retriever]):
     @cached_property
     def key(self) -> str:
         """A hash of the documents, the names and what the encoder says."""
-        digest = hashlib.sha256(repr((self._names, self._encoder and self._encoder.said)).encode())
+        digest = hashlib.sha256(
+            repr((self._names, self._encoder and self._encoder.fingerprint)).encode()
+        )
         for document in self._store().documents():
             digest.update(json.dumps(asdict(document), default=str).encode())
         return digest.hexdigest()

@@ -284,7 +284,7 @@ class BridgeRetriever:
             StoreQuery(self.depth, text=question, filter=filter)
             for question, filter in zip(questions, given)
         ]
-        looks += self._near.looks(questions, k=max(2 * self.depth, self.near), filters=given)
+        looks += self._near.queries(questions, k=max(2 * self.depth, self.near), filters=given)
         looks += [
             StoreQuery(self.depth, text=question if one else None, filter=one)
             for question, one in zip(questions, own)

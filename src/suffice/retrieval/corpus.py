@@ -1,7 +1,6 @@
-"""A corpus in memory: documents in order, and their metadata as columns that numpy can mask, count and multiply.
+"""Documents in order, their metadata as columns, and long documents cut into chunks.
 
-The retrievers of the papers score every document for every question; they all share this one view. Rows are positions in the
-order of the documents, so a score vector, a mask and a column always line up.
+Rows are positions in the order of the documents, so scores, masks and columns always line up.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from suffice.errors import InputError
 from suffice.text import CJK
@@ -25,26 +24,69 @@ __all__ = [
     "Column",
     "Corpus",
     "Mask",
+    "RaggedRows",
     "chunk_documents",
     "field_values",
     "searchable_text",
 ]
 
-
+Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 UNDATED = np.int32(-(2**30))  # so far from every real day that no date window reaches it
 
 
 @dataclass(frozen=True)
+class RaggedRows:
+    """Rows of different lengths: row i is values[starts[i]:starts[i + 1]]."""
+
+    starts: Ints
+    values: npt.NDArray[Any]
+
+    @classmethod
+    def from_sizes(cls, sizes: npt.ArrayLike, values: npt.NDArray[Any]) -> RaggedRows:
+        """Consecutive rows of these sizes."""
+        return cls(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), values)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def row(self, at: int) -> npt.NDArray[Any]:
+        return self.values[self.starts[at] : self.starts[at + 1]]
+
+    def row_numbers(self) -> Ints:
+        """The row of each value."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def gather(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The values of several rows, and for each its position in `rows`. -1 is an empty row."""
+        first = self.starts[np.maximum(rows, 0)]
+        sizes = np.where(rows >= 0, self.starts[rows + 1] - first, 0)
+        position = np.repeat(np.arange(len(rows)), sizes)
+        inside = np.arange(len(position)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.values[first[position] + inside], position
+
+    def inverted(self, count: int) -> RaggedRows:
+        """For each of `count` values the rows that contain it, in order."""
+        order = np.argsort(self.values, kind="stable")
+        sizes = np.bincount(self.values, minlength=count)
+        return RaggedRows.from_sizes(sizes, self.row_numbers()[order])
+
+
+@dataclass(frozen=True)
 class Column:
-    """One metadata field: its values, and which document carries which: a sparse (documents, values) matrix of ones."""
+    """One metadata field: its values, and the positions of each document's values among them."""
 
     values: tuple[str, ...]
-    incidence: sparse.csr_matrix
+    codes: RaggedRows
 
     @cached_property
     def position(self) -> dict[str, int]:
         return {value: at for at, value in enumerate(self.values)}
+
+    @cached_property
+    def documents(self) -> RaggedRows:
+        """The documents that carry each value, in order."""
+        return self.codes.inverted(len(self.values))
 
 
 class Corpus:
@@ -65,32 +107,34 @@ class Corpus:
         return len(self.documents)
 
     def column(self, field: Field) -> Column:
-        """The values of source, category, entities or published_at (ISO days), in order of first appearance."""
+        """The values of source, category, entities or published_at (ISO days), first seen first."""
         if field not in self._columns:
-            self._columns[field] = self._build_column(field)
+            codes: dict[str, int] = {}
+            rows = [
+                sorted({codes.setdefault(value, len(codes)) for value in field_values(one, field)})
+                for one in self.documents
+            ]
+            flat = np.array([code for row in rows for code in row], dtype=np.int64)
+            ragged = RaggedRows.from_sizes([len(row) for row in rows], flat)
+            self._columns[field] = Column(tuple(codes), ragged)
         return self._columns[field]
 
     @cached_property
     def days(self) -> npt.NDArray[np.int32]:
         """Publication days as ordinals: (documents,), UNDATED where unknown."""
         dates = (document.published_at for document in self.documents)
-        return np.fromiter(
-            (day.toordinal() if day else UNDATED for day in dates), np.int32, len(self)
-        )
+        days = (day.toordinal() if day else UNDATED for day in dates)
+        return np.fromiter(days, np.int32, len(self))
 
     def mask(self, filter: Filter | None) -> Mask:
         """Which documents pass the filter: (documents,)."""
         passing = np.ones(len(self), dtype=bool)
         for condition in filter.conditions if filter else ():
             passes = self._passes(condition)
-            passing &= (
-                passes | ~self._carries(condition.field) if filter and filter.lenient else passes
-            )
+            if filter and filter.lenient:
+                passes |= np.diff(self.column(condition.field).codes.starts) == 0
+            passing &= passes
         return passing
-
-    def _carries(self, field: Field) -> Mask:
-        """Which documents have a value of this field at all."""
-        return np.asarray(np.diff(self.column(field).incidence.indptr) > 0)
 
     def _passes(self, condition: Condition) -> Mask:
         if condition.operator in ("$gte", "$lte"):
@@ -99,25 +143,11 @@ class Corpus:
                 return np.asarray(self.days >= bound)
             return np.asarray((self.days <= bound) & (self.days != UNDATED))
         column = self.column(condition.field)
-        wanted = np.zeros(len(column.values), dtype=np.float32)
-        wanted[
-            [column.position[value] for value in condition.values if value in column.position]
-        ] = 1
-        carries: Mask = np.asarray(column.incidence @ wanted) > 0
+        wanted = np.zeros(len(column.values), dtype=bool)
+        wanted[[column.position[one] for one in condition.values if one in column.position]] = True
+        carries: Mask = np.zeros(len(self), dtype=bool)
+        carries[column.codes.row_numbers()[wanted[column.codes.values]]] = True
         return carries if condition.operator == "$in" else ~carries
-
-    def _build_column(self, field: Field) -> Column:
-        codes: dict[str, int] = {}
-        columns: list[int] = []
-        starts = [0]
-        for document in self.documents:
-            columns += sorted(
-                {codes.setdefault(value, len(codes)) for value in field_values(document, field)}
-            )
-            starts.append(len(columns))
-        ones = np.ones(len(columns), dtype=np.float32)
-        matrix = sparse.csr_matrix((ones, columns, starts), shape=(len(self), len(codes)))
-        return Column(tuple(codes), matrix)
 
 
 def field_values(document: Document, field: Field) -> tuple[str, ...]:
@@ -132,27 +162,23 @@ def field_values(document: Document, field: Field) -> tuple[str, ...]:
 
 def searchable_text(document: Document) -> str:
     """What text search and encoders see of a document: title, then text."""
-    return (
-        f"{document.title}\n{document.text}"
-        if document.title and document.text
-        else document.title or document.text
-    )
+    if document.title and document.text:
+        return f"{document.title}\n{document.text}"
+    return document.title or document.text
 
 
-# --- chunks: Chunks: long documents cut into overlapping pieces that are retrieved on their own and know their parent.
-
-# What counts towards the size of a chunk: a word, a character of a script without spaces, a mark. The limit keeps text without
-# any space from being one endless word.
-_PIECE = re.compile(rf"[{CJK}]|[^\W{CJK}]{{1,64}}|[^\w\s]")
+# A word, a character of a script without spaces, or a punctuation mark. The limit of 64 splits text
+# without any space.
+_TOKEN = re.compile(rf"[{CJK}]|[^\W{CJK}]{{1,64}}|[^\w\s]")
 
 
 def chunk_documents(
     documents: Iterable[Document], *, tokens: int = 256, overlap: int = 32
 ) -> Iterator[Document]:
-    """Documents of at most `tokens` words and marks; neighbours share `overlap` of them.
+    """Cut long documents into chunks of at most `tokens` tokens that share `overlap` of them.
 
-    A chunk has the id "parent#0", "parent#1", ..., its parent's title and metadata, and a slice of its text as it stands there.
-    A document that is short enough stays as it is; so does one that is a chunk already.
+    A chunk has the id "parent#0", "parent#1", ..., its parent's title and metadata, and a slice of
+    the text. Short documents and documents that are chunks already stay as they are.
     """
     if tokens < 1 or not 0 <= overlap < tokens:
         raise InputError(
@@ -160,13 +186,12 @@ def chunk_documents(
             hint="the overlap must be smaller than the chunk",
         )
     for document in documents:
-        spans = [match.span() for match in _PIECE.finditer(document.text)]
+        spans = [match.span() for match in _TOKEN.finditer(document.text)]
         if document.parent is not None or len(spans) <= tokens:
             yield document
             continue
         for number, start in enumerate(range(0, len(spans) - overlap, tokens - overlap)):
             end = min(start + tokens, len(spans))
             text = document.text[spans[start][0] : spans[end - 1][1]]
-            yield replace(
-                document, doc_id=f"{document.doc_id}#{number}", text=text, parent=document.doc_id
-            )
+            doc_id = f"{document.doc_id}#{number}"
+            yield replace(document, doc_id=doc_id, text=text, parent=document.doc_id)

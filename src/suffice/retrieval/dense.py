@@ -1,7 +1,7 @@
-"""Dense retrieval: texts as unit vectors, and exact search among them by matrix products.
+"""Dense retrieval: texts as unit vectors, and exact nearest-neighbour search among them.
 
-The default encoder is wordllama: static word-piece vectors that come with its package, numpy alone, no network. Vectors may be
-float16 and memory-mapped: they are read in blocks, so that a search holds a block and the best k, never the whole matrix.
+The default encoder is wordllama: static word-piece vectors that ship with its package and need
+numpy alone. Vectors may be float16 and memory-mapped: a search reads them block by block.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from suffice.errors import InputError, NotReadyError
 from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.protocols import Encoder, Progress, Store, StoreQuery
 from suffice.registry import ENCODERS
-from suffice.retrieval.corpus import Mask
-from suffice.retrieval.ranking import Ranking, Scores, Signal, check_search, name_parts, top_k
+from suffice.retrieval.corpus import Mask, RaggedRows
+from suffice.retrieval.ranking import (
+    Filters,
+    HitLists,
+    Ranking,
+    Scores,
+    check_search,
+    name_parts,
+    top_k,
+)
 from suffice.retrieval.store_checks import similarity
-from suffice.types import Filter, Hit
 
 __all__ = [
     "BlockEncoder",
-    "DenseProxy",
     "PortableEncoder",
     "VectorSearch",
     "WordLlamaEncoder",
@@ -38,10 +43,14 @@ __all__ = [
     "unit_vectors",
 ]
 
+BLOCK_ROWS = 65_536  # document vectors that are compared at once
+BATCH = 1024  # texts that WordLlamaEncoder counts the words of at once
+BLOCK_TEXTS = 256  # texts in one block of a BlockEncoder
+MAX_WORD_CHARS = 256  # longer runs of letters are cut: splitting into pieces is worse than linear
+MAX_GATHERED = 4096  # word vectors that are summed at once
+PROBE = ("Ada Lovelace was taught by Augustus De Morgan.", "Who taught the teacher of Ada?")
 
-BLOCK_ROWS = 65_536
-_BATCH = 1024
-_PIECE = 256  # longest run of letters that is cut into word pieces at once: cutting takes more than linear time
+Floats = npt.NDArray[np.floating[Any]]
 
 
 def unit_vectors(vectors: npt.NDArray[Any]) -> Scores:
@@ -53,47 +62,39 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> Scores:
 
 
 class WordLlamaEncoder:
-    """The mean of a text's word-piece vectors, at length one. Spaces carry no meaning; their number and kind do not count.
+    """The mean of a text's word-piece vectors, at length one. Whitespace carries no meaning.
 
-    The mean is a sum of word vectors, so each distinct word of a batch is cut into pieces once, and a text of any length costs
-    no more than counting its words.
+    The mean is a sum of word vectors: each distinct word of a batch is cut into pieces once, and a
+    text costs no more than counting its words.
     """
 
     name = "wordllama"
     dimension = 256
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Scores:
-        """(texts, 256); a text without a word gives a zero vector. Questions and documents are encoded alike."""
+        """(texts, 256); a text without a word gives zeros. Questions are encoded like documents."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
-        for start in range(0, len(texts), _BATCH):
-            batch = texts[start : start + _BATCH]
-            vectors[start : start + len(batch)] = unit_vectors(self._sums(batch))
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            vectors[start : start + len(batch)] = unit_vectors(self._text_sums(batch))
         return vectors
 
-    def _sums(self, texts: Sequence[str]) -> Scores:
+    def _text_sums(self, texts: Sequence[str]) -> Scores:
+        counts = [Counter(_words(text)) for text in texts]
         codes: dict[str, int] = {}
-        columns: list[int] = []
-        counts: list[int] = []
-        starts = [0]
-        for text in texts:
-            for word, count in Counter(_words(text)).items():
-                columns.append(codes.setdefault(word, len(codes)))
-                counts.append(count)
-            starts.append(len(columns))
-        words = sparse.csr_matrix(
-            (np.array(counts, np.float32), columns, starts), shape=(len(texts), len(codes))
-        )
-        return np.asarray(words @ self._word_vectors(list(codes)), dtype=np.float32)
+        flat = [codes.setdefault(word, len(codes)) for one in counts for word in one]
+        words = RaggedRows.from_sizes([len(one) for one in counts], np.array(flat, np.int64))
+        weights = np.array([count for one in counts for count in one.values()], np.float32)
+        return _weighted_sums(self._word_sums(list(codes)), words, weights)
 
-    def _word_vectors(self, words: list[str]) -> Scores:
+    def _word_sums(self, words: list[str]) -> Scores:
         """The sum of each word's piece vectors: (words, 256)."""
         tokenizer, embedding = self._model
-        cut = [encoding.ids for encoding in tokenizer.encode_batch(words, add_special_tokens=False)]
-        starts = np.cumsum([0, *map(len, cut)])
-        pieces = np.fromiter((piece for word in cut for piece in word), np.int64, starts[-1])
-        ones = np.ones(len(pieces), np.float32)
-        chosen = sparse.csr_matrix((ones, pieces, starts), shape=(len(words), len(embedding)))
-        return np.asarray(chosen @ embedding, dtype=np.float32)
+        encoded = tokenizer.encode_batch(words, add_special_tokens=False)
+        ids = [one.ids for one in encoded]
+        flat = np.array([piece for word in ids for piece in word], np.int64)
+        pieces = RaggedRows.from_sizes([len(word) for word in ids], flat)
+        return _weighted_sums(embedding, pieces, np.ones(len(flat), np.float32))
 
     @cached_property
     def _model(self) -> tuple[Any, Scores]:
@@ -110,12 +111,95 @@ class WordLlamaEncoder:
 
 
 def _words(text: str) -> Iterator[str]:
-    # A lone surrogate, as broken JSON escapes leave it, cannot be written as UTF-8 and would stop the tokenizer.
+    # A lone surrogate, as broken JSON escapes leave it, would stop the tokenizer.
     for word in text.encode("utf-8", "replace").decode("utf-8").split():
-        yield from (word[start : start + _PIECE] for start in range(0, len(word), _PIECE))
+        yield from (
+            word[start : start + MAX_WORD_CHARS] for start in range(0, len(word), MAX_WORD_CHARS)
+        )
+
+
+def _weighted_sums(vectors: Scores, rows: RaggedRows, weights: Scores) -> Scores:
+    """For each row the weighted sum of its vectors, added one by one: (rows, dimension)."""
+    sums = np.zeros((len(rows), vectors.shape[1]), np.float32)
+    sizes = np.diff(rows.starts)
+    for size in np.unique(sizes[sizes > 0]).tolist():  # rows of one size are summed together
+        same = np.flatnonzero(sizes == size)
+        for start in range(0, len(same), step := max(1, MAX_GATHERED // size)):
+            chosen = same[start : start + step]
+            for first in range(0, size, MAX_GATHERED):
+                inside = np.arange(first, min(first + MAX_GATHERED, size))
+                at = rows.starts[chosen, None] + inside
+                part, weight = vectors[rows.values[at]], weights[at]
+                if first:  # a very long row goes on from the sum so far
+                    part = np.concatenate([sums[chosen, None], part], axis=1)
+                    weight = np.pad(weight, ((0, 0), (1, 0)), constant_values=1)
+                sums[chosen] = np.einsum("rn,rnd->rd", weight, part)
+    return sums
 
 
 ENCODERS.add("wordllama", WordLlamaEncoder)
+
+
+@dataclass(frozen=True)
+class PortableEncoder:
+    """An encoder by name, to be opened in other processes; the loaded one does not travel."""
+
+    name: str
+    fingerprint: str  # a hash of its vectors of the PROBE
+    loaded: Encoder | None = None
+
+    @classmethod
+    def of(cls, name: str, encoder: Encoder) -> PortableEncoder:
+        return cls(name, _fingerprint(encoder), encoder)
+
+    def open(self) -> Encoder:
+        """NotReadyError where the encoder of this name gives other vectors here."""
+        if self.loaded is not None:
+            return self.loaded
+        encoder = ENCODERS.get(self.name)()
+        if _fingerprint(encoder) != self.fingerprint:
+            raise NotReadyError(
+                f"the encoder {self.name!r} gives other vectors here",
+                hint="install the same models and packages there and here",
+            )
+        return encoder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PortableEncoder, (self.name, self.fingerprint)
+
+
+def _fingerprint(encoder: Encoder) -> str:
+    vectors = np.asarray(encoder.encode(PROBE), dtype=np.float32)
+    return hashlib.sha256(vectors.tobytes()).hexdigest()
+
+
+class BlockEncoder:
+    """An Encoder that encodes in blocks, wherever `run` runs them; `name` is its registered name."""
+
+    def __init__(
+        self, name: str, encoder: Encoder, run: JobRunner, progress: Progress | None = None
+    ) -> None:
+        self.name, self.dimension = name, encoder.dimension
+        self._encoder, self._run = PortableEncoder.of(name, encoder), run
+        self._progress = progress
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        """(texts, dimension), float32."""
+        key = f"{self.name} {self._encoder.fingerprint} {query}"
+        encode = partial(_encode_block, query=query)
+        job = Job("encoding", encode, self._encoder, PortableEncoder.open, key=key)
+        blocks = [np.zeros((0, self.dimension), np.float32)]
+        done = 0
+        for vectors in self._run(job, split_into_blocks(texts, BLOCK_TEXTS, chars=len)):
+            blocks.append(vectors)
+            done += len(vectors)
+            if self._progress is not None:
+                self._progress("encoding", done, len(texts))
+        return np.concatenate(blocks)
+
+
+def _encode_block(texts: Sequence[str], encoder: Encoder, *, query: bool) -> Floats:
+    return np.asarray(encoder.encode(texts, query=query), dtype=np.float32)
 
 
 def nearest_vectors(
@@ -126,14 +210,16 @@ def nearest_vectors(
     mask: Mask | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> Ranking:
-    """The k rows of `matrix` with the highest inner product with each query, ties in row order: Ranked (queries, <= k).
+    """The k rows of `matrix` with the highest inner product with each query, ties in row order.
 
-    `matrix` is (documents, dimension), float16 or float32, possibly memory-mapped; `mask` as in `top_k`.
+    `matrix` is (documents, dimension), float16 or float32, possibly memory-mapped; `mask` as in
+    `top_k`.
     """
     queries = np.asarray(queries, dtype=np.float32)
     if matrix.ndim != 2 or queries.ndim != 2 or matrix.shape[1] != queries.shape[1]:
         raise InputError(
-            f"query vectors of shape {queries.shape} do not fit document vectors of shape {matrix.shape}",
+            f"query vectors of shape {queries.shape} do not fit document vectors of shape "
+            f"{matrix.shape}",
             hint="encode questions with the encoder that the documents were encoded with",
         )
     best = top_k(np.zeros((len(queries), 0), np.float32), k)
@@ -141,147 +227,43 @@ def nearest_vectors(
         block = matrix[start : start + block_rows]
         passing = None if mask is None else mask[..., start : start + block_rows]
         found = top_k(similarity(queries, block), k, passing)
-        positions = np.hstack(
-            [best.positions, np.where(found.positions >= 0, found.positions + start, -1)]
-        )
-        scores = np.hstack([best.scores, found.scores])
-        # Earlier blocks stand to the left, so ties stay in row order. Padding is nan, which is never chosen.
-        among = top_k(scores, k)
+        shifted = np.where(found.positions >= 0, found.positions + start, -1)
+        positions = np.hstack([best.positions, shifted])
+        # Earlier blocks are on the left, so ties stay in row order. Padding is nan: never chosen.
+        among = top_k(np.hstack([best.scores, found.scores]), k)
         chosen = np.take_along_axis(positions, np.maximum(among.positions, 0), axis=1)
         best = Ranking(np.where(among.positions >= 0, chosen, -1), among.scores)
     return best
 
 
 class VectorSearch:
-    """Nearest neighbours of the question's vector, as the store finds them. A question without a word has no hits."""
+    """Nearest neighbours of the question's vector, as the store finds them.
+
+    A question without a word has no hits.
+    """
 
     def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
         self.store, self.encoder, self.name = store, encoder, name
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        looks = self.looks(questions, k=k, filters=filters or [None] * len(questions))
-        kept = [at for at, one in enumerate(looks) if one.vector is not None]
-        found: list[tuple[Hit, ...]] = [()] * len(questions)
-        if kept:
-            passing = None if filters is None else [filters[at] for at in kept]
-            vectors = np.stack([np.asarray(looks[at].vector) for at in kept])
-            hits = name_parts(self.name, self.store.search_vectors(vectors, k=k, filters=passing))
-            for at, one in zip(kept, hits):
-                found[at] = one
-        return found
+        queries = self.queries(questions, k=k, filters=filters or [None] * len(questions))
+        known = [at for at, one in enumerate(queries) if one.vector is not None]
+        hits: HitLists = [()] * len(questions)
+        if known:
+            vectors = np.stack([np.asarray(queries[at].vector) for at in known])
+            passing = None if filters is None else [filters[at] for at in known]
+            found = self.store.search_vectors(vectors, k=k, filters=passing)
+            for at, one in zip(known, name_parts(self.name, found)):
+                hits[at] = one
+        return hits
 
-    def looks(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None]
-    ) -> list[StoreQuery]:
-        """The same as looks into the store, for who looks for other things at the same time."""
+    def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
+        """The same as store queries, for callers that send others along."""
         vectors = self.encoder.encode(questions, query=True)
         return [
             StoreQuery(
                 k, vector=vector if question.strip() and vector.any() else None, filter=filter
             )
-            for question, vector, filter in zip(questions, vectors, filters)
+            for question, vector, filter in zip(questions, vectors, filters or ())
         ]
-
-
-class DenseProxy:
-    """MAGAF's stand-in for a dense retriever: a blend of lexical and metadata scores, with ties broken by a perturbation.
-
-    The perturbation is drawn from a generator seeded with the sha256 of the question, so it is the same in every process. It is
-    at most `perturbation`, and a document that the blend does not find stays unfound.
-    """
-
-    name = "dense-proxy"
-
-    def __init__(self, blend: Signal, *, perturbation: float = 0.001) -> None:
-        self.blend, self.perturbation = blend, perturbation
-
-    def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents): the blend's scores, each at most `perturbation` higher."""
-        scores = np.array(self.blend.scores(questions), dtype=np.float32)
-        for question, row in zip(questions, scores):
-            seed = int.from_bytes(
-                hashlib.sha256(question.encode("utf-8", "replace")).digest()[:8], "big"
-            )
-            noise = np.random.default_rng(seed).random(len(row), dtype=np.float32)
-            row += np.float32(self.perturbation) * noise * (row > 0)
-        return scores
-
-
-# --- encoding: Vectors of many texts, block by block, wherever the blocks are encoded: the encoder is known by name and by what it says.
-
-AT_ONCE = 256
-PROBE = ("Ada Lovelace was taught by Augustus De Morgan.", "Who taught the teacher of Ada?")
-
-Floats = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True)
-class PortableEncoder:
-    """An encoder that other processes can open, too; the one at hand does not travel with it."""
-
-    name: str
-    said: str  # a hash of its vectors of the PROBE
-    at_hand: Encoder | None = None
-
-    @classmethod
-    def of(cls, name: str, encoder: Encoder) -> PortableEncoder:
-        return cls(name, _fingerprint(encoder), encoder)
-
-    def open(self) -> Encoder:
-        """NotReadyError where the encoder of this name is another one here."""
-        if self.at_hand is not None:
-            return self.at_hand
-        encoder = ENCODERS.get(self.name)()
-        if _fingerprint(encoder) != self.said:
-            raise NotReadyError(
-                f"the encoder {self.name!r} gives other vectors here",
-                hint="install the same models and packages there and here",
-            )
-        return encoder
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PortableEncoder, (self.name, self.said)
-
-
-def _fingerprint(encoder: Encoder) -> str:
-    return hashlib.sha256(np.asarray(encoder.encode(PROBE), dtype=np.float32).tobytes()).hexdigest()
-
-
-class BlockEncoder:
-    """An Encoder that does its work in blocks, wherever `mapped` does; `name` is the one under which it is registered."""
-
-    def __init__(
-        self, name: str, encoder: Encoder, mapped: JobRunner, progress: Progress | None = None
-    ) -> None:
-        self.name, self.dimension = name, encoder.dimension
-        self._encoder, self._mapped, self._progress = (
-            PortableEncoder.of(name, encoder),
-            mapped,
-            progress,
-        )
-
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
-        """(texts, dimension), float32."""
-        key = f"{self.name} {self._encoder.said} {query}"
-        job = Job(
-            "encoding",
-            partial(_encode_block, query=query),
-            self._encoder,
-            PortableEncoder.open,
-            key=key,
-        )
-        found = [np.zeros((0, self.dimension), np.float32)]
-        done = 0
-        for vectors in self._mapped(job, split_into_blocks(texts, AT_ONCE, chars=len)):
-            found.append(vectors)
-            done += len(vectors)
-            if self._progress is not None:
-                self._progress("encoding", done, len(texts))
-        return np.concatenate(found)
-
-
-def _encode_block(texts: Sequence[str], encoder: Encoder, *, query: bool) -> Floats:
-    return np.asarray(encoder.encode(texts, query=query), dtype=np.float32)

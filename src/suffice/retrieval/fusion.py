@@ -1,7 +1,7 @@
-"""Hybrid retrieval: several opinions about the same documents, fused into one ranking.
+"""Combine scores: fuse signals or hit lists into one ranking, and rerank the first hits.
 
-`SignalRetriever` fuses signals that score every document of a corpus in memory; `ListFusion` fuses the hit lists of other
-retrievers, so it works on any store. Both use one table of fusions, and every hit says which parts found it with which score.
+`SignalRetriever` fuses signals over a corpus in memory; `ListFusion` fuses the hit lists of other
+retrievers, so it works on any store; `RerankRetriever` lets a slower model reorder the first hits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from suffice.errors import InputError, ModelError, did_you_mean
 from suffice.protocols import Reranker, Retriever, Store
 from suffice.retrieval.corpus import Corpus, Mask, searchable_text
 from suffice.retrieval.ranking import (
+    Filters,
+    HitLists,
     Ranking,
     Scores,
     Signal,
@@ -26,45 +28,58 @@ from suffice.retrieval.ranking import (
     question_blocks,
     top_k,
 )
-from suffice.types import DocId, Filter, Hit, Part
+from suffice.types import DocId, Hit, Part
 
-__all__ = ["FUSIONS", "Blend", "Fusion", "ListFusion", "RerankRetriever", "SignalRetriever"]
+__all__ = [
+    "FUSIONS",
+    "Fusion",
+    "ListFusion",
+    "RerankRetriever",
+    "SignalRetriever",
+    "check_fusion",
+    "weighted_sum",
+]
+
+Floats = npt.NDArray[np.float64]
+# (parts, questions, columns) and a weight for each part -> (questions, columns).
+# nan: this part did not find that column.
+Fusion = Callable[[Scores, Scores], Scores]
+RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: two second places outweigh one first place
 
 
-# (parts, questions, columns) and one weight a part -> (questions, columns). nan: this part did not find that column.
-Fusion = Callable[[Scores, npt.NDArray[np.float32]], Scores]
-RANK_OFFSET = 60  # Cormack, Clarke and Büttcher's constant: it keeps one first place from outweighing two second places
+def weighted_sum(parts: Scores, weights: Scores) -> Scores:
+    """The weighted sum of the parts, each divided by its highest score for the question."""
+    return _sum_parts(weights, _divide_by_highest(parts))
 
 
-def weighted_sum(parts: Scores, weights: npt.NDArray[np.float32]) -> Scores:
-    """Each part divided by its highest score for the question, then summed by weight. What is not above zero adds nothing."""
-    return _summed(weights, _by_highest(parts))
+def convex_combination(parts: Scores, weights: Scores) -> Scores:
+    """The weighted mean of the parts, each stretched from 0 (lowest found) to 1 (highest).
 
-
-def convex_combination(parts: Scores, weights: npt.NDArray[np.float32]) -> Scores:
-    """Each part stretched from 0 (the lowest it found) to 1 (the highest), averaged by weight. A part's only find counts 1."""
-    low, high = _range(parts)
+    The only find of a part counts 1.
+    """
+    missing = np.isnan(parts)
+    low = np.where(missing, np.inf, parts).min(axis=2, keepdims=True, initial=np.inf)
+    high = np.where(missing, -np.inf, parts).max(axis=2, keepdims=True, initial=-np.inf)
+    empty = low > high
+    low, high = np.where(empty, 0, low), np.where(empty, 0, high)
     stretched = np.divide(parts - low, high - low, out=np.ones_like(parts), where=high > low)
-    share = weights / (weights.sum() or 1)
-    return _summed(share, np.where(np.isnan(parts), np.float32(0), stretched))
+    return _sum_parts(weights / (weights.sum() or 1), np.where(missing, np.float32(0), stretched))
 
 
-def reciprocal_rank(parts: Scores, weights: npt.NDArray[np.float32]) -> Scores:
-    """The sum of weight / (60 + rank) over the parts that found it: only order counts, so scales need not agree."""
+def reciprocal_rank(parts: Scores, weights: Scores) -> Scores:
+    """The sum of weight / (60 + rank) over the parts that found it. Only the order counts."""
     order = np.argsort(-parts, axis=2, kind="stable")  # nan goes last
     ranks = np.empty_like(order)
-    np.put_along_axis(
-        ranks, order, np.broadcast_to(np.arange(1, parts.shape[2] + 1), order.shape), axis=2
-    )
+    in_order = np.broadcast_to(np.arange(1, parts.shape[2] + 1), order.shape)
+    np.put_along_axis(ranks, order, in_order, axis=2)
     shares = weights[:, None, None] / (RANK_OFFSET + ranks.astype(np.float32))
     return np.asarray(np.where(np.isnan(parts), 0, shares).sum(axis=0), dtype=np.float32)
 
 
-def maximum(parts: Scores, weights: npt.NDArray[np.float32]) -> Scores:
-    """The best weighted part, each divided by its highest score for the question: one strong opinion is enough."""
-    return np.asarray(
-        (weights[:, None, None] * _by_highest(parts)).max(axis=0, initial=0), dtype=np.float32
-    )
+def maximum(parts: Scores, weights: Scores) -> Scores:
+    """The best weighted part, each divided by its highest score for the question."""
+    weighted = weights[:, None, None] * _divide_by_highest(parts)
+    return np.asarray(weighted.max(axis=0, initial=0), dtype=np.float32)
 
 
 FUSIONS: dict[str, Fusion] = {
@@ -75,44 +90,35 @@ FUSIONS: dict[str, Fusion] = {
 }
 
 
-def _by_highest(parts: Scores) -> Scores:
+def _divide_by_highest(parts: Scores) -> Scores:
     found = np.where(parts > 0, parts, np.float32(0))
     top = found.max(axis=2, keepdims=True, initial=0)
     np.divide(found, top, out=found, where=top > 0)
     return found
 
 
-def _summed(weights: npt.NDArray[np.float32], parts: Scores) -> Scores:
+def _sum_parts(weights: Scores, parts: Scores) -> Scores:
     return np.asarray(np.einsum("p,pqc->qc", weights, parts), dtype=np.float32)
 
 
-def _range(parts: Scores) -> tuple[Scores, Scores]:
-    missing = np.isnan(parts)
-    low = np.where(missing, np.inf, parts).min(axis=2, keepdims=True, initial=np.inf)
-    high = np.where(missing, -np.inf, parts).max(axis=2, keepdims=True, initial=-np.inf)
-    nothing = low > high
-    return np.where(nothing, 0, low), np.where(nothing, 0, high)
-
-
-def _check_fusion(
-    fusion: str, weights: Sequence[float] | None, parts: int
-) -> tuple[Fusion, npt.NDArray[np.float32]]:
+def check_fusion(fusion: str, weights: Sequence[float] | None, parts: int) -> tuple[Fusion, Scores]:
+    """The fusion of this name and its weights as an array; InputError where they are invalid."""
     if fusion not in FUSIONS:
         raise InputError(f"no fusion is named {fusion!r}", hint=did_you_mean(fusion, FUSIONS))
     if not parts:
         raise InputError("nothing to fuse", hint="give at least one signal or retriever")
-    chosen = np.ones(parts, np.float32) if weights is None else np.asarray(weights, np.float32)
-    if chosen.shape != (parts,) or not np.isfinite(chosen).all() or (chosen < 0).any():
+    array = np.ones(parts, np.float32) if weights is None else np.asarray(weights, np.float32)
+    if array.shape != (parts,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"weights are {weights!r}, expected {parts} numbers of at least 0, one a part"
         )
-    return FUSIONS[fusion], chosen
+    return FUSIONS[fusion], array
 
 
 class SignalRetriever:
-    """Ranks a whole corpus by one signal, or by several fused. A document that no signal scores above zero is no hit.
+    """Ranks a whole corpus by one signal, or by several fused.
 
-    A single signal keeps its own scale; fusing rescales.
+    A document that no signal scores above zero is no hit. A single signal keeps its own scale.
     """
 
     def __init__(
@@ -124,51 +130,33 @@ class SignalRetriever:
         fusion: str = "sum",
     ) -> None:
         self.corpus, self.signals = corpus, tuple(signals)
-        self._fuse, self._weights = _check_fusion(fusion, weights, len(self.signals))
-        if len({signal.name for signal in self.signals}) < len(self.signals):
-            raise InputError(
-                f"two signals have one name: {[signal.name for signal in self.signals]}"
-            )
+        self._fuse, self._weights = check_fusion(fusion, weights, len(self.signals))
+        names = [signal.name for signal in self.signals]
+        if len(set(names)) < len(names):
+            raise InputError(f"two signals have one name: {names}")
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        found: list[tuple[Hit, ...]] = []
+        hits: HitLists = []
         for block in question_blocks(questions, len(self.corpus) * len(self.signals)):
             parts = {signal.name: signal.scores(questions[block]) for signal in self.signals}
             masks = filter_masks(self.corpus, filters and filters[block])
-            found += make_hits(self._ranked(list(parts.values()), k, masks), self.corpus.ids, parts)
-        return found
+            ranking = self._rank(list(parts.values()), k, masks)
+            hits += make_hits(ranking, self.corpus.ids, parts)
+        return hits
 
-    def _ranked(self, parts: list[Scores], k: int, masks: Mask | None) -> Ranking:
+    def _rank(self, parts: list[Scores], k: int, masks: Mask | None) -> Ranking:
         if len(parts) == 1:
             return top_k(parts[0], k, masks, above=0.0)
         stacked = np.stack(parts)
         positive = stacked > 0
-        somewhere = np.asarray(positive.any(axis=0))
+        found = np.asarray(positive.any(axis=0))
         fused = self._fuse(np.where(positive, stacked, np.float32(np.nan)), self._weights)
-        return top_k(fused, k, somewhere if masks is None else somewhere & masks)
-
-
-class Blend:
-    """Several signals as one: the weighted sum of each divided by its highest score for the question."""
-
-    def __init__(
-        self, signals: Sequence[Signal], *, weights: Sequence[float], name: str = "blend"
-    ) -> None:
-        self.name, self.signals = name, tuple(signals)
-        _, self._weights = _check_fusion("sum", weights, len(self.signals))
-
-    def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents), from 0 to the sum of the weights; 0 where no signal finds the document."""
-        return weighted_sum(
-            np.stack([signal.scores(questions) for signal in self.signals]), self._weights
-        )
+        return top_k(fused, k, found if masks is None else found & masks)
 
 
 class ListFusion:
-    """Fuses the first `depth` hits of each of several retrievers. Ties go to what an earlier retriever, or place, holds."""
+    """Fuses the first `depth` hits of several retrievers. Ties go to the earlier retriever."""
 
     def __init__(
         self,
@@ -180,90 +168,66 @@ class ListFusion:
     ) -> None:
         self.retrievers = dict(retrievers)
         self.depth = check_search([], depth)
-        self._fuse, self._weights = _check_fusion(fusion, weights, len(self.retrievers))
+        self._fuse, self._weights = check_fusion(fusion, weights, len(self.retrievers))
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        deep = max(k, self.depth)
-        lists = [one.search(questions, k=deep, filters=filters) for one in self.retrievers.values()]
-        columns = [_columns([found[at] for found in lists]) for at in range(len(questions))]
-        # The last column stands for all documents that a retriever could have listed and did not: they score 0. Without it
-        # the weakest of three hits would count as little as no hit.
-        parts = np.full(
-            (len(lists), len(questions), max(map(len, columns), default=0) + 1), np.nan, np.float32
-        )
+        depth = max(k, self.depth)
+        lists = [
+            one.search(questions, k=depth, filters=filters) for one in self.retrievers.values()
+        ]
+        columns: list[dict[DocId, int]] = [{} for _ in questions]  # in order of first appearance
+        for found in lists:
+            for column, hits in zip(columns, found):
+                for hit in hits:
+                    column.setdefault(hit.doc_id, len(column))
+        # The last column stands for all documents that a retriever could have listed and did not:
+        # they score 0. Without it the weakest of three hits would count as little as no hit.
+        width = max(map(len, columns), default=0) + 1
+        parts = np.full((len(lists), len(questions), width), np.nan, np.float32)
         for part, found in enumerate(lists):
             for row, hits in enumerate(found):
-                parts[part, row, [columns[row][hit.doc_id] for hit in hits]] = _scores(hits)
-                parts[part, row, -1] = 0 if len(hits) < deep else np.nan
+                parts[part, row, [columns[row][hit.doc_id] for hit in hits]] = _list_scores(hits)
+                parts[part, row, -1] = 0 if len(hits) < depth else np.nan
         fused = self._fuse(parts, self._weights)[:, :-1]
-        ranked = top_k(fused, k, np.asarray((~np.isnan(parts[:, :, :-1])).any(axis=0)))
-        return [
-            self._hits(
-                [found[row] for found in lists],
-                list(columns[row]),
-                ranked.positions[row],
-                ranked.scores[row],
+        listed = np.asarray((~np.isnan(parts[:, :, :-1])).any(axis=0))
+        ranking = top_k(fused, k, listed)
+        merged: HitLists = []
+        for row, column in enumerate(columns):
+            by_id, ids = self._join([found[row] for found in lists]), list(column)
+            best = zip(ranking.positions[row].tolist(), ranking.scores[row].tolist())
+            merged.append(
+                tuple(replace(by_id[ids[at]], score=score) for at, score in best if at >= 0)
             )
-            for row in range(len(questions))
-        ]
+        return merged
 
-    def _hits(
-        self,
-        lists: Sequence[Sequence[Hit]],
-        ids: Sequence[DocId],
-        positions: npt.NDArray[np.intp],
-        scores: Scores,
-    ) -> tuple[Hit, ...]:
+    def _join(self, lists: Sequence[Sequence[Hit]]) -> dict[DocId, Hit]:
+        """Each document's first hit, with its score in every list as a part."""
         first: dict[DocId, Hit] = {}
         parts: dict[DocId, list[Part]] = {}
         for name, hits in zip(self.retrievers, lists):
-            for hit, score in zip(hits, _scores(hits)):
+            for hit, score in zip(hits, _list_scores(hits)):
                 first.setdefault(hit.doc_id, hit)
                 parts.setdefault(hit.doc_id, []).append(Part(name, float(score)))
-        chosen = [
-            (ids[at], float(score))
-            for at, score in zip(positions.tolist(), scores.tolist())
-            if at >= 0
-        ]
-        return tuple(
-            replace(first[one], score=score, parts=tuple(parts[one])) for one, score in chosen
-        )
+        return {doc_id: replace(hit, parts=tuple(parts[doc_id])) for doc_id, hit in first.items()}
 
 
-def _columns(lists: Sequence[Sequence[Hit]]) -> dict[DocId, int]:
-    """Every document that some list holds, numbered in order of first appearance."""
-    seen: dict[DocId, int] = {}
-    for hits in lists:
-        for hit in hits:
-            seen.setdefault(hit.doc_id, len(seen))
-    return seen
-
-
-def _scores(hits: Sequence[Hit]) -> list[float]:
-    """The hits' scores; where a retriever gives none, the reciprocal of the rank stands for it."""
+def _list_scores(hits: Sequence[Hit]) -> list[float]:
+    """The hits' scores; the reciprocal rank where a retriever gives none."""
     if any(hit.score is None for hit in hits):
         return [1 / rank for rank in range(1, len(hits) + 1)]
     return [float(hit.score or 0) for hit in hits]
 
 
-# --- rerank: Reranking: a slower, better judge reads the first hits of a fast retriever and puts them in a new order.
-
-Floats = npt.NDArray[np.float64]
-
-
 class RerankRetriever:
-    """The first `depth` hits of a retriever, in the reranker's order. Ties keep the retriever's order.
+    """The first `depth` hits of a retriever, in the reranker's order. Ties keep their order.
 
-    With k above `depth` the rest follow as the retriever ranked them, unjudged: reading costs, and `depth` bounds it.
-    A hit whose document has left the store since falls away. Hits that were let in past a filter stay behind those that pass
-    it. No score stands above one in front of it.
+    With k above `depth` the rest follow as the retriever ranked them. Hits whose document has left
+    the store are dropped. Hits that relax a filter stay behind those that pass it.
 
-    With a `share` below 1 the retriever keeps a say: both scores are stretched from 0 to 1 over the hits that were read, and
-    averaged. A reranker judges each text alone, so that several copies of the best report may push out the second one that a
-    question needs: decision 16 has the figures.
+    With `share` below 1 the score is a weighted mean: `share` of the reranker's, the rest of the
+    retriever's, both stretched from 0 to 1. A reranker reads each text alone, so several copies of
+    the best report may push out a second one that the question needs: see decision 16.
     """
 
     def __init__(
@@ -281,58 +245,50 @@ class RerankRetriever:
         self.retriever, self.reranker, self.store, self.name = retriever, reranker, store, name
         self.depth, self.share = check_search([], depth), share
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
         found = self.retriever.search(questions, k=max(k, self.depth), filters=filters)
-        return [self._reordered(question, hits)[:k] for question, hits in zip(questions, found)]
+        return [self._reorder(question, hits)[:k] for question, hits in zip(questions, found)]
 
-    def _reordered(self, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    def _reorder(self, question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         documents = self.store.get([hit.doc_id for hit in hits])
-        standing = [
-            (hit, searchable_text(document))
-            for hit, document in zip(hits, documents)
-            if document is not None
-        ]
-        held, rest = standing[: self.depth], [hit for hit, _ in standing[self.depth :]]
-        if not held:
+        known = [(hit, one) for hit, one in zip(hits, documents) if one is not None]
+        if not known:
             return ()
-        given = self._scores(question, [text for _, text in held])
-        weighed = self._weighed(given, [hit for hit, _ in held])
-        order = sorted(range(len(held)), key=lambda at: (held[at][0].relaxed, -weighed[at]))
-        judged = [
+        first, rest = [hit for hit, _ in known[: self.depth]], known[self.depth :]
+        texts = [searchable_text(document) for _, document in known[: self.depth]]
+        judged = self._judge(question, texts)
+        scores = self._mix(judged, first)
+        order = sorted(range(len(first)), key=lambda at: (first[at].relaxed, -scores[at]))
+        reordered = [
             replace(
-                held[at][0],
-                score=float(weighed[at]),
-                parts=(*held[at][0].parts, Part(self.name, float(given[at]))),
+                first[at],
+                score=float(scores[at]),
+                parts=(*first[at].parts, Part(self.name, float(judged[at]))),
             )
             for at in order
         ]
-        lowest = min(weighed)
-        return cap_scores([*judged, *(replace(hit, score=float(lowest)) for hit in rest)])
+        lowest = float(min(scores))
+        return cap_scores([*reordered, *(replace(hit, score=lowest) for hit, _ in rest)])
 
-    def _scores(self, question: str, texts: Sequence[str]) -> Floats:
+    def _judge(self, question: str, texts: Sequence[str]) -> Floats:
         scores = np.asarray(self.reranker.score(question, texts), dtype=np.float64)
         if scores.shape != (len(texts),) or np.isnan(scores).any():
             raise ModelError(
-                f"the reranker gave scores of shape {scores.shape} (nan: {np.isnan(scores).sum()}) for {len(texts)} texts",
+                f"the reranker gave scores of shape {scores.shape} "
+                f"(nan: {np.isnan(scores).sum()}) for {len(texts)} texts",
                 hint="a Reranker returns one number a text",
             )
         return scores
 
-    def _weighed(self, given: Floats, hits: Sequence[Hit]) -> Floats:
+    def _mix(self, judged: Floats, hits: Sequence[Hit]) -> Floats:
         if self.share == 1.0:
-            return given
-        ranks = 1 / np.arange(1, len(hits) + 1)
-        own = np.array(
-            [hit.score if hit.score is not None else rank for hit, rank in zip(hits, ranks)],
-            dtype=np.float64,
-        )
-        return self.share * _stretched(given) + (1 - self.share) * _stretched(own)
+            return judged
+        own = [1 / rank if hit.score is None else hit.score for rank, hit in enumerate(hits, 1)]
+        return self.share * _stretch(judged) + (1 - self.share) * _stretch(np.array(own, float))
 
 
-def _stretched(scores: Floats) -> Floats:
+def _stretch(scores: Floats) -> Floats:
     """From 0 for the lowest to 1 for the highest; equal scores are all 1."""
     low, high = scores.min(), scores.max()
     return (scores - low) / (high - low) if high > low else np.ones_like(scores)

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from suffice.errors import DataError, InputError
 from suffice.jobs import Job, JobRunner, split_into_blocks
+from suffice.retrieval.corpus import RaggedRows
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
@@ -183,11 +183,8 @@ class MentionLinks:
 
     @cached_property
     def _reversed(self) -> tuple[Longs, Ints]:
-        ones = np.ones(len(self.targets), dtype=np.int8)
-        matrix = sparse.csr_matrix(
-            (ones, self.targets, self.starts), shape=(len(self.ids), len(self.ids))
-        ).tocsc()
-        return matrix.indptr, matrix.indices
+        rows = RaggedRows(self.starts, self.targets).inverted(len(self.ids))
+        return rows.starts, rows.values
 
     def _follow(
         self, doc_ids: Sequence[DocId], starts: Longs, ends: Ints

@@ -23,20 +23,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-import numpy as np
-from scipy import sparse
-
 from suffice.protocols import Store
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.dates import DateRange, QuestionDates, question_dates
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher, Words
-from suffice.retrieval.ranking import Scores
 from suffice.text import title_key
 from suffice.types import FIELDS, Document, Field
 
-__all__ = ["Agreement", "Mentions", "Vocabulary", "matching_metadata"]
-
-SOURCE, CATEGORY, ENTITY, EXACT_DATE, SOURCE_STRING = 0.35, 0.15, 0.40, 0.20, 0.10
+__all__ = ["Mentions", "Vocabulary", "matching_metadata"]
 
 _NEWS = frozenset(
     "article articles blog column coverage desk feature features headline headlines interview item items journalism news "
@@ -293,65 +287,3 @@ def _by_key(values: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if key := title_key(value):
             found[key] = (*found.get(key, ()), value)
     return found
-
-
-class Agreement:
-    """How well a document's metadata agrees with what the question names: (questions, documents), from 0 to 1.20.
-
-    0.35 if the question names its source, 0.15 its category, 0.40 one of its entities or its title, 0.20 its exact day. The
-    paper's 0.10 "source-string adjustment for punctuation variants" is given when the whole name of the source stands in the
-    question once case, punctuation, spacing and a leading "The" are dropped: "The Independent, Sports" earns it for "The
-    Independent - Sports", while "The Independent" alone earns 0.35 for every source that begins so.
-    """
-
-    name = "metadata"
-
-    def __init__(self, corpus: Corpus, vocabulary: Vocabulary | None = None) -> None:
-        self._vocabulary = vocabulary or Vocabulary.of(corpus)
-        titles: dict[str, int] = {}
-        column = [titles.setdefault(document.title, len(titles)) for document in corpus.documents]
-        ones = np.ones(len(column), dtype=np.float32)
-        by_title = sparse.csr_matrix(
-            (ones, (np.arange(len(column)), column)), shape=(len(column), len(titles))
-        )
-        fields = {field: corpus.column(field) for field in FIELDS}
-        self._positions = {field: one.position for field, one in fields.items()} | {"title": titles}
-        self._carriers = {name: one.incidence.T.tocsr() for name, one in fields.items()} | {
-            "title": by_title.T.tocsr()
-        }
-
-    def scores(self, questions: Sequence[str]) -> Scores:
-        return self.of_mentions(self._vocabulary.mentions(questions))
-
-    def of_mentions(self, mentions: Sequence[Mentions]) -> Scores:
-        """The same for questions that have been read already."""
-        days = [[day.isoformat() for day in one.days] for one in mentions]
-        entities = self._carries("entities", [one.entities for one in mentions])
-        titles = self._carries("title", [one.titles for one in mentions])
-        parts = (
-            (SOURCE, self._carries("source", [one.sources for one in mentions])),
-            (SOURCE_STRING, self._carries("source", [one.in_full for one in mentions])),
-            (CATEGORY, self._carries("category", [one.categories for one in mentions])),
-            (ENTITY, (entities + titles) > 0),
-            (EXACT_DATE, self._carries("published_at", days)),
-        )
-        total = sum(
-            (np.float32(weight) * part for weight, part in parts),
-            start=sparse.csr_matrix(entities.shape),
-        )
-        scores: Scores = total.toarray().astype(np.float32)
-        return scores
-
-    def _carries(self, name: str, wanted: Sequence[Sequence[str]]) -> sparse.csr_matrix:
-        """Which documents carry one of the values each question names: a sparse (questions, documents) matrix of ones."""
-        position, carriers = self._positions[name], self._carriers[name]
-        pairs = [
-            (row, position[value])
-            for row, values in enumerate(wanted)
-            for value in values
-            if value in position
-        ]
-        row, column = zip(*pairs) if pairs else ((), ())
-        ones = np.ones(len(row), dtype=np.float32)
-        asked = sparse.csr_matrix((ones, (row, column)), shape=(len(wanted), carriers.shape[0]))
-        return (asked @ carriers) > 0

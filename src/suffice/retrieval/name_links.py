@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
+from suffice.retrieval.corpus import RaggedRows
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
@@ -33,7 +34,6 @@ __all__ = [
     "ALIASES",
     "MENTIONS",
     "NameLinks",
-    "Ragged",
     "aliases",
     "initials",
     "name_links",
@@ -116,40 +116,12 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Ragged:
-    """Rows of unlike length: row i is values[starts[i]:starts[i + 1]]."""
-
-    starts: Ints
-    values: Ints
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def row(self, at: int) -> Ints:
-        return self.values[self.starts[at] : self.starts[at + 1]]
-
-    def gather(self, rows: Ints) -> tuple[Ints, Ints]:
-        """The values of several rows side by side, and for each the place of its row among them. -1 is a row without values."""
-        first = self.starts[np.maximum(rows, 0)]
-        sizes = np.where(rows >= 0, self.starts[rows + 1] - first, 0)
-        of = np.repeat(np.arange(len(rows)), sizes)
-        inside = np.arange(len(of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self.values[first[of] + inside], of
-
-    def reversed(self, count: int) -> Ragged:
-        """For each value the rows that hold it, in order: (count,) rows."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
-        order = np.argsort(self.values, kind="stable")
-        return Ragged(_starts(np.bincount(self.values, minlength=count)), rows[order])
-
-
-@dataclass(frozen=True)
 class NameLinks:
     """Which names each document bears (its title first) and mentions (in the order of the text), as numbers of names."""
 
     ids: tuple[DocId, ...]
-    borne: Ragged
-    mentioned: Ragged
+    borne: RaggedRows
+    mentioned: RaggedRows
     hashes: npt.NDArray[np.uint64]  # of each name, rising: a name's number is its place here
     keys: tuple[str, ...]  # what documents are called: title keys and aliases
     stems: dict[str, int]  # in how many documents each word stem stands
@@ -160,12 +132,12 @@ class NameLinks:
         return {doc_id: at for at, doc_id in enumerate(self.ids)}
 
     @cached_property
-    def bearers(self) -> Ragged:
-        return self.borne.reversed(len(self.hashes))
+    def bearers(self) -> RaggedRows:
+        return self.borne.inverted(len(self.hashes))
 
     @cached_property
-    def mentioners(self) -> Ragged:
-        return self.mentioned.reversed(len(self.hashes))
+    def mentioners(self) -> RaggedRows:
+        return self.mentioned.inverted(len(self.hashes))
 
     @cached_property
     def bearing(self) -> Ints:
@@ -248,7 +220,7 @@ class NameLinks:
             texts("stems"),
             *map(read, _WHOLE),
         )
-        rows = [Ragged(read(f"{name}_starts"), read(name)) for name in ("borne", "mentioned")]
+        rows = [RaggedRows(read(f"{name}_starts"), read(name)) for name in ("borne", "mentioned")]
         try:
             for one in rows:
                 check_row_offsets(one.starts, one.values, below=len(hashes))
@@ -264,7 +236,7 @@ class NameLinks:
             raise DataError(
                 f"the arrays in {path} cannot be name links: {error}", hint=_REBUILD
             ) from error
-        borne, mentioned = (Ragged(one.starts, one.values.astype(np.int64)) for one in rows)
+        borne, mentioned = (RaggedRows(one.starts, one.values.astype(np.int64)) for one in rows)
         return cls(
             tuple(ids),
             borne,
@@ -345,11 +317,11 @@ def _assemble(
     hashes = np.union1d(borne_hashes, distinct[counts > 1])
     rows = np.repeat(np.arange(len(ids)), np.asarray(said[1], dtype=np.int64))
     kept = np.isin(said_hashes, hashes)
-    mentioned = Ragged(
+    mentioned = RaggedRows(
         _starts(np.bincount(rows[kept], minlength=len(ids))),
         np.searchsorted(hashes, said_hashes[kept]),
     )
-    bearing = Ragged(
+    bearing = RaggedRows(
         _starts(np.asarray(borne[1], dtype=np.int64)), np.searchsorted(hashes, borne_hashes)
     )
     return NameLinks(

@@ -1,7 +1,7 @@
-"""From scores to hits: what every retriever shares: checked input, the k best of a row, and hits that say who found them.
+"""From scores to hits: checked input, the k best of a row, and hits that name their scores.
 
-A signal scores every document of a corpus for every question. Ranking never sorts a whole row, breaks ties by document order,
-and gives the same hits for the same scores on every machine.
+A signal scores every document of a corpus for every question. Ties go to the document that comes
+first, so the same scores give the same hits on every machine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from suffice.retrieval.corpus import Corpus, Mask
 from suffice.types import DocId, Filter, Hit, Part
 
 __all__ = [
+    "Filters",
+    "HitLists",
     "Ranking",
     "Scores",
     "Signal",
@@ -32,14 +34,15 @@ __all__ = [
 ]
 
 Scores = npt.NDArray[np.float32]
-BLOCK_BYTES = (
-    64 * 1024 * 1024
-)  # a block of questions is scored at a time, so that memory does not grow with their number
+Filters = Sequence[Filter | None] | None  # one entry a question
+HitLists = list[tuple[Hit, ...]]  # one entry a question
+BLOCK_BYTES = 64 * 1024 * 1024  # questions are scored in blocks, so memory does not grow with them
+K_HINT = "k is how many hits to return"
 
 
 @runtime_checkable
 class Signal(Protocol):
-    """One reason to rank a document high: scores of every document of a corpus, higher is better."""
+    """One reason to rank a document high: a score for every document, higher is better."""
 
     name: str
 
@@ -50,18 +53,16 @@ class Signal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The best documents of each row, best first: (questions, k) positions and scores. A short row ends in -1 and nan."""
+    """Positions and scores of the best documents, (questions, k). Short rows end in -1 and nan."""
 
     positions: npt.NDArray[np.intp]
     scores: Scores
 
 
-def check_search(
-    questions: Sequence[str], k: int, filters: Sequence[Filter | None] | None = None
-) -> int:
-    """k as a plain integer, if questions, k and filters fit together; InputError otherwise.
+def check_search(questions: Sequence[str], k: int, filters: Filters = None) -> int:
+    """k as a plain integer; InputError unless questions, k and filters fit together.
 
-    Empty questions are allowed (they have no hits), and so is a k above the corpus size (all hits come back).
+    Empty questions are allowed and have no hits. A k above the corpus size returns all hits.
     """
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise InputError(
@@ -76,10 +77,7 @@ def check_search(
     except TypeError:
         number = 0
     if number <= 0 or isinstance(k, bool):
-        raise InputError(
-            f"k is {k!r}, expected a whole number of at least 1",
-            hint="k is how many hits to return",
-        )
+        raise InputError(f"k is {k!r}, expected a whole number of at least 1", hint=K_HINT)
     if filters is not None and len(filters) != len(questions):
         raise InputError(
             f"{len(filters)} filters for {len(questions)} questions",
@@ -91,32 +89,28 @@ def check_search(
 def top_k(
     scores: npt.NDArray[Any], k: int, mask: Mask | None = None, *, above: float = -np.inf
 ) -> Ranking:
-    """The k highest scores of each row, ties in document order. (questions, documents) -> Ranked (questions, <= k).
+    """The k highest scores of each row of (questions, documents), ties in document order.
 
-    A document is left out where `mask` ((documents,) or (questions, documents)) is False, and where its score is nan or not
-    above `above`: with 0.0 a document that shares nothing with the question is no hit, however short the list stays.
+    Leaves out documents where `mask`, (documents,) or (questions, documents), is False, and scores
+    that are nan or not above `above`: with 0.0, documents unrelated to the question are no hits.
     """
-    scores = np.asarray(
-        scores, dtype=None if np.issubdtype(np.asarray(scores).dtype, np.floating) else np.float32
-    )
+    scores = np.asarray(scores)
+    if not np.issubdtype(scores.dtype, np.floating):
+        scores = scores.astype(np.float32)
     rows, documents = scores.shape
     if k <= 0:
-        raise InputError(
-            f"k is {k!r}, expected a whole number of at least 1",
-            hint="k is how many hits to return",
-        )
+        raise InputError(f"k is {k!r}, expected a whole number of at least 1", hint=K_HINT)
     width = min(k, documents)
+    positions = np.full((rows, width), -1, np.intp)
+    values = np.full((rows, width), np.nan, np.float32)
     if not rows or not width:
-        return Ranking(
-            np.full((rows, width), -1, np.intp), np.full((rows, width), np.nan, np.float32)
-        )
+        return Ranking(positions, values)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    if np.isnan(
-        scores.max()
-    ):  # max passes nan on without a copy; partition would take nan for the highest score of all
+    # max passes nan on without a copy; partition would take nan for the highest score of all.
+    if np.isnan(scores.max()):
         scores = np.where(np.isnan(scores), -np.inf, scores)
-    # A bar that at least k scores of the row reach, so that few are left to sort, unless many tie with the last.
+    # A bar that at least k scores of the row reach, so that few are left to sort.
     bar = np.nextafter(np.array(above, scores.dtype), np.array(np.inf, scores.dtype))
     if width < documents:
         bar = np.maximum(bar, _score_bar(scores, width))
@@ -125,19 +119,17 @@ def top_k(
     order = np.lexsort((at, -found, row))
     row, at, found = row[order], at[order], found[order]
     rank = np.arange(len(row)) - np.searchsorted(row, row)
-    kept = rank < width
-    positions = np.full((rows, width), -1, np.intp)
-    values = np.full((rows, width), np.nan, np.float32)
-    positions[row[kept], rank[kept]] = at[kept]
-    values[row[kept], rank[kept]] = found[kept]
+    best = rank < width
+    positions[row[best], rank[best]] = at[best]
+    values[row[best], rank[best]] = found[best]
     return Ranking(positions, values)
 
 
 def _score_bar(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """For each row a score that at least `count` of its documents reach, seldom many more: (questions, 1).
+    """For each row a score that at least `count` documents reach, seldom many more: (questions, 1).
 
-    The row is cut into runs; the count-th highest of the runs' maxima is reached by as many runs. Taking maxima is one quick
-    pass where partitioning the row is several.
+    Cuts the row into runs and takes the count-th highest of their maxima: one quick pass, where
+    partitioning the row takes several.
     """
     rows, documents = scores.shape
     length = documents // (8 * count)
@@ -149,47 +141,43 @@ def _score_bar(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
 
 
 def make_hits(
-    ranked: Ranking, ids: Sequence[DocId], parts: Mapping[str, npt.NDArray[Any]]
-) -> list[tuple[Hit, ...]]:
-    """Ranked rows as hits. `parts` holds each signal's own scores, (questions, documents): every hit names those above zero."""
-    row, rank = np.nonzero(ranked.positions >= 0)
-    at = ranked.positions[row, rank]
+    ranking: Ranking, ids: Sequence[DocId], parts: Mapping[str, npt.NDArray[Any]]
+) -> HitLists:
+    """Hits of each row. `parts` has each signal's (questions, documents) scores; hits name those > 0."""
+    row, rank = np.nonzero(ranking.positions >= 0)
+    at = ranking.positions[row, rank]
     columns = [
         [Part(name, score) for score in matrix[row, at].tolist()] for name, matrix in parts.items()
     ]
-    shares = (
-        [tuple([part for part in one if part.score > 0]) for one in zip(*columns)]
-        if columns
-        else [()] * len(row)
-    )
-    scores = ranked.scores[row, rank].tolist()
+    positive = [tuple([part for part in one if part.score > 0]) for one in zip(*columns)]
+    scores = ranking.scores[row, rank].tolist()
     hits = [
-        Hit(ids[document], score, share)
-        for document, score, share in zip(at.tolist(), scores, shares)
+        Hit(ids[document], score, one)
+        for document, score, one in zip(at.tolist(), scores, positive or [()] * len(row))
     ]
-    ends = np.cumsum(np.bincount(row, minlength=len(ranked.positions))).tolist()
+    ends = np.cumsum(np.bincount(row, minlength=len(ranking.positions))).tolist()
     return [tuple(hits[start:end]) for start, end in zip([0, *ends], ends)]
 
 
-def name_parts(name: str, found: Sequence[Sequence[Hit]]) -> list[tuple[Hit, ...]]:
-    """Hits that each name their finder: those of a store say no more than a score."""
+def name_parts(name: str, hits: Sequence[Sequence[Hit]]) -> HitLists:
+    """The hits with their score as the part `name`, where a store gave a score without parts."""
     return [
         tuple(
-            hit if hit.parts or hit.score is None else replace(hit, parts=(Part(name, hit.score),))
-            for hit in hits
+            one if one.parts or one.score is None else replace(one, parts=(Part(name, one.score),))
+            for one in row
         )
-        for hits in found
+        for row in hits
     ]
 
 
 def cap_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The hits in this order, with no score above the one in front of it; their parts keep the scores that were given."""
-    lowered: list[Hit] = []
+    """The hits in this order, no score above the one before it; parts keep their scores."""
+    capped: list[Hit] = []
     for hit in hits:
-        last = lowered[-1].score if lowered else None
+        last = capped[-1].score if capped else None
         above = last is not None and hit.score is not None and hit.score > last
-        lowered.append(replace(hit, score=last) if above else hit)
-    return tuple(lowered)
+        capped.append(replace(hit, score=last) if above else hit)
+    return tuple(capped)
 
 
 def question_blocks(questions: Sequence[str], documents: int) -> Iterator[slice]:
@@ -199,8 +187,8 @@ def question_blocks(questions: Sequence[str], documents: int) -> Iterator[slice]
         yield slice(start, min(start + size, len(questions)))
 
 
-def filter_masks(corpus: Corpus, filters: Sequence[Filter | None] | None) -> Mask | None:
-    """Which documents each question may find: (questions, documents), or None where no question has a filter."""
+def filter_masks(corpus: Corpus, filters: Filters) -> Mask | None:
+    """Which documents each question may find: (questions, documents), or None without a filter."""
     if not filters or not any(filters):
         return None
     masks = {one: corpus.mask(one) for one in set(filters)}

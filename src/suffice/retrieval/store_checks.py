@@ -1,6 +1,6 @@
-"""What every store of ours agrees on: which documents, vectors and filters it takes, and how two vectors compare.
+"""What all stores agree on: which documents, vectors and filters they accept, and similarity.
 
-A store that takes what another refuses, or rounds where another does not, would give other answers to the same questions.
+Stores that accept different input, or round differently, would answer the same question differently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "check_query_vectors",
     "is_utf8",
     "pair_vectors",
-    "run_lookups",
+    "run_queries",
     "similarity",
 ]
 
@@ -37,10 +37,10 @@ Floats = npt.NDArray[np.float32]
 
 
 def check_document(document: Document) -> Document:
-    """The document as every store keeps it; InputError where no store could.
+    """The document as every store keeps it; InputError where no store can.
 
-    Lone surrogates, which no file can hold, become U+FFFD in texts and metadata and are refused in ids, since an id must come
-    back as it went in. An empty source, category or parent is none.
+    Lone surrogates, which UTF-8 cannot hold, become U+FFFD in texts and metadata. In ids they are
+    an error, since an id must come back unchanged. An empty source, category or parent is None.
     """
     if not isinstance(document, Document):
         raise InputError(
@@ -48,17 +48,16 @@ def check_document(document: Document) -> Document:
             hint="make it with suffice.types.Document",
         )
     if not isinstance(document.doc_id, str) or not document.doc_id:
-        raise InputError(
-            f"a document's id is {document.doc_id!r}, expected a text that is not empty"
-        )
+        raise InputError(f"a document's id is {document.doc_id!r}, expected a non-empty text")
     if not is_utf8(document.doc_id):
         raise InputError(
-            f"document id {document.doc_id!r} holds a lone surrogate",
-            hint="repair the encoding of the ids",
+            f"document id {document.doc_id!r} contains a lone surrogate",
+            hint="fix the encoding of the ids",
         )
     where = f"document {document.doc_id!r}"
-    if document.published_at is not None and not isinstance(document.published_at, date):
-        raise InputError(f"{where}: published_at is {document.published_at!r}, expected a date")
+    day = document.published_at
+    if day is not None and not isinstance(day, date):
+        raise InputError(f"{where}: published_at is {day!r}, expected a date")
     entities: object = document.entities
     if isinstance(entities, str):
         raise InputError(
@@ -69,32 +68,31 @@ def check_document(document: Document) -> Document:
             json.dumps(dict(document.extra))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{where}: extra does not fit into JSON: {error}") from error
+    optional = {
+        field: _clean(value, where, field) if value else None
+        for field in ("source", "category", "parent")
+        for value in [getattr(document, field)]
+    }
     return replace(
         document,
         text=_clean(document.text, where, "text"),
         title=_clean(document.title, where, "title"),
-        source=_clean(document.source, where, "source") if document.source else None,
-        category=_clean(document.category, where, "category") if document.category else None,
-        parent=_clean(document.parent, where, "parent") if document.parent else None,
         entities=tuple(_clean(one, where, "entities") for one in document.entities),
-        published_at=document.published_at.date()
-        if isinstance(document.published_at, datetime)
-        else document.published_at,
+        published_at=day.date() if isinstance(day, datetime) else day,
+        **optional,
     )
 
 
 def _clean(text: str, where: str, field: str) -> str:
     if not isinstance(text, str):
         raise InputError(f"{where}: {field} is {text!r}, expected a text")
-    return (
-        text
-        if is_utf8(text)
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if is_utf8(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can hold the text: false with a lone surrogate in it."""
+    """Whether UTF-8 can encode the text: not with a lone surrogate in it."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -103,8 +101,8 @@ def is_utf8(text: str) -> bool:
 
 
 def check_document_vectors(vectors: Any, *, documents: int, dimension: int | None) -> Halves:
-    """Document vectors as they are kept: (documents, dimension), float16. `dimension` is that of the vectors held already."""
-    array = _check_vectors(vectors, dimension)
+    """Vectors as stores keep them: (documents, dimension), float16; `dimension` is the store's."""
+    array = check_query_vectors(vectors, dimension=dimension)
     if len(array) != documents:
         raise InputError(
             f"{len(array)} vectors for {documents} documents",
@@ -112,21 +110,19 @@ def check_document_vectors(vectors: Any, *, documents: int, dimension: int | Non
         )
     if array.size and np.abs(array).max() > np.finfo(np.float16).max:
         raise InputError(
-            "a vector holds a number beyond 65504, the largest float16", hint="give unit vectors"
+            "a vector has a number beyond 65504, the largest float16", hint="give unit vectors"
         )
     return array.astype(np.float16)
 
 
 def check_query_vectors(vectors: Any, *, dimension: int | None) -> Floats:
-    """Question vectors: (questions, dimension), float32, finite."""
-    return _check_vectors(vectors, dimension)
-
-
-def _check_vectors(vectors: Any, dimension: int | None) -> Floats:
+    """Vectors as (texts, dimension), float32, finite."""
     array = np.asarray(vectors)
-    if array.ndim != 2 or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
+    numeric = np.issubdtype(array.dtype, np.number) and not np.iscomplexobj(array)
+    if array.ndim != 2 or not numeric:
         raise InputError(
-            f"vectors have shape {array.shape} and type {array.dtype}, expected numbers of shape (texts, dimension)"
+            f"vectors have shape {array.shape} and type {array.dtype}, "
+            "expected numbers of shape (texts, dimension)"
         )
     if dimension is not None and array.shape[1] != dimension:
         raise InputError(
@@ -135,64 +131,51 @@ def _check_vectors(vectors: Any, dimension: int | None) -> Floats:
         )
     array = array.astype(np.float32)
     if not np.isfinite(array).all():
-        raise InputError("a vector holds nan or infinity", hint="check the encoder's output")
+        raise InputError("a vector contains nan or infinity", hint="check the encoder's output")
     return array
 
 
-def similarity(questions: Floats, vectors: Halves) -> Floats:
-    """Inner products: (questions, documents). Rounded, so that equal vectors tie wherever they stand in the matrix."""
-    return np.round(questions @ vectors.astype(np.float32, copy=False).T, 6)
+def similarity(queries: Floats, vectors: Halves) -> Floats:
+    """Inner products, (queries, documents), rounded so that equal vectors tie in every position."""
+    return np.round(queries @ vectors.astype(np.float32, copy=False).T, 6)
 
 
 def pair_vectors(
     documents: Iterable[Document], vectors: Any, *, dimension: int | None
 ) -> tuple[Iterable[Document], Halves | None]:
-    """Documents and their vectors, known to be equally many before the first is stored."""
+    """Documents and their vectors; the counts are compared before the first is stored."""
     if vectors is None:
         return documents, None
     listed = list(documents)
     return listed, check_document_vectors(vectors, documents=len(listed), dimension=dimension)
 
 
-def run_lookups(
+def run_queries(
     store: Store, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()
 ) -> StoreResult:
-    """`Store.look` by a store's other methods: for one that is at hand, where several calls cost no more than one."""
+    """`Store.query` by a store's other methods, for stores where several calls cost no more."""
     hits: list[tuple[Hit, ...]] = [()] * len(queries)
     for k in {one.k for one in queries}:
-        by_words = [at for at, one in enumerate(queries) if one.k == k and one.text is not None]
+        same_k = [at for at, one in enumerate(queries) if one.k == k]
+        by_text = [at for at in same_k if queries[at].text is not None]
+        texts = [queries[at].text or "" for at in by_text]
+        found = store.search_text(texts, k=k, filters=[queries[at].filter for at in by_text])
+        for at, one in zip(by_text, found):
+            hits[at] = one
         by_vector = [
-            at
-            for at, one in enumerate(queries)
-            if one.k == k and one.text is None and one.vector is not None
-        ]
-        words = [queries[at].text or "" for at in by_words]
-        found = [
-            (
-                by_words,
-                store.search_text(words, k=k, filters=[queries[at].filter for at in by_words]),
-            )
+            at for at in same_k if queries[at].text is None and queries[at].vector is not None
         ]
         if by_vector:
             vectors = np.stack([np.asarray(queries[at].vector) for at in by_vector])
-            found.append(
-                (
-                    by_vector,
-                    store.search_vectors(
-                        vectors, k=k, filters=[queries[at].filter for at in by_vector]
-                    ),
-                )
-            )
-        for where, answers in found:
-            for at, one in zip(where, answers):
+            filters = [queries[at].filter for at in by_vector]
+            for at, one in zip(by_vector, store.search_vectors(vectors, k=k, filters=filters)):
                 hits[at] = one
-    return StoreResult(
-        hits, documents_by_id(store.get, [*(hit.doc_id for one in hits for hit in one), *doc_ids])
-    )
+    ids = [*(hit.doc_id for one in hits for hit in one), *doc_ids]
+    return StoreResult(hits, documents_by_id(store.get, ids))
 
 
 def check_field(field: str) -> Field:
-    """The metadata field of this name; InputError with the nearest names if there is none."""
+    """The metadata field of this name; InputError with the nearest name if there is none."""
     for known in FIELDS:
         if field == known:
             return known
@@ -200,37 +183,31 @@ def check_field(field: str) -> Field:
 
 
 def check_filters(filters: Sequence[Filter | None] | None) -> Sequence[Filter | None] | None:
-    """The filters, with values spelled as documents keep them; InputError for what no filter can say."""
+    """The filters with values spelled as documents keep them; InputError for invalid ones."""
     if filters is None:
         return None
     return [
-        replace(filter, conditions=tuple(map(_check_condition, filter.conditions)))
-        if filter
-        else None
-        for filter in filters
+        replace(one, conditions=tuple(map(_check_condition, one.conditions))) if one else None
+        for one in filters
     ]
 
 
 def _check_condition(condition: Condition) -> Condition:
     check_field(condition.field)
-    if condition.operator not in ("$in", "$nin", "$gte", "$lte"):
+    operator, values = condition.operator, condition.values
+    if operator in ("$in", "$nin"):
+        cleaned = tuple(_clean(one, "filter", condition.field) for one in values)
+        return replace(condition, values=cleaned)
+    if operator not in ("$gte", "$lte"):
         raise InputError(
-            f"unknown operator {condition.operator!r} in a filter",
-            hint="use $in, $nin, $gte or $lte",
+            f"unknown operator {operator!r} in a filter", hint="use $in, $nin, $gte or $lte"
         )
-    if condition.operator in ("$in", "$nin"):
-        return replace(
-            condition,
-            values=tuple(_clean(one, "filter", condition.field) for one in condition.values),
-        )
-    if condition.field != "published_at" or len(condition.values) != 1:
+    if condition.field != "published_at" or len(values) != 1:
         raise InputError(
-            f"{condition.operator} stands on {condition.field} with {len(condition.values)} values",
-            hint=f"{condition.operator} compares published_at with one date",
+            f"{operator} on {condition.field} with {len(values)} values",
+            hint=f"{operator} compares published_at with one date",
         )
     try:
-        return replace(condition, values=(date.fromisoformat(condition.values[0]).isoformat(),))
+        return replace(condition, values=(date.fromisoformat(values[0]).isoformat(),))
     except ValueError as error:
-        raise InputError(
-            f"{condition.values[0]!r} is not a date", hint="write it like 2023-10-07"
-        ) from error
+        raise InputError(f"{values[0]!r} is not a date", hint="write it like 2023-10-07") from error

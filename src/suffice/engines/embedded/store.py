@@ -48,7 +48,7 @@ from suffice.retrieval.store_checks import (
     check_query_vectors,
     is_utf8,
     pair_vectors,
-    run_lookups,
+    run_queries,
 )
 from suffice.types import DocId, Document, Field, Filter, Hit, Part
 
@@ -276,7 +276,7 @@ class EmbeddedStore:
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
         with self.pinned():
-            return run_lookups(self, queries, doc_ids)
+            return run_queries(self, queries, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         with self._reading() as snapshot:

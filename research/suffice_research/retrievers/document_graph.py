@@ -23,6 +23,7 @@ from scipy import sparse
 from suffice.errors import InputError
 from suffice.retrieval.corpus import UNDATED, Corpus
 from suffice.retrieval.ranking import Scores, Signal, top_k
+from suffice_research.retrievers.signals import incidence
 
 __all__ = ["SEEDS", "Codes", "DocumentGraph", "GraphSignal"]
 
@@ -50,7 +51,7 @@ class DocumentGraph:
     """The graph over the documents of a corpus, by position."""
 
     def __init__(self, corpus: Corpus) -> None:
-        entities = corpus.column("entities").incidence
+        entities = incidence(corpus.column("entities"))
         self._set(_codes(corpus, "source"), _codes(corpus, "category"), corpus.days, entities)
 
     @classmethod
@@ -343,8 +344,7 @@ class _Calendar:
 def _codes(corpus: Corpus, field: Literal["source", "category"]) -> Codes:
     column = corpus.column(field)
     codes = np.full(len(corpus), -1, dtype=np.int32)
-    carriers = np.diff(column.incidence.indptr) > 0
-    codes[carriers] = column.incidence.indices
+    codes[np.diff(column.codes.starts) > 0] = column.codes.values
     return Codes(codes, len(column.values))
 
 
