@@ -31,11 +31,11 @@ from suffice.datasets import load
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25, TextSearch
-from suffice_research.retrievers.signals import Tfidf
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import Scores, top_k
 from suffice.text import STOP_WORDS, tokens
 from suffice_research.frames.published import TABLE_4, TABLE_5
+from suffice_research.retrievers.signals import Tfidf
 
 K = 10
 AGAINST_BM25S, AGAINST_RANK_BM25 = 0.8, 20.0

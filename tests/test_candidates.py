@@ -10,11 +10,11 @@ import pytest
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
-from suffice_research.retrievers.signals import Background, Tfidf
 from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, check_retriever
 from suffice.types import Condition, Filter
 from suffice_research.controlled import controlled_collection
+from suffice_research.retrievers.signals import Background, Tfidf
 
 NAMES = [
     "tfidf",

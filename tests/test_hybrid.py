@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.fusion import FUSIONS, ListFusion, SignalRetriever
-from suffice_research.retrievers.signals import Blend
 from suffice.types import Condition, Document, Filter, Hit, Part
+from suffice_research.retrievers.signals import Blend
 
 NAN = np.nan
 CORPUS = Corpus(

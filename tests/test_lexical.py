@@ -11,9 +11,9 @@ from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25, TextSearch
-from suffice_research.retrievers.signals import Tfidf
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Part
+from suffice_research.retrievers.signals import Tfidf
 
 VILLAGE = Corpus(
     [

@@ -10,8 +10,8 @@ import pytest
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
-from suffice_research.retrievers.signals import Agreement
 from suffice.types import Document
+from suffice_research.retrievers.signals import Agreement
 
 NEWSROOM = (
     Document(

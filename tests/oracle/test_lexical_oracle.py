@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.lexical import Bm25
-from suffice_research.retrievers.signals import Tfidf
 from suffice.text import STOP_WORDS, tokens
 from suffice.types import Document
+from suffice_research.retrievers.signals import Tfidf
 
 WORDS = "ada mary soup village astronomy engine byron letter sea mountain the of and 1843".split()
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)

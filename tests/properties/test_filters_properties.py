@@ -16,9 +16,9 @@ from suffice.retrieval.filter_extraction import VocabularyExtractor
 from suffice.retrieval.filters import parse_filter
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
-from suffice_research.retrievers.signals import Agreement
 from suffice.retrieval.soft_filter import SoftFilter
 from suffice.types import Document, Filter, Hit
+from suffice_research.retrievers.signals import Agreement
 
 SOURCES = ("The Verge", "Fortune", "FOX News - Health", "FOX News - Lifestyle")
 DOCUMENTS = tuple(
