@@ -38,6 +38,7 @@ __all__ = [
     "Manifest",
     "array_from_bytes",
     "check_row_offsets",
+    "fsync_path",
     "new_artefact",
     "open_artefact",
     "open_onnx",
@@ -110,9 +111,9 @@ def new_artefact(
         text = json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n"
         (draft / MANIFEST).write_text(text, encoding="utf-8")
         for one in draft.rglob("*"):
-            _sync(one)
+            fsync_path(one)
         os.chmod(draft, 0o755)  # a draft is private, an artefact is readable by everybody
-        _sync(draft)
+        fsync_path(draft)
         _replace_folder(draft, path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -180,7 +181,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
             os.fsync(stream.fileno())
         os.chmod(draft, 0o644)
         os.replace(draft, path)
-        _sync(path.parent)
+        fsync_path(path.parent)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
@@ -203,7 +204,8 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def _sync(path: Path) -> None:
+def fsync_path(path: Path) -> None:
+    """Make a file's content, or the names in a folder, durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -279,7 +281,7 @@ def _replace_folder(draft: Path, path: Path) -> None:
             if last or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 _recover_folder(path)
                 raise
-    _sync(path.parent)
+    fsync_path(path.parent)
     shutil.rmtree(_old_path(path), ignore_errors=True)
 
 

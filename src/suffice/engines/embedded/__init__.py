@@ -1,14 +1,12 @@
-"""The embedded store: SQLite as the truth, tantivy for text, a memory-mapped file for vectors. No server, one folder.
+"""The embedded store: SQLite for documents, tantivy for text, a memory-mapped file for vectors.
 
-    store      EmbeddedStore: the door; one writer at a time, any number of readers
-    snapshot   what a reader sees: the three parts at one generation
-    writer     how a batch becomes a generation
-    lock       the right to write
-    truth      the SQLite file
-    words      the text index
-    vectors    the vector file
+    store             EmbeddedStore, and what a reader sees: all three parts at one generation
+    writer            the write lock, and how a batch becomes a generation
+    sqlite_documents  the SQLite file
+    text_index        the text index
+    vector_file       the vector file
 
-docs/decisions/0008-embedded-store.md says why a crash or a reader can meet the parts at any moment and still see one whole.
+docs/decisions/0008-embedded-store.md explains why crashes and readers always meet a whole store.
 """
 
 from suffice.engines.embedded.store import EmbeddedStore

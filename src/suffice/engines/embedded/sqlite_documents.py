@@ -1,8 +1,8 @@
-"""The truth of an embedded store: one SQLite file. What it holds is there; what only an index holds is not.
+"""The documents of an embedded store in one SQLite file, which decides what the store holds.
 
-A row is one version of a document: replacing a document gives it a new row and keeps its place, the row of its first version,
-which is the order of insertion. Rows are never used twice, so a row in an index always means the same text. Rows that died
-stay on the list of the buried until the text index has forgotten them.
+A row is one version of a document. Replacing a document gives it a new row and keeps its place,
+the row of its first version, which is the insertion order. Rows are never reused, so a row in an
+index always means the same text. Deleted rows stay listed until the text index has dropped them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,16 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, EngineError, NotReadyError, SufficeError, disk_hint
 from suffice.retrieval.corpus import field_values
+from suffice.storage.artefacts import fsync_path
 from suffice.types import Condition, DocId, Document, Field, Filter
 
 __all__ = [
-    "DocumentRow",
-    "SqliteDocuments",
-    "StoreState",
-    "create_database",
-    "os_errors",
-    "sqlite_errors",
-]
+    "DocumentRow", "SqliteDocuments", "StoreState", "create_database", "os_errors", "sqlite_errors"
+]  # fmt: skip
 
 FORMAT = 1
-APPLICATION_ID = 0x73756666  # "suff": tells our file from any other SQLite file
-MAX_PARAMETERS = 500  # parameters in one statement
+APPLICATION_ID = 0x73756666  # "suff": marks a SQLite file as ours
+MAX_PARAMETERS = 500  # in one statement
 NO_LIMIT = 1_000_000_000
 
 TABLES = """
@@ -58,7 +54,7 @@ DOCUMENT_COLUMNS = "doc_id, text, title, source, category, published_at, entitie
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """What a generation consists of: which text index, which vector file, how many slots of it, how many documents."""
+    """What a generation consists of."""
 
     generation: int
     next_row: int
@@ -66,12 +62,12 @@ class StoreState:
     text: int  # number of the text index's folder, 0 before the first
     vectors: int  # number of the vector file, 0 before the first
     dimension: int
-    slots: int
+    slots: int  # records of the vector file that belong to this generation
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """Where a stored document stands: the row of its version, its place in the order, its slot in the vector file."""
+    """One version of a document: its row, its place in the insertion order, its vector's slot."""
 
     row: int
     place: int
@@ -80,15 +76,15 @@ class DocumentRow:
 
 
 class SqliteDocuments:
-    """One connection to the file. Statements run inside `reading` or `writing`, which see one generation."""
+    """One connection to the file. Statements inside `reading` or `writing` see one generation."""
 
     def __init__(self, file: Path, *, frozen: bool = False) -> None:
         self.file, self.pid = file, os.getpid()
         log = file.with_name(file.name + "-wal")
         if frozen and log.exists() and log.stat().st_size:
             raise EngineError(
-                f"{file} was not closed and its folder cannot be written",
-                hint="open it once where its folder can be written",
+                f"{file} was not closed, and its folder is read-only",
+                hint="open it once where its folder is writable",
             )
         mode = "ro&immutable=1" if frozen else "rw"
         with sqlite_errors(file):
@@ -110,14 +106,11 @@ class SqliteDocuments:
         for pragma in ("synchronous=FULL", "cache_size=-65536", "journal_size_limit=67108864"):
             self._db.execute(f"PRAGMA {pragma}")
         version, application = (
-            self._db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("user_version", "application_id")
+            self._one(f"PRAGMA {x}") for x in ("user_version", "application_id")
         )
         if application != APPLICATION_ID:
-            raise DataError(
-                f"{self.file} is not a store of suffice",
-                hint="build the library again in another folder",
-            )
+            hint = "build the library again in another folder"
+            raise DataError(f"{self.file} is not a store of suffice", hint=hint)
         if version != FORMAT:
             age = "a newer" if version > FORMAT else "an older"
             raise NotReadyError(
@@ -125,12 +118,15 @@ class SqliteDocuments:
                 hint="build the library again",
             )
 
+    def _one(self, query: str) -> int:
+        return int(self._db.execute(query).fetchone()[0])
+
     def close(self) -> None:
         self._db.close()
 
     @contextmanager
     def reading(self) -> Iterator[StoreState]:
-        """A look at one generation: writes of others are not seen until it ends."""
+        """See one generation: writes of others stay invisible until the block ends."""
         self._db.execute("BEGIN")
         try:
             yield self.state()
@@ -152,7 +148,7 @@ class SqliteDocuments:
     def state(self) -> StoreState:
         return StoreState(*self._db.execute("SELECT * FROM state").fetchone())
 
-    # ---------------------------------------------------------------------------------------------------- reading
+    # ------------------------------------------------------------------------------------- reading
 
     def get(self, doc_ids: Sequence[DocId]) -> dict[DocId, Document]:
         query = f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE doc_id IN"
@@ -164,8 +160,8 @@ class SqliteDocuments:
             document = _document(values)
             yield DocumentRow(row, place, slot, document.entities), document
 
-    def named(self, rows: Sequence[int]) -> dict[int, tuple[int, DocId]]:
-        """Place and id of the documents of these rows; rows that are not in this generation fall away."""
+    def locate(self, rows: Sequence[int]) -> dict[int, tuple[int, DocId]]:
+        """Place and id of the documents of these rows; rows not in this generation are left out."""
         query = "SELECT row, place, doc_id FROM documents WHERE row IN"
         return {row: (place, doc_id) for row, place, doc_id in self._each(query, rows)}
 
@@ -175,20 +171,17 @@ class SqliteDocuments:
             if field == "entities"
             else f"SELECT doc_id FROM documents WHERE {field} = ? ORDER BY place"
         )
-        return [
-            tuple(doc_id for (doc_id,) in self._db.execute(query, (value,))) for value in values
-        ]
+        return [tuple(doc_id for (doc_id,) in self._db.execute(query, (one,))) for one in values]
 
     def values(self, field: Field) -> dict[str, int]:
-        if field == "entities":
-            return dict(self._db.execute("SELECT value, count(*) FROM entities GROUP BY value"))
-        return dict(
-            self._db.execute(
-                f"SELECT {field}, count(*) FROM documents WHERE {field} IS NOT NULL GROUP BY {field}"
-            )
+        query = (
+            "SELECT value, count(*) FROM entities GROUP BY value"
+            if field == "entities"
+            else f"SELECT {field}, count(*) FROM documents WHERE {field} IS NOT NULL GROUP BY {field}"
         )
+        return dict(self._db.execute(query))
 
-    def slots_passing(self, filter: Filter) -> npt.NDArray[np.int64]:
+    def slots_matching(self, filter: Filter) -> npt.NDArray[np.int64]:
         """The vector slots of the documents that pass the filter."""
         tests: list[str] = ["slot IS NOT NULL"]
         values: list[str] = []
@@ -196,19 +189,19 @@ class SqliteDocuments:
             test, more = _sql_test(condition)
             tests.append(f"({test} OR {condition.field} IS NULL)" if filter.lenient else test)
             values += more
-        found = self._db.execute(f"SELECT slot FROM documents WHERE {' AND '.join(tests)}", values)
-        return np.fromiter((slot for (slot,) in found), np.int64)
+        return self._slots(f"SELECT slot FROM documents WHERE {' AND '.join(tests)}", values)
 
     def empty_slots(self) -> npt.NDArray[np.int64]:
-        return np.fromiter(
-            (slot for (slot,) in self._db.execute("SELECT slot FROM empty_slots")), np.int64
-        )
+        return self._slots("SELECT slot FROM empty_slots")
 
-    def standing(self, doc_ids: Sequence[DocId]) -> dict[DocId, DocumentRow]:
+    def _slots(self, query: str, values: Sequence[str] = ()) -> npt.NDArray[np.int64]:
+        return np.fromiter((slot for (slot,) in self._db.execute(query, values)), np.int64)
+
+    def rows(self, doc_ids: Sequence[DocId]) -> dict[DocId, DocumentRow]:
         query = "SELECT doc_id, row, place, slot, entities FROM documents WHERE doc_id IN"
         return {
-            doc_id: DocumentRow(row, place, slot, tuple(json.loads(entities)) if entities else ())
-            for doc_id, row, place, slot, entities in self._each(query, doc_ids)
+            doc_id: DocumentRow(*row, tuple(json.loads(entities)) if entities else ())
+            for doc_id, *row, entities in self._each(query, doc_ids)
         }
 
     def _each(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -216,71 +209,62 @@ class SqliteDocuments:
             part = values[start : start + MAX_PARAMETERS]
             yield from self._db.execute(f"{query} ({','.join('?' * len(part))})", part)
 
-    # ---------------------------------------------------------------------------------------------------- writing
+    # ------------------------------------------------------------------------------------- writing
 
     def set_state(self, state: StoreState) -> None:
-        self._db.execute(
-            f"UPDATE state SET {', '.join(f'{field.name} = ?' for field in fields(StoreState))}",
-            astuple(state),
-        )
+        columns = ", ".join(f"{field.name} = ?" for field in fields(StoreState))
+        self._db.execute(f"UPDATE state SET {columns}", astuple(state))
 
     def insert(self, documents: Iterable[tuple[DocumentRow, Document]]) -> None:
         documents = list(documents)
         self._db.executemany(
             f"INSERT INTO documents (row, place, slot, {DOCUMENT_COLUMNS}) VALUES (?{', ?' * 11})",
-            [
-                (standing.row, standing.place, standing.slot, *_column_values(document))
-                for standing, document in documents
-            ],
+            [(at.row, at.place, at.slot, *_column_values(document)) for at, document in documents],
         )
         self._db.executemany(
             "INSERT OR IGNORE INTO entities VALUES (?, ?)",
             [
-                (value, standing.row)
-                for standing, document in documents
-                for value in field_values(document, "entities")
+                (one, at.row)
+                for at, document in documents
+                for one in field_values(document, "entities")
             ],
         )
 
-    def bury(self, dead: Sequence[DocumentRow], *, died: int) -> None:
-        """Take these versions out; they stay on the list of the buried."""
-        rows = [(one.row,) for one in dead]
-        self._db.executemany("DELETE FROM documents WHERE row = ?", rows)
-        self._db.executemany(
-            "DELETE FROM entities WHERE value = ? AND row = ?",
-            [(v, one.row) for one in dead for v in one.entities],
-        )
-        self._db.executemany("INSERT INTO buried VALUES (?, ?)", [(one.row, died) for one in dead])
-        self._db.executemany(
-            "INSERT INTO empty_slots VALUES (?)",
-            [(one.slot,) for one in dead if one.slot is not None],
-        )
+    def remove(self, rows: Sequence[DocumentRow], *, generation: int) -> None:
+        """Take these versions out; they stay listed as deleted in this generation."""
+        run = self._db.executemany
+        run("DELETE FROM documents WHERE row = ?", [(one.row,) for one in rows])
+        entities = [(value, one.row) for one in rows for value in one.entities]
+        run("DELETE FROM entities WHERE value = ? AND row = ?", entities)
+        run("INSERT INTO buried VALUES (?, ?)", [(one.row, generation) for one in rows])
+        slots = [(one.slot,) for one in rows if one.slot is not None]
+        run("INSERT INTO empty_slots VALUES (?)", slots)
 
-    def buried(self, *, until: int = NO_LIMIT) -> list[int]:
-        """Rows that died in this generation or before."""
-        return [
-            row for (row,) in self._db.execute("SELECT row FROM buried WHERE died <= ?", (until,))
-        ]
+    def deleted_rows(self, *, until: int) -> list[int]:
+        """Rows deleted in this generation or before that are still listed."""
+        query = "SELECT row FROM buried WHERE died <= ?"
+        return [row for (row,) in self._db.execute(query, (until,))]
 
-    def buried_count(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM buried").fetchone()[0])
+    def deleted_count(self) -> int:
+        return self._one("SELECT count(*) FROM buried")
 
-    def forget(self, *, until: int = NO_LIMIT) -> None:
+    def forget_deleted(self, *, until: int = NO_LIMIT) -> None:
         self._db.execute("DELETE FROM buried WHERE died <= ?", (until,))
 
     def renumber_slots(self, old: npt.NDArray[np.int64]) -> None:
-        """The vector of slot old[n] now stands in slot n, and no slot is empty. (An index on slot would cost every insert.)"""
+        """The vector of slot old[n] is now in slot n, and no slot is empty."""
+        # A temporary table: an index on slot would slow every insert.
         self._db.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
-        self._db.executemany("INSERT INTO moved VALUES (?, ?)", zip(old.tolist(), range(len(old))))
-        self._db.execute(
-            "UPDATE documents SET slot = (SELECT new FROM moved WHERE old = slot) WHERE slot IS NOT NULL"
-        )
+        moves = zip(old.tolist(), range(len(old)))
+        self._db.executemany("INSERT INTO moved VALUES (?, ?)", moves)
+        new = "(SELECT new FROM moved WHERE old = slot)"
+        self._db.execute(f"UPDATE documents SET slot = {new} WHERE slot IS NOT NULL")
         self._db.execute("DROP TABLE moved")
         self._db.execute("DELETE FROM empty_slots")
 
 
 def create_database(file: Path) -> None:
-    """Make an empty truth, under another name first: a crash leaves no file, or a whole one."""
+    """Make an empty database under another name, then rename it: a crash leaves none or a whole one."""
     draft = file.with_name(f".{file.name}.draft")
     with sqlite_errors(file), os_errors(file):
         for leftover in file.parent.glob(f"{draft.name}*"):
@@ -288,21 +272,16 @@ def create_database(file: Path) -> None:
         database = sqlite3.connect(draft, isolation_level=None)
         try:
             database.execute("PRAGMA journal_mode=WAL")
-            database.executescript(
-                f"BEGIN; {TABLES} PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; COMMIT;"
-            )
+            marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
+            database.executescript(f"BEGIN; {TABLES} {marks} COMMIT;")
         finally:
             database.close()
         os.rename(draft, file)
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        fsync_path(file.parent)
 
 
 def _column_values(document: Document) -> tuple[Any, ...]:
-    """A document's columns in the order of DOCUMENT."""
+    """A document's values in the order of DOCUMENT_COLUMNS."""
     return (
         document.doc_id,
         document.text,
@@ -317,13 +296,9 @@ def _column_values(document: Document) -> tuple[Any, ...]:
 
 
 def _document(values: Sequence[Any]) -> Document:
-    doc_id, text, title, source, category, published_at, entities, parent, extra = values
+    *plain, published_at, entities, parent, extra = values
     return Document(
-        doc_id,
-        text,
-        title,
-        source,
-        category,
+        *plain,
         date.fromisoformat(published_at) if published_at else None,
         tuple(json.loads(entities)) if entities else (),
         parent,
@@ -333,31 +308,27 @@ def _document(values: Sequence[Any]) -> Document:
 
 def _sql_test(condition: Condition) -> tuple[str, Sequence[str]]:
     field, operator = condition.field, condition.operator
-    if operator in ("$gte", "$lte"):  # ISO days sort like the days they name
+    if operator in ("$gte", "$lte"):  # ISO dates sort like the days they name
         return f"{field} {'>=' if operator == '$gte' else '<='} ?", condition.values
-    listed = "IN (SELECT value FROM json_each(?))"
-    test = (
-        f"row IN (SELECT row FROM entities WHERE value {listed})"
-        if field == "entities"
-        else f"{field} {listed}"
-    )
+    test = f"{field} IN (SELECT value FROM json_each(?))"
+    if field == "entities":
+        test = "row IN (SELECT row FROM entities WHERE value IN (SELECT value FROM json_each(?)))"
     return (test if operator == "$in" else f"({test}) IS NOT TRUE"), [json.dumps(condition.values)]
 
 
 @contextmanager
 def os_errors(file: Path) -> Iterator[None]:
-    """The operating system's errors in the words of the house."""
+    """Turn an OSError into an EngineError."""
     try:
         yield
     except OSError as error:
-        raise EngineError(
-            f"{file} cannot be written: {error.strerror or error}", hint=disk_hint(error)
-        ) from error
+        message = f"{file} cannot be written: {error.strerror or error}"
+        raise EngineError(message, hint=disk_hint(error)) from error
 
 
 @contextmanager
 def sqlite_errors(file: Path) -> Iterator[None]:
-    """SQLite's errors in the words of the house."""
+    """Turn SQLite's errors into an EngineError or a DataError."""
     try:
         yield
     except SufficeError:
@@ -365,19 +336,13 @@ def sqlite_errors(file: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise EngineError(
-                f"{file} is busy: {error}", hint="try again in a moment", retryable=True
-            ) from error
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_ERROR:
-            raise DataError(
-                f"{file} is damaged: {error}",
-                hint="check the disk; then restore it from a backup, or build the library again",
-            ) from error
+            hint = "try again in a moment"
+            raise EngineError(f"{file} is busy: {error}", hint=hint, retryable=True) from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+            hint = "check the disk; then restore it from a backup, or build the library again"
+            raise DataError(f"{file} is damaged: {error}", hint=hint) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            raise EngineError(
-                f"{file} cannot be opened or written: {error}",
-                hint="check the folder's permissions, and that the disk has room",
-            ) from error
-        raise EngineError(
-            f"{file}: {error}", hint="check that the disk is whole and has room"
-        ) from error
+            hint = "check the folder's permissions, and that the disk has room"
+            raise EngineError(f"{file} cannot be opened or written: {error}", hint=hint) from error
+        hint = "check that the disk is healthy and has room"
+        raise EngineError(f"{file}: {error}", hint=hint) from error

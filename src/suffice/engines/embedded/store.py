@@ -1,6 +1,10 @@
-"""What a reader of an embedded store sees: truth, text index and vectors at one generation, until it lets go.
+"""The embedded store: one writer at a time, any number of readers in any number of processes.
 
-The truth decides: a row that the text index or the vector file names and the truth of this generation does not, is no hit.
+with EmbeddedStore("folder") as store:
+    store.put(documents)
+    with store.pinned():                    # every read in the block sees one generation
+        hits = store.search_text(["who?"], k=10)
+        documents = store.get([hit.doc_id for hit in hits[0]])
 """
 
 from __future__ import annotations
@@ -10,16 +14,25 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tantivy
 
+from suffice.engines.document_batches import (
+    Encode,
+    Filters,
+    HitLists,
+    OnStored,
+    check_ids,
+    document_batches,
+    encode_batch,
+    unique_ids,
+)
 from suffice.engines.embedded.sqlite_documents import (
     SqliteDocuments,
     StoreState,
@@ -38,15 +51,12 @@ from suffice.engines.embedded.writer import (
 from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
-from suffice.retrieval.corpus import searchable_text
+from suffice.retrieval.corpus import Mask
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.store_checks import (
-    check_document,
-    check_document_vectors,
     check_field,
     check_filters,
     check_query_vectors,
-    is_utf8,
     pair_vectors,
     run_queries,
 )
@@ -54,24 +64,29 @@ from suffice.types import DocId, Document, Field, Filter, Hit, Part
 
 __all__ = ["EmbeddedStore", "Snapshot"]
 
-
-EXTRA_HITS = 16  # hits asked for beyond k: room for the buried, and to see where a tie with the last one ends
-MAX_TIES = 1_000  # of more equals than this the index's order decides which are kept
-
-Mask = npt.NDArray[np.bool_]
+EXTRA_HITS = 16  # asked for beyond k: some may be deleted, and ties with the last must be seen
+MAX_TIES = 1_000  # beyond this many equal scores the index's order decides
+DATABASE = "truth.sqlite"
+SNAPSHOT_TRIES = 20
+BATCH_CHARACTERS = 32_000_000  # long documents end a batch early, so that memory stays bounded
+MAX_IDLE = 8  # connections kept open for the next readers
+DISK_HINT = "check that the disk is healthy, has room and is writable, then try again"
 
 
 class Snapshot:
-    """The reading half of the Store port, at one generation."""
+    """The reads of a store at one generation.
+
+    SQLite decides: a row of the text index or the vector file that it does not name is no hit.
+    """
 
     def __init__(
         self,
-        truth: SqliteDocuments,
+        database: SqliteDocuments,
         state: StoreState,
         searcher: tantivy.Searcher | None,
         records: Records | None,
     ) -> None:
-        self._truth, self._state = truth, state
+        self._database, self._state = database, state
         self._searcher, self._records = searcher, records
 
     @property
@@ -82,26 +97,20 @@ class Snapshot:
         return self._state.documents
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        held = self._truth.get(
-            list({one for one in doc_ids if isinstance(one, str) and is_utf8(one)})
-        )
+        held = self._database.get(unique_ids(doc_ids))
         return [held.get(doc_id) for doc_id in doc_ids]
 
     def documents(self) -> Iterator[Document]:
-        return (document for _, document in self._truth.documents())
+        return (document for _, document in self._database.documents())
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
-        check_field(field)
-        return self._truth.lookup(
-            field, [one.encode("utf-8", "replace").decode() for one in values]
-        )
+        encodable = [one.encode("utf-8", "replace").decode() for one in values]
+        return self._database.lookup(check_field(field), encodable)
 
     def values(self, field: Field) -> dict[str, int]:
-        return self._truth.values(check_field(field))
+        return self._database.values(check_field(field))
 
-    def search_text(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
         wanted = check_filters(filters) or [None] * len(questions)
         return [self._text_hits(question, k, filter) for question, filter in zip(questions, wanted)]
@@ -113,75 +122,52 @@ class Snapshot:
         limit = k + EXTRA_HITS
         while True:
             found = search_index(self._searcher, question, limit, filter)
-            named = self._truth.named([row for _, row in found])
-            alive = [(-score, *named[row]) for score, row in found if row in named]
-            exhausted = len(found) < limit
-            # Hits beyond the limit cannot matter once the last one seen scores less than the k-th that is alive.
-            settled = len(alive) >= k and (
-                found[-1][0] < -alive[k - 1][0] or len(alive) >= k + MAX_TIES
-            )
-            if exhausted or settled:
+            located = self._database.locate([row for _, row in found])
+            alive = [(-score, *located[row]) for score, row in found if row in located]
+            # More hits cannot matter once the last one seen scores less than the k-th alive.
+            if len(found) < limit or (
+                len(alive) >= k and (found[-1][0] < -alive[k - 1][0] or len(alive) >= k + MAX_TIES)
+            ):
                 break
             limit *= 4
-        return tuple(
-            Hit(doc_id, -score, (Part("bm25", -score),)) for score, _, doc_id in sorted(alive)[:k]
-        )
+        return tuple(_hit(doc_id, -score, "bm25") for score, _, doc_id in sorted(alive)[:k])
 
-    def search_vectors(
-        self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
         questions = check_query_vectors(vectors, dimension=self._state.dimension or None)
         k = check_search([""] * len(questions), k, filters)
         wanted = check_filters(filters) or [None] * len(questions)
         if self._records is None or not len(questions):
             return [()] * len(questions)
         filled = np.ones(len(self._records), dtype=bool)
-        filled[self._truth.empty_slots()] = False
-        passing = {
-            filter: filled & self._passing(filter) if filter else filled for filter in set(wanted)
-        }
-        near = nearest_records(self._records, questions, k, [passing[filter] for filter in wanted])
-        named = self._truth.named([int(row) for one in near for row in one.rows])
+        filled[self._database.empty_slots()] = False
+        masks = {one: filled & self._mask(one) if one else filled for one in set(wanted)}
+        nearest = nearest_records(self._records, questions, k, [masks[one] for one in wanted])
+        located = self._database.locate([int(row) for one in nearest for row in one.rows])
         return [
             tuple(
-                Hit(named[row][1], score, (Part("dense", score),))
+                _hit(located[row][1], score, "dense")
                 for row, score in zip(one.rows.tolist(), one.scores.tolist())
             )
-            for one in near
+            for one in nearest
         ]
 
-    def _passing(self, filter: Filter) -> Mask:
+    def _mask(self, filter: Filter) -> Mask:
         mask = np.zeros(self._state.slots, dtype=bool)
-        mask[self._truth.slots_passing(filter)] = True
+        mask[self._database.slots_matching(filter)] = True
         return mask
 
 
-# --- store: The door of the embedded store: one writer at a time, any number of readers in any number of processes.
-
-DATABASE = "truth.sqlite"
-SNAPSHOT_TRIES = 20
-BATCH_CHARACTERS = (
-    32_000_000  # a batch of long documents ends before its count, so that memory stays bounded
-)
-MAX_IDLE = 8  # connections kept open for the next readers
-DISK_HINT = "see that the disk is whole, has room and may be written, then try again"
-
-OnStored = Callable[[Sequence[DocId]], None]
-Encode = Callable[[Sequence[str]], Any]
-
-# SQLite's connections must not be used in a process that was forked, nor closed there: that would undo the parent's locks. A
-# child leaves them as they are and opens its own.
-_OPEN_STORES: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
-_ABANDONED: list[SqliteDocuments | None] = []
+def _hit(doc_id: DocId, score: float, part: str) -> Hit:
+    return Hit(doc_id, score, (Part(part, score),))
 
 
 class _StaleIndexError(Exception):
-    """The store went on while a snapshot was being taken; take another."""
+    """The store was written while a snapshot was taken; take another."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedSearcher:
-    """A look at the text index that serves the generations from `first` to `last`, both included."""
+    """A searcher that serves the generations from `first` to `last`, both included."""
 
     text: int
     first: int
@@ -189,11 +175,17 @@ class _CachedSearcher:
     searcher: tantivy.Searcher
 
 
-class EmbeddedStore:
-    """The Store port in one folder. `batch` documents at most become one generation; a longer `put` makes several.
+# A forked process must neither use nor close SQLite's connections: closing would undo the parent's
+# locks. A child leaves them as they are and opens its own.
+_OPEN_STORES: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
+_ABANDONED: list[SqliteDocuments | None] = []
 
-    Of documents with the same id in one `put` the last is kept, at the place of the first. Threads may share a store, and so
-    may a process and those that it forks.
+
+class EmbeddedStore:
+    """A store in one folder. At most `batch` documents become one generation.
+
+    If a `put` repeats an id, the last document is kept, at the place of the first. Threads may
+    share a store, and so may a process and its forks.
     """
 
     def __init__(self, path: Path | str, *, batch: int = 10_000, wait_s: float = 30.0) -> None:
@@ -211,18 +203,21 @@ class EmbeddedStore:
         self._watch: SqliteDocuments | None = self._connect()
         self._idle: list[SqliteDocuments] = []
         self._reader: tuple[int, TextIndexReader] | None = None
-        self._looked: _CachedSearcher | None = None
+        self._searcher: _CachedSearcher | None = None
         self._closed = False
         _OPEN_STORES.add(self)
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
-            for truth in (*self._idle, *filter(None, [self._watch])):
-                truth.close()
-            self._idle, self._watch, self._reader, self._looked = [], None, None, None
+            for database in (*self._idle, *filter(None, [self._watch])):
+                database.close()
+            self._reset()
         if self._mirror:
             self._mirror.cleanup()
+
+    def _reset(self) -> None:
+        self._idle, self._watch, self._reader, self._searcher = [], None, None, None
 
     def __enter__(self) -> EmbeddedStore:
         return self
@@ -231,10 +226,10 @@ class EmbeddedStore:
         self.close()
 
     def elsewhere(self) -> Callable[[], EmbeddedStore]:
-        """What opens this generation of the store in another process that sees the same folder."""
+        """A function that opens this generation in another process that sees the same folder."""
         return partial(_open_at_generation, self.path.resolve(), self.generation)
 
-    # ---------------------------------------------------------------------------------------------------- reading
+    # ------------------------------------------------------------------------------------- reading
 
     @property
     def generation(self) -> int:
@@ -253,24 +248,17 @@ class EmbeddedStore:
         with self._reading() as snapshot:
             yield from snapshot.documents()
 
-    def search_text(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         for _ in range(2):
             try:
                 with self._reading() as snapshot:
                     return snapshot.search_text(questions, k=k, filters=filters)
             except DamagedIndexError as error:
                 self._repair(error)
-        raise EngineError(
-            f"the text index of {self.path} was damaged and made anew",
-            hint="search again",
-            retryable=True,
-        )
+        message = f"the text index of {self.path} was damaged and has been rebuilt"
+        raise EngineError(message, hint="search again", retryable=True)
 
-    def search_vectors(
-        self, vectors: Any, *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
         with self._reading() as snapshot:
             return snapshot.search_vectors(vectors, k=k, filters=filters)
 
@@ -288,96 +276,81 @@ class EmbeddedStore:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Inside the block every read of this thread sees one generation, whatever others write, and this thread too."""
-        if getattr(self._local, "snapshot", None) is not None:
-            yield
-            return
-        with self.snapshot() as snapshot:
+        """In the block every read of this thread sees one generation, whatever anyone writes."""
+        outer = self._pinned()
+        with self._reading() as snapshot:
             self._local.snapshot = snapshot
             try:
                 yield
             finally:
-                self._local.snapshot = None
+                self._local.snapshot = outer
 
-    @contextmanager
-    def _reading(self) -> Iterator[Snapshot]:
-        pinned: Snapshot | None = getattr(self._local, "snapshot", None)
-        if pinned is not None:
-            yield pinned
-        else:
-            with self.snapshot() as snapshot:
-                yield snapshot
+    def _pinned(self) -> Snapshot | None:
+        return getattr(self._local, "snapshot", None)
+
+    def _reading(self) -> AbstractContextManager[Snapshot]:
+        pinned = self._pinned()
+        return self.snapshot() if pinned is None else nullcontext(pinned)
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The store at the last published generation. Let go soon: SQLite's log grows while anybody looks back."""
-        truth = self._borrow()
+        """The last published generation. Keep it briefly: SQLite's log grows meanwhile."""
+        database = self._borrow()
         try:
             with sqlite_errors(self._file):
                 for attempt in range(SNAPSHOT_TRIES):
-                    with truth.reading() as state:
+                    with database.reading() as state:
                         try:
-                            searcher, records = self._text_at(state), self._records_at(state)
+                            searcher, records = self._searcher_at(state), self._records_at(state)
                         except (_StaleIndexError, DamagedIndexError, FileNotFoundError) as error:
-                            trouble: Exception = error
+                            cause: Exception = error
                         else:
-                            yield Snapshot(truth, state, searcher, records)
+                            yield Snapshot(database, state, searcher, records)
                             return
-                    if isinstance(trouble, DamagedIndexError) and attempt > 0:
-                        self._repair(trouble)
+                    if isinstance(cause, DamagedIndexError) and attempt > 0:
+                        self._repair(cause)
         finally:
-            self._give_back(truth)
-        if isinstance(trouble, FileNotFoundError):
-            raise DataError(
-                f"{trouble.filename} is missing",
-                hint="restore it from a backup, or build the library again",
-            )
-        raise EngineError(
-            f"{self.path}: no consistent look after {SNAPSHOT_TRIES} tries: {trouble}",
-            hint="try again",
-            retryable=True,
-        )
+            self._give_back(database)
+        if isinstance(cause, FileNotFoundError):
+            hint = "restore it from a backup, or build the library again"
+            raise DataError(f"{cause.filename} is missing", hint=hint)
+        message = f"{self.path}: no consistent snapshot after {SNAPSHOT_TRIES} tries: {cause}"
+        raise EngineError(message, hint="try again", retryable=True)
 
-    def _text_at(self, state: StoreState) -> tantivy.Searcher | None:
+    def _searcher_at(self, state: StoreState) -> tantivy.Searcher | None:
         if not state.text:
             return None
         with self._guard:
-            looked = self._looked
-            if (
-                looked
-                and looked.text == state.text
-                and looked.first <= state.generation <= looked.last
-            ):
-                return looked.searcher
+            held = self._searcher
+            if held and held.text == state.text and held.first <= state.generation <= held.last:
+                return held.searcher
             if not self._reader or self._reader[0] != state.text:
-                self._reader = (
-                    state.text,
-                    TextIndexReader(self._readable(text_folder(self.path, state.text))),
-                )
+                folder = self._readable(text_folder(self.path, state.text))
+                self._reader = state.text, TextIndexReader(folder)
             searcher = self._reader[1].searcher()
             self._watch = self._watch or self._connect()
             now = self._watch.state()
-            # The index was loaded after the truth, so it holds this generation's rows, unless it has forgotten some since:
-            # the writer may be one generation beyond the published one, and forgets what died GRACE before that.
+            # Loaded after SQLite was read, the index holds this generation's rows unless it has
+            # dropped some since: the writer may be one generation past the published one, and
+            # drops what was deleted GRACE_GENERATIONS before that.
             oldest = now.generation + 1 - GRACE_GENERATIONS
             if now.text != state.text or oldest > state.generation:
-                raise _StaleIndexError("the text index went on")
+                raise _StaleIndexError("the text index is newer")
             if searcher.num_docs < state.documents:
                 self._reader = None
                 raise DamagedIndexError(
                     f"the text index holds {searcher.num_docs} of {state.documents} documents"
                 )
-            self._looked = _CachedSearcher(state.text, oldest, state.generation, searcher)
+            self._searcher = _CachedSearcher(state.text, oldest, state.generation, searcher)
             return searcher
 
     def _records_at(self, state: StoreState) -> Records | None:
         if not state.slots:
             return None
-        return open_records(
-            vector_file(self.path, state.vectors), dimension=state.dimension, slots=state.slots
-        )
+        file = vector_file(self.path, state.vectors)
+        return open_records(file, dimension=state.dimension, slots=state.slots)
 
-    # ---------------------------------------------------------------------------------------------------- writing
+    # ------------------------------------------------------------------------------------- writing
 
     def put(
         self,
@@ -387,119 +360,89 @@ class EmbeddedStore:
         encode: Encode | None = None,
         acknowledged: OnStored | None = None,
     ) -> int:
-        """Add or replace documents, batch by batch; a batch is durable and visible when `acknowledged` is told its ids.
+        """Add or replace documents batch by batch and return their number.
 
-        Documents may be millions: only one batch is in memory. `encode` makes the vectors of a batch from its texts, where they
-        are not given as an array. An error in the middle leaves the batches before it stored. Returns how many were taken in.
+        A batch is durable and visible when `acknowledged` gets its ids, and stays if a later one
+        fails. Without `vectors`, `encode` makes them from the texts. Only one batch is in memory.
         """
         count = 0
-        with self._writing() as (writer, truth):
-            dimension = truth.state().dimension or None
+        with self._writing() as (writer, database):
+            dimension = database.state().dimension or None
             documents, halves = pair_vectors(documents, vectors, dimension=dimension)
-            for batch in self._batches(documents):
-                last = {document.doc_id: (document, at) for at, document in enumerate(batch, count)}
-                kept = [document for document, _ in last.values()]
-                part = None if halves is None else halves[[at for _, at in last.values()]]
-                if encode is not None and part is None:
-                    made = encode([searchable_text(document) for document in kept])
-                    part = check_document_vectors(
-                        made, documents=len(kept), dimension=truth.state().dimension or None
-                    )
+            for batch in document_batches(documents, size=self._batch, characters=BATCH_CHARACTERS):
+                part = None if halves is None else halves[count : count + len(batch)]
+                kept, part = encode_batch(batch, part, encode, database.state().dimension)
                 writer.put(kept, part)
                 count += len(batch)
                 if acknowledged is not None:
-                    acknowledged(list(last))
-            writer.tidy()
+                    acknowledged([document.doc_id for document in kept])
+            writer.clean_up()
         return count
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
-        if isinstance(doc_ids, str):
-            raise InputError("expected ids, found one text", hint=f"write [{doc_ids!r}]")
-        wanted = [one for one in dict.fromkeys(doc_ids) if isinstance(one, str) and is_utf8(one)]
+        wanted = check_ids(doc_ids)
         with self._writing() as (writer, _):
             gone = writer.delete(wanted)
-            writer.tidy()
+            writer.clean_up()
         return gone
 
     def compact(self) -> None:
-        """Drop at once what deleted and replaced documents still occupy in the indexes."""
+        """Free now what deleted and replaced documents still occupy in the indexes."""
         with self._writing() as (writer, _):
-            writer.tidy(litter=0)
-
-    def _batches(self, documents: Iterable[Document]) -> Iterator[list[Document]]:
-        batch: list[Document] = []
-        characters = 0
-        for document in documents:
-            document = check_document(document)
-            batch.append(document)
-            characters += len(document.text)
-            if len(batch) >= self._batch or characters >= BATCH_CHARACTERS:
-                yield batch
-                batch, characters = [], 0
-        if batch:
-            yield batch
+            writer.clean_up(garbage=0)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[StoreWriter, SqliteDocuments]]:
         with self._locked(), sqlite_errors(self._file):
-            truth = self._connect()
+            database = self._connect()
             try:
-                writer = StoreWriter(self.path, truth)
+                writer = StoreWriter(self.path, database)
                 try:
-                    yield writer, truth
+                    yield writer, database
                 finally:
                     writer.close()
             except DamagedIndexError as error:
-                raise EngineError(
-                    f"the text index of {self.path} failed: {error}", hint=DISK_HINT
-                ) from error
+                message = f"the text index of {self.path} failed: {error}"
+                raise EngineError(message, hint=DISK_HINT) from error
             finally:
-                truth.close()
+                database.close()
 
-    def _repair(self, trouble: DamagedIndexError) -> None:
-        """Make the text index anew from the truth, unless somebody else just did, or the trouble lies elsewhere."""
-        if trouble.elsewhere:
-            raise EngineError(
-                f"the text index of {self.path} cannot be read: {trouble}", hint=DISK_HINT
-            ) from trouble
-        with self._writing() as (writer, truth):
-            state = truth.state()
+    def _repair(self, damage: DamagedIndexError) -> None:
+        """Rebuild the text index, unless someone just did or the system is at fault."""
+        if damage.is_system_error:
+            message = f"the text index of {self.path} cannot be read: {damage}"
+            raise EngineError(message, hint=DISK_HINT) from damage
+        with self._writing() as (writer, database):
+            state = database.state()
+            folder = text_folder(self.path, state.text)
             try:
-                held = (
-                    TextIndexReader(text_folder(self.path, state.text)).searcher().num_docs
-                    if state.text
-                    else 0
-                )
+                held = TextIndexReader(folder).searcher().num_docs if state.text else 0
             except DamagedIndexError:
                 held = -1
-            if held < state.documents or (self._looked and self._looked.text == state.text):
-                writer.rebuild_words()
+            if held < state.documents or (self._searcher and self._searcher.text == state.text):
+                writer.rebuild_index()
         with self._guard:
-            self._reader = self._looked = None
+            self._reader = self._searcher = None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         if self._frozen:
-            raise EngineError(
-                f"{self.path} cannot be written", hint="check the folder's permissions"
-            )
+            hint = "check the folder's permissions"
+            raise EngineError(f"{self.path} cannot be written", hint=hint)
         with writer_lock(self.path, wait_s=self._wait_s):
             yield
 
-    # ------------------------------------------------------------------------------------------------ connections
+    # --------------------------------------------------------------------------------- connections
 
     def _create(self) -> None:
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(
-                f"{self.path} is a file, expected a folder",
-                hint="give the path of the library's folder",
-            )
+            hint = "give the path of the library's folder"
+            raise InputError(f"{self.path} is a file, expected a folder", hint=hint)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise EngineError(
-                f"{self.path} cannot be made: {error}", hint=disk_hint(error)
-            ) from error
+            message = f"{self.path} cannot be created: {error}"
+            raise EngineError(message, hint=disk_hint(error)) from error
         with self._locked():
             if not self._file.exists():  # else another process was quicker
                 create_database(self._file)
@@ -515,24 +458,24 @@ class EmbeddedStore:
                 return self._idle.pop()
         return self._connect()
 
-    def _after_fork(self) -> None:
-        """In the child: begin with nothing open, and with locks that no thread of the parent holds."""
-        _ABANDONED.extend([*self._idle, self._watch])
-        self._guard, self._local = threading.Lock(), threading.local()
-        self._idle, self._watch, self._reader, self._looked = [], None, None, None
-
-    def _give_back(self, truth: SqliteDocuments) -> None:
-        if truth.pid != os.getpid():
-            _ABANDONED.append(truth)
+    def _give_back(self, database: SqliteDocuments) -> None:
+        if database.pid != os.getpid():
+            _ABANDONED.append(database)
             return
         with self._guard:
             if not self._closed and len(self._idle) < MAX_IDLE:
-                self._idle.append(truth)
+                self._idle.append(database)
                 return
-        truth.close()
+        database.close()
+
+    def _after_fork(self) -> None:
+        """In the child: start with nothing open and with locks that no parent's thread holds."""
+        _ABANDONED.extend([*self._idle, self._watch])
+        self._guard, self._local = threading.Lock(), threading.local()
+        self._reset()
 
     def _readable(self, folder: Path) -> Path:
-        """The folder, or where it cannot be written (tantivy locks even to read) a mirror of links to its files."""
+        """The folder, or a mirror of links if it is read-only: tantivy locks even to read."""
         if not self._frozen:
             return folder
         self._mirror = self._mirror or tempfile.TemporaryDirectory(prefix="suffice-")
@@ -549,10 +492,10 @@ def _open_at_generation(path: Path, generation: int) -> EmbeddedStore:
         raise NotReadyError(f"there is no library at {path}", hint=hint)
     store = EmbeddedStore(path)
     if store.generation != generation:
-        raise NotReadyError(
-            f"the library at {path} is at generation {store.generation}, expected {generation}",
-            hint=hint,
+        message = (
+            f"the library at {path} is at generation {store.generation}, expected {generation}"
         )
+        raise NotReadyError(message, hint=hint)
     return store
 
 

@@ -1,8 +1,8 @@
-"""The text index of an embedded store: tantivy over our own words, so that every store sees the same ones.
+"""The text index of an embedded store: tantivy over the tokens of `suffice.text`.
 
-Documents are cut into words by `suffice.text`; tantivy only splits at spaces. It keeps no text: a hit is a row and a score.
-Two things differ from exact BM25: tantivy rounds document lengths to 256 steps, and counts deleted documents in a word's
-frequency until it has merged them away.
+Tantivy only splits at spaces, so every store sees the same words. It keeps no text: a hit is a row
+and a score. It differs from exact BM25 in two ways: document lengths are rounded to 256 steps, and
+deleted documents count in word frequencies until they are merged away.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ __all__ = ["DamagedIndexError", "TextIndexReader", "TextIndexWriter", "search_in
 
 HEAP_BYTES = 128_000_000
 BM25_SCALE = 2.2  # tantivy multiplies by k1 + 1, Lucene and bm25s do not
-MAX_WORD_BYTES = 65_000  # bytes in a word or value; tantivy takes no longer ones
+MAX_WORD_BYTES = 65_000  # tantivy's limit for a word or value
 MAX_ROW = 2**63 - 1
 
 Occur, Query = tantivy.Occur, tantivy.Query
+
+# As Rust and Python print them: no memory, no permission, too many open files, no room, read-only, no quota.
+_SYSTEM_ERROR = re.compile(r"(os error |code: |Errno )(12|13|23|24|28|30|122)\b")
 
 
 def _schema() -> tantivy.Schema:
@@ -46,16 +49,12 @@ SCHEMA = _schema()
 
 
 class DamagedIndexError(Exception):
-    """The index cannot be used. It is derived: the store makes a new one from the truth."""
+    """The index cannot be used. The store can rebuild it from its documents."""
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether the trouble is the disk's or the process's, so that a new index would fail like this one."""
+    def is_system_error(self) -> bool:
+        """Whether the disk or the process is at fault, so that a new index would fail as well."""
         return bool(_SYSTEM_ERROR.search(str(self)))
-
-
-# As Rust tells them, and Python: no memory, no permission, too many open files, no room, read-only, no quota.
-_SYSTEM_ERROR = re.compile(r"(os error |code: |Errno )(12|13|23|24|28|30|122)\b")
 
 
 @contextmanager
@@ -67,15 +66,13 @@ def _index_errors() -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise DamagedIndexError(str(error)) from error
     except BaseException as error:
-        if (
-            type(error).__name__ != "PanicException"
-        ):  # what tantivy throws at a file that ends too early
+        if type(error).__name__ != "PanicException":  # tantivy panics when a file ends too early
             raise
         raise DamagedIndexError(str(error)) from None
 
 
 class TextIndexReader:
-    """An index as a reader sees it: `searcher` is a frozen look at its last commit."""
+    """Reads an index; `searcher` is a frozen view of its last commit."""
 
     def __init__(self, folder: Path) -> None:
         with _index_errors():
@@ -91,26 +88,17 @@ class TextIndexReader:
 def search_index(
     searcher: tantivy.Searcher, question: str, limit: int, filter: Filter | None
 ) -> list[tuple[float, int]]:
-    """Scores and rows of the documents that share words with the question and pass the filter, best first."""
-    words = [
-        word
-        for word in dict.fromkeys(tokens(question))
-        if word not in STOP_WORDS and len(word) <= MAX_WORD_BYTES // 4
-    ]
+    """Scores and rows of documents that share words with the question and pass the filter."""
+    words = [word for word in dict.fromkeys(tokens(question)) if word not in STOP_WORDS]
+    words = [word for word in words if len(word) <= MAX_WORD_BYTES // 4]
     if not words:
         return []
     with _index_errors():
-        query = Query.boolean_query(
-            [
-                (Occur.Should, Query.term_query(SCHEMA, "words", word, index_option="freq"))
-                for word in words
-            ]
-        )
+        terms = [Query.term_query(SCHEMA, "words", word, index_option="freq") for word in words]
+        query = Query.boolean_query([(Occur.Should, term) for term in terms])
         if filter:
-            # A constant score of nothing: passing a filter must not raise a document.
-            clauses = [
-                (Occur.Must, _clause(one, lenient=filter.lenient)) for one in filter.conditions
-            ]
+            clauses = [(Occur.Must, _clause(one, filter.lenient)) for one in filter.conditions]
+            # Scored as 0, so that passing a filter does not raise a document.
             passing = Query.const_score_query(Query.boolean_query(clauses), 0.0)
             query = Query.boolean_query([(Occur.Must, query), (Occur.Must, passing)])
         hits = searcher.search(query, limit, count=False).hits
@@ -118,11 +106,11 @@ def search_index(
     return [(round(score / BM25_SCALE, 5), int(row or 0)) for (score, _), row in zip(hits, rows)]
 
 
-def _clause(condition: Condition, *, lenient: bool) -> tantivy.Query:
-    if condition.operator == "$nin":
-        return _all_but(Query.term_set_query(SCHEMA, condition.field, list(condition.values)))
-    if condition.operator == "$in":
+def _clause(condition: Condition, lenient: bool) -> tantivy.Query:
+    if condition.operator in ("$in", "$nin"):
         passing = Query.term_set_query(SCHEMA, condition.field, list(condition.values))
+        if condition.operator == "$nin":
+            return _not(passing)
     else:
         day = date.fromisoformat(condition.values[0]).toordinal()
         low, high = (day, None) if condition.operator == "$gte" else (None, day)
@@ -130,15 +118,15 @@ def _clause(condition: Condition, *, lenient: bool) -> tantivy.Query:
     if not lenient:
         return passing
     any_value = Query.regex_query(SCHEMA, condition.field, r"(.|\n)+")
-    return Query.boolean_query([(Occur.Should, passing), (Occur.Should, _all_but(any_value))])
+    return Query.boolean_query([(Occur.Should, passing), (Occur.Should, _not(any_value))])
 
 
-def _all_but(query: tantivy.Query) -> tantivy.Query:
+def _not(query: tantivy.Query) -> tantivy.Query:
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, query)])
 
 
 class TextIndexWriter:
-    """An index as its one writer sees it: nothing is visible before `commit`."""
+    """The one writer of an index; nothing is visible before `commit`."""
 
     def __init__(self, folder: Path, *, fresh: bool = False) -> None:
         with _index_errors():
@@ -146,35 +134,35 @@ class TextIndexWriter:
                 shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True, exist_ok=True)
             self._writer = tantivy.Index(SCHEMA, str(folder)).writer(HEAP_BYTES, 1)
-            # A writer that died while committing leaves files under names that the next commit would choose again.
+            # A writer that died while committing leaves files whose names the next commit would reuse.
             self._writer.garbage_collect_files()
 
     def add(self, rows: Iterable[tuple[int, Document]]) -> None:
         with _index_errors():
             for row, document in rows:
-                self._writer.add_document(
-                    tantivy.Document.from_dict(_index_fields(row, document), SCHEMA)
-                )
+                fields = _index_fields(row, document)
+                self._writer.add_document(tantivy.Document.from_dict(fields, SCHEMA))
 
-    def forget(self, rows: Sequence[int]) -> None:
+    def remove(self, rows: Sequence[int]) -> None:
         if rows:
-            with _index_errors():  # by query: deleting by term silently finds no unsigned number
-                self._writer.delete_documents_by_query(Query.term_set_query(SCHEMA, "row", rows))
+            # By query: deleting by term silently finds no unsigned number.
+            self._delete(Query.term_set_query(SCHEMA, "row", rows))
 
-    def forget_from(self, row: int) -> None:
-        """Forget every document from this row on: what a crashed writer left before its truth was committed."""
+    def remove_from(self, row: int) -> None:
+        """Remove every row from this one on: what a writer that crashed before publishing left."""
+        kind = tantivy.FieldType.Unsigned
+        self._delete(Query.range_query(SCHEMA, "row", kind, lower_bound=row, upper_bound=MAX_ROW))
+
+    def _delete(self, query: tantivy.Query) -> None:
         with _index_errors():
-            beyond = Query.range_query(
-                SCHEMA, "row", tantivy.FieldType.Unsigned, lower_bound=row, upper_bound=MAX_ROW
-            )
-            self._writer.delete_documents_by_query(beyond)
+            self._writer.delete_documents_by_query(query)
 
     def commit(self) -> None:
         with _index_errors():
             self._writer.commit()
 
     def close(self) -> None:
-        """Drop what is not committed and let running merges end."""
+        """Drop what is not committed and wait for running merges."""
         with _index_errors():
             self._writer.rollback()
             self._writer.wait_merging_threads()
@@ -182,10 +170,10 @@ class TextIndexWriter:
 
 def _index_fields(row: int, document: Document) -> dict[str, Any]:
     words = [word for word in tokens(searchable_text(document)) if word not in STOP_WORDS]
-    found: dict[str, Any] = {"row": row, "words": " ".join(words)}
+    fields: dict[str, Any] = {"row": row, "words": " ".join(words)}
     for field in FIELDS:
         if values := field_values(document, field):
-            found[field] = list(dict.fromkeys(values))
+            fields[field] = list(dict.fromkeys(values))
     if document.published_at:
-        found["day"] = document.published_at.toordinal()
-    return found
+        fields["day"] = document.published_at.toordinal()
+    return fields

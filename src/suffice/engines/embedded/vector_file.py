@@ -1,7 +1,7 @@
-"""The vector file of an embedded store: one record a slot, float16, only ever appended to, searched exactly.
+"""The vector file of an embedded store: one float16 record a slot, append-only, searched exactly.
 
-A record names the row and place of its document beside the vector, so a search needs no table. Readers map as many slots as
-their generation has; what a crashed writer left behind them is written over by the next.
+A record carries its document's row and place beside the vector, so a search needs no table.
+Readers map the slots of their generation; the next writer overwrites what a crashed one left.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ import numpy.typing as npt
 
 from suffice.engines.embedded.sqlite_documents import os_errors
 from suffice.errors import DataError
+from suffice.retrieval.corpus import Mask
 from suffice.retrieval.ranking import top_k
 from suffice.retrieval.store_checks import Floats, Halves, similarity
+from suffice.storage.artefacts import fsync_path
 
 __all__ = ["NearestRecords", "Records", "append_records", "nearest_records", "open_records"]
 
-BLOCK_RECORDS = 16_384  # records compared at a time: 16 MB of float32 at 256 dimensions
+BLOCK_RECORDS = 16_384  # compared at a time: 16 MB of float32 at 256 dimensions
 
 Records = npt.NDArray[np.void]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class NearestRecords:
-    """The nearest records of one question, best first: rows and scores."""
+    """The nearest records of one question, best first."""
 
     rows: npt.NDArray[np.int64]
     scores: Floats
@@ -43,46 +44,33 @@ def _record_dtype(dimension: int) -> np.dtype[np.void]:
 def append_records(
     file: Path, slot: int, rows: npt.ArrayLike, places: npt.ArrayLike, vectors: Halves
 ) -> None:
-    """Write records from this slot on, durably. Whatever stood there belonged to no generation."""
+    """Write records from this slot on, durably. What was there belonged to no generation."""
     records = np.empty(len(vectors), _record_dtype(vectors.shape[1]))
     records["row"], records["place"], records["vector"] = rows, places, vectors
     with os_errors(file):
-        _write_at(file, slot, records)
-
-
-def _write_at(file: Path, slot: int, records: Records) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        with os.fdopen(os.dup(handle), "r+b") as stream:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as stream:
             stream.seek(slot * records.itemsize)
             stream.write(records.tobytes())
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    if slot == 0:  # a new file: its name must be durable too
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if slot == 0:  # a new file: its name must be durable too
+            fsync_path(file.parent)
 
 
 def open_records(file: Path, *, dimension: int, slots: int) -> Records:
-    """The first slots of the file, mapped, not read. FileNotFoundError if it is gone, DataError if it is too short."""
-    kind = _record_dtype(dimension)
-    if file.stat().st_size < slots * kind.itemsize:
-        raise DataError(
-            f"{file} is shorter than the {slots} vectors it should hold",
-            hint="build the library again",
-        )
-    return np.memmap(file, kind, "r", shape=(slots,))
+    """Map the first slots of the file. FileNotFoundError if it is gone, DataError if too short."""
+    dtype = _record_dtype(dimension)
+    if file.stat().st_size < slots * dtype.itemsize:
+        message = f"{file} is shorter than the {slots} vectors it should hold"
+        raise DataError(message, hint="build the library again")
+    return np.memmap(file, dtype, "r", shape=(slots,))
 
 
 def nearest_records(
     records: Records, questions: Floats, k: int, masks: Sequence[Mask]
 ) -> list[NearestRecords]:
-    """For each question the k records with the highest inner product where its mask allows, ties by place."""
+    """For each question the k records of highest inner product within its mask, ties by place."""
     best: list[list[tuple[Any, Any, Any]]] = [[] for _ in questions]
     for start in range(0, len(records), BLOCK_RECORDS):
         allowed = np.stack([mask[start : start + BLOCK_RECORDS] for mask in masks])
@@ -90,9 +78,8 @@ def nearest_records(
         if not len(slots):
             continue
         block = records[start : start + BLOCK_RECORDS][slots]
-        order = np.argsort(
-            block["place"], kind="stable"
-        )  # so that top_k's ties, by position, are ties by place
+        # top_k breaks ties by position: in the order of places, that is by place.
+        order = np.argsort(block["place"], kind="stable")
         block, allowed = block[order], allowed[:, slots[order]]
         ranked = top_k(similarity(questions, block["vector"]), k, allowed)
         for found, at, scores in zip(best, ranked.positions, ranked.scores):

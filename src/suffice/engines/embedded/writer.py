@@ -1,4 +1,9 @@
-"""One writer at a time: the right to write an embedded store is a locked file in its folder."""
+"""How a batch becomes a generation of an embedded store: indexes first, SQLite last.
+
+New rows enter the vector file and the text index before SQLite names them. Deleted rows leave the
+text index only GRACE_GENERATIONS later. So the indexes always hold at least what SQLite names, a
+crash leaves nothing worse than rows that SQLite does not name, and its commit alone publishes.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +20,30 @@ import numpy as np
 
 from suffice.engines.embedded.sqlite_documents import DocumentRow, SqliteDocuments, StoreState
 from suffice.engines.embedded.text_index import DamagedIndexError, TextIndexWriter
-from suffice.engines.embedded.vector_file import append_records, open_records
+from suffice.engines.embedded.vector_file import BLOCK_RECORDS, append_records, open_records
 from suffice.errors import EngineError, disk_hint
 from suffice.retrieval.store_checks import Halves
 from suffice.types import DocId, Document
 
 __all__ = ["GRACE_GENERATIONS", "StoreWriter", "text_folder", "vector_file", "writer_lock"]
 
-
 LOCK_FILE = "writer.lock"
 POLL_S = 0.02
+GRACE_GENERATIONS = 16  # a reader overtaken by this many while it takes a snapshot takes another
+MIN_GARBAGE = 1_000  # fewer deleted rows or empty slots are not worth a clean-up
 
 
 @contextmanager
 def writer_lock(folder: Path, *, wait_s: float) -> Iterator[None]:
-    """Hold the right to write. The operating system takes it back from a process that dies, so no lock is ever left behind."""
+    """Hold the only right to write. The system releases it when a process dies."""
     try:
         handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise EngineError(f"{folder} cannot be written: {error}", hint=disk_hint(error)) from error
     try:
-        until = time.monotonic() + wait_s
+        deadline = time.monotonic() + wait_s
         while not _try_lock(handle):
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 raise EngineError(
                     f"{folder} is being written by another process or thread (waited {wait_s:g} s)",
                     hint="wait until it is done, or open the store with a longer wait_s",
@@ -57,182 +63,162 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-# --- writer: How a batch becomes a generation of an embedded store: indexes first, truth last.
-
-GRACE_GENERATIONS = (
-    16  # a reader that takes a snapshot while this many generations pass has to take another
-)
-MIN_GARBAGE = 1_000  # fewer dead rows or empty slots than this are not worth a clean-up
-BLOCK_RECORDS = 16_384
+def text_folder(store: Path, number: int) -> Path:
+    return store / f"text-{number}"
 
 
-def text_folder(home: Path, number: int) -> Path:
-    return home / f"text-{number}"
-
-
-def vector_file(home: Path, number: int) -> Path:
-    return home / f"vectors-{number}.f16"
+def vector_file(store: Path, number: int) -> Path:
+    return store / f"vectors-{number}.f16"
 
 
 class StoreWriter:
-    """The one writer, while it holds the lock."""
+    """The only writer while it holds the lock."""
 
-    def __init__(self, home: Path, truth: SqliteDocuments) -> None:
-        self._home, self._truth = home, truth
-        self._words: TextIndexWriter | None = None
-        self._remove_leftovers(truth.state())
+    def __init__(self, path: Path, database: SqliteDocuments) -> None:
+        self._path, self._database = path, database
+        self._index: TextIndexWriter | None = None
+        self._remove_leftovers(database.state())
 
     def put(self, documents: Sequence[Document], vectors: Halves | None) -> None:
-        """Store these documents, each id once, as the next generation. Durable and visible when it returns."""
+        """Store documents with distinct ids as the next generation; durable when it returns."""
         try:
             self._publish(documents, vectors)
-        except (
-            DamagedIndexError
-        ) as error:  # nothing was published; a text index that fails is made anew
-            if error.elsewhere:
+        except DamagedIndexError as error:  # nothing was published
+            if error.is_system_error:
                 raise
-            self.rebuild_words()
+            self.rebuild_index()
             self._publish(documents, vectors)
 
     def _publish(self, documents: Sequence[Document], vectors: Halves | None) -> None:
-        words = self._open_words()
-        with self._truth.writing():
-            state = self._truth.state()
+        database, index = self._database, self._open_index()
+        with database.writing():
+            state = database.state()
             state = replace(state, text=max(state.text, 1))
             generation = state.generation + 1
-            old = self._truth.standing([document.doc_id for document in documents])
-            self._truth.bury(list(old.values()), died=generation)
+            old = database.rows([document.doc_id for document in documents])
+            database.remove(list(old.values()), generation=generation)
             rows = range(state.next_row, state.next_row + len(documents))
-            places = [
-                old[one.doc_id].place if one.doc_id in old else row
-                for row, one in zip(rows, documents)
-            ]
+            ids = [document.doc_id for document in documents]
+            places = [old[one].place if one in old else row for row, one in zip(rows, ids)]
+            slots: Sequence[int | None] = [None] * len(documents)
             if vectors is not None:
-                state = self._append_vectors(state, rows, places, vectors)
-            first = None if vectors is None else state.slots - len(documents)
-            self._truth.insert(
-                (DocumentRow(row, place, None if first is None else first + n, ()), document)
-                for n, (row, place, document) in enumerate(zip(rows, places, documents))
-            )
-            words.add(zip(rows, documents))
-            self._forget(words, until=generation - GRACE_GENERATIONS)
-            words.commit()
+                slots = range(state.slots, state.slots + len(rows))
+                number = max(state.vectors, 1)
+                append_records(vector_file(self._path, number), state.slots, rows, places, vectors)
+                state = replace(
+                    state, vectors=number, dimension=vectors.shape[1], slots=state.slots + len(rows)
+                )
+            stored = zip(rows, places, slots)
+            database.insert(zip((DocumentRow(*one, ()) for one in stored), documents))
+            index.add(zip(rows, documents))
+            self._drop_deleted(index, until=generation - GRACE_GENERATIONS)
+            index.commit()
             count = state.documents + len(documents) - len(old)
-            self._truth.set_state(
+            database.set_state(
                 replace(state, generation=generation, next_row=rows.stop, documents=count)
             )
 
     def delete(self, doc_ids: Sequence[DocId]) -> int:
-        """Take these documents out. The text index learns of it later: the truth names the rows no more."""
-        with self._truth.writing():
-            state = self._truth.state()
-            gone = list(self._truth.standing(doc_ids).values())
+        """Remove documents. SQLite stops naming their rows; the text index drops them later."""
+        with self._database.writing():
+            state = self._database.state()
+            gone = list(self._database.rows(doc_ids).values())
             if gone:
-                self._truth.bury(gone, died=state.generation + 1)
+                generation = state.generation + 1
+                self._database.remove(gone, generation=generation)
                 count = state.documents - len(gone)
-                self._truth.set_state(
-                    replace(state, generation=state.generation + 1, documents=count)
-                )
+                self._database.set_state(replace(state, generation=generation, documents=count))
         return len(gone)
 
-    def rebuild_words(self) -> TextIndexWriter:
-        """Make the text index anew from the truth, in a new folder."""
+    def rebuild_index(self) -> TextIndexWriter:
+        """Build the text index from the documents, in a new folder."""
         with suppress(DamagedIndexError):
-            self._close_words()
-        with self._truth.writing():
-            state = replace(self._truth.state(), text=self._truth.state().text + 1)
-            words = self._words = TextIndexWriter(text_folder(self._home, state.text), fresh=True)
-            words.add((standing.row, document) for standing, document in self._truth.documents())
-            words.commit()
-            self._truth.forget()
-            self._truth.set_state(state)
-        return words
+            self.close()
+        with self._database.writing():
+            state = self._database.state()
+            state = replace(state, text=state.text + 1)
+            index = self._index = TextIndexWriter(text_folder(self._path, state.text), fresh=True)
+            index.add((at.row, document) for at, document in self._database.documents())
+            index.commit()
+            self._database.forget_deleted()
+            self._database.set_state(state)
+        return index
 
-    def tidy(self, *, litter: int = MIN_GARBAGE) -> None:
-        """Clean up where more lies dead than a quarter of what lives."""
-        state = self._truth.state()
-        litter = max(litter, state.documents // 4) if litter else 0
-        if self._truth.buried_count() > litter:
-            self._forget_all()
-        if len(self._truth.empty_slots()) > litter:
+    def clean_up(self, *, garbage: int = MIN_GARBAGE) -> None:
+        """Drop deleted rows and empty slots where they exceed a quarter of the documents."""
+        garbage = max(garbage, self._database.state().documents // 4) if garbage else 0
+        if self._database.deleted_count() > garbage:
+            self._drop_all_deleted()
+        if len(self._database.empty_slots()) > garbage:
             self._rewrite_vectors()
 
     def close(self) -> None:
-        self._close_words()
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
 
-    # ----------------------------------------------------------------------------------------------- text index
-
-    def _open_words(self) -> TextIndexWriter:
-        if self._words is None:
-            state = self._truth.state()
+    def _open_index(self) -> TextIndexWriter:
+        if self._index is None:
+            state = self._database.state()
+            folder = text_folder(self._path, max(state.text, 1))
             try:
-                self._words = TextIndexWriter(
-                    text_folder(self._home, max(state.text, 1)), fresh=state.text == 0
-                )
-                self._words.forget_from(state.next_row)
+                self._index = TextIndexWriter(folder, fresh=state.text == 0)
+                self._index.remove_from(state.next_row)
             except DamagedIndexError as error:
-                self._words = None
-                if error.elsewhere:
+                self._index = None
+                if error.is_system_error:
                     raise
-                return self.rebuild_words()
-        return self._words
+                return self.rebuild_index()
+        return self._index
 
-    def _forget(self, words: TextIndexWriter, *, until: int) -> None:
-        words.forget(self._truth.buried(until=until))
-        self._truth.forget(until=until)
+    def _drop_deleted(self, index: TextIndexWriter, *, until: int) -> None:
+        index.remove(self._database.deleted_rows(until=until))
+        self._database.forget_deleted(until=until)
 
-    def _forget_all(self) -> None:
-        """Let GRACE empty generations pass, so that nobody needs the buried rows; then forget them."""
-        with self._truth.writing():
-            state = self._truth.state()
-            self._truth.set_state(replace(state, generation=state.generation + GRACE_GENERATIONS))
-        words = self._open_words()
-        with self._truth.writing():
-            state = self._truth.state()
-            self._forget(words, until=state.generation + 1 - GRACE_GENERATIONS)
-            words.commit()
-            self._truth.set_state(replace(state, generation=state.generation + 1))
-
-    def _close_words(self) -> None:
-        words, self._words = self._words, None
-        if words is not None:
-            words.close()
-
-    # -------------------------------------------------------------------------------------------------- vectors
-
-    def _append_vectors(
-        self, state: StoreState, rows: Sequence[int], places: Sequence[int], vectors: Halves
-    ) -> StoreState:
-        number, dimension = max(state.vectors, 1), vectors.shape[1]
-        append_records(vector_file(self._home, number), state.slots, rows, places, vectors)
-        return replace(state, vectors=number, dimension=dimension, slots=state.slots + len(rows))
+    def _drop_all_deleted(self) -> None:
+        """Let GRACE_GENERATIONS pass, so that no reader needs the deleted rows; then drop them."""
+        with self._database.writing():
+            state = self._database.state()
+            self._database.set_state(
+                replace(state, generation=state.generation + GRACE_GENERATIONS)
+            )
+        index = self._open_index()
+        with self._database.writing():
+            state = self._database.state()
+            self._drop_deleted(index, until=state.generation + 1 - GRACE_GENERATIONS)
+            index.commit()
+            self._database.set_state(replace(state, generation=state.generation + 1))
 
     def _rewrite_vectors(self) -> None:
-        """Copy the records that live into a new file; readers keep the old one mapped as long as they need it."""
-        with self._truth.writing():
-            state = self._truth.state()
-            records = open_records(
-                vector_file(self._home, state.vectors), dimension=state.dimension, slots=state.slots
-            )
-            lives = np.ones(state.slots, dtype=bool)
-            lives[self._truth.empty_slots()] = False
-            slots = np.flatnonzero(lives)
-            file = vector_file(self._home, state.vectors + 1)
+        """Copy the used records into a new file; readers keep the old one mapped while they need it."""
+        with self._database.writing():
+            state = self._database.state()
+            old = vector_file(self._path, state.vectors)
+            records = open_records(old, dimension=state.dimension, slots=state.slots)
+            used = np.ones(state.slots, dtype=bool)
+            used[self._database.empty_slots()] = False
+            slots = np.flatnonzero(used)
+            file = vector_file(self._path, state.vectors + 1)
             file.unlink(missing_ok=True)
             for start in range(0, len(slots), BLOCK_RECORDS):
                 block = records[slots[start : start + BLOCK_RECORDS]]
                 append_records(file, start, block["row"], block["place"], block["vector"])
-            self._truth.renumber_slots(slots)
-            moved = replace(
-                state, generation=state.generation + 1, vectors=state.vectors + 1, slots=len(slots)
+            self._database.renumber_slots(slots)
+            self._database.set_state(
+                replace(
+                    state,
+                    generation=state.generation + 1,
+                    vectors=state.vectors + 1,
+                    slots=len(slots),
+                    dimension=state.dimension if len(slots) else 0,
+                )
             )
-            self._truth.set_state(moved if len(slots) else replace(moved, dimension=0))
 
     def _remove_leftovers(self, state: StoreState) -> None:
-        """Folders and files that no generation names: of crashed writers, and of generations gone by."""
-        for folder in self._home.glob("text-*"):
-            if folder != text_folder(self._home, state.text):
+        """Remove folders and files that no generation names: from crashed writers or older states."""
+        for folder in self._path.glob("text-*"):
+            if folder != text_folder(self._path, state.text):
                 shutil.rmtree(folder, ignore_errors=True)
-        for file in self._home.glob("vectors-*.f16"):
-            if file != vector_file(self._home, state.vectors):
+        for file in self._path.glob("vectors-*.f16"):
+            if file != vector_file(self._path, state.vectors):
                 file.unlink(missing_ok=True)
