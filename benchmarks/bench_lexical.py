@@ -28,12 +28,13 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
+from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25, TextSearch
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import Scores, top_k
-from suffice.text import STOP_WORDS, tokens
+from suffice.text import tokens
 from suffice_research.frames.published import TABLE_4, TABLE_5
 from suffice_research.retrievers.signals import Tfidf
 

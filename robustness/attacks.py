@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from suffice.text import STOP_WORDS, names
+from suffice.lexicon import STOP_WORDS
+from suffice.text import names
 
 Hit = dict[str, Any]
 Hits = list[Hit]

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.fusion import FUSIONS, ListFusion, SignalRetriever
-from suffice.types import Condition, Document, Filter, Hit, Part
+from suffice.types import Condition, Document, Filter, Hit, RetrieverScore
 from suffice_research.retrievers.signals import Blend
 
 NAN = np.nan
@@ -107,8 +107,8 @@ def test_signals_are_fused_and_each_hit_says_which_found_it() -> None:
         ("b", 0.5),
         ("c", 0.4),
     ]
-    assert hits[1].parts == (Part("text", 4), Part("date", 1))
-    assert hits[2].parts == (Part("date", 2),)
+    assert hits[1].parts == (RetrieverScore("text", 4), RetrieverScore("date", 1))
+    assert hits[2].parts == (RetrieverScore("date", 2),)
     assert nothing == ()
 
 
@@ -122,7 +122,7 @@ def test_whatever_some_signal_found_is_a_hit_under_every_fusion(fusion: str) -> 
 
 def test_a_single_signal_keeps_its_scale() -> None:
     ((hit,),) = SignalRetriever(CORPUS, [Fixed("text", 8, 0, 0, 0)]).search(["q"], k=1)
-    assert hit == Hit("a", 8.0, (Part("text", 8.0),))
+    assert hit == Hit("a", 8.0, (RetrieverScore("text", 8.0),))
 
 
 def test_a_filter_is_a_mask_over_the_corpus() -> None:
@@ -147,8 +147,8 @@ def test_lists_are_fused_by_reciprocal_rank() -> None:
     hits, nothing = fusion.search(["q", ""], k=5)
     assert [hit.doc_id for hit in hits] == ["b", "a", "c"]
     assert hits[0].score == pytest.approx(1 / 62 + 1 / 61)
-    assert hits[0].parts == (Part("bm25", 9.0), Part("dense", 0.9))
-    assert hits[2].parts == (Part("dense", -0.2),)
+    assert hits[0].parts == (RetrieverScore("bm25", 9.0), RetrieverScore("dense", 0.9))
+    assert hits[2].parts == (RetrieverScore("dense", -0.2),)
     assert nothing == ()
     assert text.asked == 100
 

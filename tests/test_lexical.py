@@ -12,7 +12,7 @@ from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25, TextSearch
 from suffice.retrieval.memory import MemoryStore
-from suffice.types import Document, Part
+from suffice.types import Document, RetrieverScore
 from suffice_research.retrievers.signals import Tfidf
 
 VILLAGE = Corpus(
@@ -175,7 +175,7 @@ def test_making_an_index_says_nothing(
 def test_a_signal_as_a_retriever_names_itself_in_its_hits() -> None:
     ((hit, *_),) = SignalRetriever(VILLAGE, [Bm25(VILLAGE)]).search(["ada"], k=2)
     assert hit.doc_id == "ada"
-    assert hit.parts == (Part("bm25", hit.score),)  # type: ignore[arg-type]
+    assert hit.parts == (RetrieverScore("bm25", hit.score),)  # type: ignore[arg-type]
 
 
 def test_text_search_through_a_store_equals_the_signal() -> None:

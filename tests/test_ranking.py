@@ -20,7 +20,7 @@ from suffice.retrieval.ranking import (
     question_blocks,
     top_k,
 )
-from suffice.types import Condition, Document, Filter, Hit, Part
+from suffice.types import Condition, Document, Filter, Hit, RetrieverScore
 
 
 def test_the_highest_scores_come_first_and_ties_keep_document_order() -> None:
@@ -124,15 +124,15 @@ def test_a_hit_names_the_parts_that_found_it_with_their_own_scores() -> None:
     }
     (hits,) = make_hits(top_k(scores, 3, above=0.0), ["a", "b", "c"], parts)
     assert [(hit.doc_id, hit.parts) for hit in hits] == [
-        ("b", (Part("bm25", 7.5),)),
-        ("c", (Part("date", 2.0),)),
+        ("b", (RetrieverScore("bm25", 7.5),)),
+        ("c", (RetrieverScore("date", 2.0),)),
     ]
 
 
 def test_hits_of_a_store_get_the_name_of_their_finder_once() -> None:
-    named = Hit("b", 2.0, (Part("mine", 2.0),))
+    named = Hit("b", 2.0, (RetrieverScore("mine", 2.0),))
     assert name_parts("bm25", [[Hit("a", 1.0), named, Hit("c")]]) == [
-        (Hit("a", 1.0, (Part("bm25", 1.0),)), named, Hit("c"))
+        (Hit("a", 1.0, (RetrieverScore("bm25", 1.0),)), named, Hit("c"))
     ]
 
 

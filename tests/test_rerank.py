@@ -11,7 +11,7 @@ from suffice.errors import InputError, ModelError
 from suffice.retrieval.fusion import RerankRetriever
 from suffice.retrieval.lexical import TextSearch
 from suffice.retrieval.memory import MemoryStore
-from suffice.types import Document, Hit, Part
+from suffice.types import Document, Hit, RetrieverScore
 
 STORE = MemoryStore(
     [
@@ -78,7 +78,7 @@ def test_what_is_not_judged_follows_in_the_retrievers_order() -> None:
 
 def test_a_document_that_left_the_store_falls_away() -> None:
     (hits,) = RerankRetriever(Ghosts(), PrefersLength(), STORE).search(["tutor"], k=5)
-    assert hits == (Hit("short", 9.0, (Part("rerank", 9.0),)),)
+    assert hits == (Hit("short", 9.0, (RetrieverScore("rerank", 9.0),)),)
 
 
 class LetsLongIn:
@@ -96,7 +96,7 @@ def test_what_passes_the_filter_stays_in_front_of_what_was_let_in() -> None:
         ("short", 9.0),
         ("long", 9.0),
     ]
-    assert hits[2].parts == (Part("rerank", 45.0),)
+    assert hits[2].parts == (RetrieverScore("rerank", 45.0),)
 
 
 def test_with_a_share_the_retriever_keeps_a_say() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.text import STOP_WORDS, date_mentions, names, sentences, title_key, tokens
+from suffice.lexicon import STOP_WORDS
+from suffice.text import date_mentions, names, sentences, title_key, tokens
 
 
 def test_tokens_are_casefolded_words_and_numbers() -> None:

@@ -1,7 +1,7 @@
-"""What stands in a text: tokens, names, title keys, dates, sentences. Rules only: no model, no corpus.
+"""Tokens, names, title keys, dates and sentences of a text, by rules: no model, no corpus.
 
-Tokens are casefolded runs of letters and digits; a Chinese or Japanese character is a token of its own, since those scripts
-have no spaces to split at.
+Tokens are casefolded runs of letters and digits. Each Chinese or Japanese character is a token,
+since those scripts have no spaces.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
+from suffice.lexicon import MONTHS, SENTENCE_OPENERS
+
 __all__ = [
     "CJK",
-    "FUNCTION_WORDS",
-    "SENTENCE_OPENERS",
-    "STOP_WORDS",
     "DateMention",
     "bare_title",
     "date_mentions",
@@ -32,15 +31,9 @@ _TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 
-# The list that Lucene and bm25s share: short enough that no content word is lost, long enough to drop the noise.
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was "
-    "will with".split()
-)
-
 
 def tokens(text: str) -> list[str]:
-    """Casefolded words and numbers in order; punctuation, underscores and spaces fall away."""
+    """Casefolded words and numbers in order, without punctuation and underscores."""
     if text.isascii():  # the same words, several times as fast
         return text.translate(_ASCII_WORDS).split()
     return _TOKEN.findall(text.casefold())
@@ -50,7 +43,7 @@ _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def title_words(text: str) -> list[str]:
-    """The words of a text in the form of title keys, but with their capitals kept: no accents, no punctuation."""
+    """The words of a text without accents and punctuation, with their capitals."""
     if text.isascii():  # the same four times as fast
         return text.translate(_ASCII_GAPS).split()
     decomposed = unicodedata.normalize("NFKD", text)
@@ -61,36 +54,27 @@ _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 def bare_title(title: str) -> str:
-    """A title without the parenthesis at its end, which tells namesakes apart; one that is nothing else gives ""."""
+    """A title without the parenthesis at its end that tells namesakes apart; may be empty."""
     return _PARENTHESES.sub("", title)
 
 
 def title_key(title: str) -> str:
-    """The form under which a title is looked up: no closing parenthesis, accents or punctuation, casefolded.
+    """The form under which a title is looked up: "Lothair II (emperor)" is "lothair ii".
 
-    "Lothair II (emperor)" and "lothair ii" have one key. A title that is only a parenthesis keeps it; no letters give "".
+    A title that is only a parenthesis keeps it; one without letters and digits gives "".
     """
     bare = bare_title(title)
     return " ".join(title_words(bare if tokens(bare) else title)).casefold()
 
 
-# A name: capitalised words (or acronyms, or numbers after one), joined by the small words that names contain.
+# Capitalised words, acronyms, and numbers after one, joined by the small words of names.
 _WORD = r"(?:[^\W\d_a-z][\w'’.&-]*[\w]|[^\W\d_a-z])"
 _SMALL = r"(?:of|the|and|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|&)"
 _NAME = re.compile(rf"{_WORD}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:{_WORD}|\d[\w.-]*))*")
-# Words that open a question or a sentence with a capital letter and name nothing.
-SENTENCE_OPENERS = frozenset(
-    "a after also although am an and are as at based because before besides between both but by can considering could did "
-    "do does during each either for from given had has have he her his how however i if in into is it its like many more "
-    "most much my name no nor not of on one or other our out regarding she should since so some such than that the their "
-    "them then there these they this those though through to under until upon was we were what when where whether which "
-    "while who whom whose why will with within without would yes you your".split()
-)
-FUNCTION_WORDS = STOP_WORDS | SENTENCE_OPENERS  # what names nothing by itself, wherever it stands
 
 
 def names(text: str) -> list[str]:
-    """Capitalised names in order of first appearance, without the question words that merely open a sentence."""
+    """Capitalised names in order of first appearance, without words that only open a sentence."""
     found: dict[str, None] = {}
     for match in _NAME.finditer(text):
         words = match.group().split()
@@ -108,7 +92,7 @@ def names(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """A day, month or year named in a text: the first and last day it covers, and where it stands."""
+    """A day, month or year in a text: the first and last day it covers, and its position."""
 
     first: date
     last: date
@@ -116,18 +100,14 @@ class DateMention:
     end: int
 
 
-_MONTHS = {
-    name.casefold(): number
-    for number in range(1, 13)
-    for name in (
-        calendar.month_name[number],
-        calendar.month_abbr[number],
-        calendar.month_abbr[number] + ".",
-    )
+_MONTH_NUMBERS = {
+    form.casefold(): number
+    for number, name in enumerate(MONTHS, start=1)
+    for form in (name, name[:3], name[:3] + ".")
 } | {"sept": 9, "sept.": 9}
 _MONTH = (
     "(?=[adfjmnos])(?P<month>"
-    + "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
+    + "|".join(sorted(map(re.escape, _MONTH_NUMBERS), key=len, reverse=True))
     + r")(?!\w)"
 )
 _YEAR = r"(?P<year>[12]\d{3})"
@@ -145,10 +125,7 @@ _DATES = [
 
 
 def date_mentions(text: str) -> list[DateMention]:
-    """Dates in order: days ("October 7, 2023", "2023-10-07"), months ("October 2023"), bare years.
-
-    Impossible days are no dates.
-    """
+    """Dates in order: days ("October 7, 2023", "2023-10-07"), months ("October 2023"), years."""
     found: list[DateMention] = []
     taken = bytearray(len(text))
     for pattern in _DATES:
@@ -156,18 +133,17 @@ def date_mentions(text: str) -> list[DateMention]:
             start, end = match.span()
             if any(taken[start:end]):
                 continue
-            mention = _read_date(match)
-            if mention is not None:
+            if (mention := _parse_date(match)) is not None:
                 found.append(mention)
                 taken[start:end] = b"x" * (end - start)
     return sorted(found, key=lambda mention: mention.start)
 
 
-def _read_date(match: re.Match[str]) -> DateMention | None:
+def _parse_date(match: re.Match[str]) -> DateMention | None:
     parts = match.groupdict()
     year = int(parts["year"])
     word, number = parts.get("month"), parts.get("month_no")
-    month = _MONTHS[word.casefold()] if word else int(number) if number else None
+    month = _MONTH_NUMBERS[word.casefold()] if word else int(number) if number else None
     day = int(parts["day"]) if parts.get("day") else None
     if month is None:
         return DateMention(date(year, 1, 1), date(year, 12, 31), *match.span())
@@ -180,9 +156,9 @@ def _read_date(match: re.Match[str]) -> DateMention | None:
 
 
 def sentences(text: str, *, language: str = "en") -> list[str]:
-    """The sentences of a text, stripped; empty ones fall away."""
+    """The sentences of a text, stripped, without empty ones."""
     from sentencex import segment  # late: it loads its language tables on import
 
-    # Half a surrogate pair, as broken JSON spells it, has no bytes for its tables to look at.
+    # Half a surrogate pair, as broken JSON spells it, cannot be encoded for the library.
     whole = text.encode("utf-8", "replace").decode() if _HALF_PAIR.search(text) else text
     return [stripped for one in segment(language, whole) if (stripped := one.strip())]

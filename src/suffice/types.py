@@ -1,7 +1,7 @@
-"""The nouns of the house, frozen: what a question, a document, a hit, a verdict is. No behaviour beyond reading them.
+"""Frozen records that every part of suffice shares: document, question, hit, verdict, trace.
 
-The retrieved thing is not the stored thing: a Hit points at a Document by id, it does not carry a copy that drifts.
-Gold labels are not here on purpose: they live in `suffice.datasets.gold`, out of reach of whatever retrieves or assesses.
+A Hit points at a Document by id and holds no copy. Gold labels are in `suffice.datasets.gold`, so
+that retrieval and gate cannot import them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = [
     "Filter",
     "Hit",
     "Operator",
-    "Part",
     "Question",
     "QuestionId",
     "Reason",
+    "RetrieverScore",
     "Review",
     "Step",
     "Support",
@@ -61,9 +61,8 @@ class Document:
     published_at: date | None = None
     entities: tuple[str, ...] = ()
     parent: DocId | None = None
-    extra: Mapping[str, Any] = field(
-        default_factory=dict, hash=False
-    )  # JSON values we keep but do not read
+    # JSON values that are stored but never used
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of a filter. Values of `published_at` are ISO dates; `$gte` and `$lte` hold one value and include it.
+    """One condition of a filter. Dates are ISO dates; `$gte` and `$lte` have one value, inclusive.
 
-    A document without the field fails `$in`, `$gte` and `$lte` unless the filter is lenient, and passes `$nin`.
+    A document without the field passes `$nin`, and the others only if the filter is lenient.
     """
 
     field: Field
@@ -86,10 +85,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all hold. No conditions: everything passes.
-
-    A lenient filter lets a document through wherever it lacks the field: nobody knows what it would have said.
-    """
+    """Conditions that must all hold. A lenient filter passes documents that lack the field."""
 
     conditions: tuple[Condition, ...] = ()
     lenient: bool = False
@@ -100,7 +96,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The filter that was read out of a question, by whom, and what had to be left out or mended on the way."""
+    """The filter a question asks for, who extracted it, and notes on what was corrected."""
 
     filter: Filter
     by: str
@@ -108,8 +104,8 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One retriever's share in a hit: its name and the score it gave, on its own scale."""
+class RetrieverScore:
+    """The score one retriever gave a hit, on its own scale."""
 
     name: str
     score: float
@@ -119,16 +115,14 @@ class Part:
 class Hit:
     doc_id: DocId
     score: float | None = None  # higher is better; None where the retriever gives none
-    parts: tuple[Part, ...] = ()  # who found it
-    matched: tuple[
-        str, ...
-    ] = ()  # the metadata of the question that it carries, like "source: The Verge"
-    relaxed: bool = False  # it does not pass the question's filter, which was softened to let it in
+    parts: tuple[RetrieverScore, ...] = ()  # the retrievers that found it
+    matched: tuple[str, ...] = ()  # metadata it shares with the question: "source: The Verge"
+    relaxed: bool = False  # it was found only after the question's filter was relaxed
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is held for a question: hits in rank order without duplicates, and their documents where known."""
+    """Hits in rank order without duplicates, and their documents where known."""
 
     question: Question
     hits: tuple[Hit, ...]
@@ -174,7 +168,7 @@ class Verdict:
         return self.estimate.p_complete
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values, the same ones at every door."""
+        """The verdict as JSON values, the same for commands, HTTP and integrations."""
         return {
             "action": str(self.action),
             "p_complete": self.p_complete,
@@ -189,7 +183,7 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        """For a terminal. Names come out of strangers' texts, so that nothing unprintable passes."""
+        """For a terminal, without unprintable characters: names come from untrusted texts."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
         lines += [
@@ -214,7 +208,7 @@ class Verdict:
 
 
 def printable(text: str) -> str:
-    """Control characters, line ends and direction marks as blanks: they could repaint a terminal."""
+    """Replace control characters, line ends and direction marks, which could spoof a terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
@@ -222,12 +216,12 @@ def _safe(text: str) -> str:
     return html.escape(printable(text))
 
 
-# ------------------------------------------------------------------------------------------------------- a journey
+# --- traces
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A sentence of a document, by its number there (the first is 0), in the words that were read."""
+    """A sentence of a document, with its number in it (from 0)."""
 
     doc_id: DocId
     sentence: int
@@ -235,7 +229,7 @@ class Citation:
 
 
 class Support(StrEnum):
-    """What the cited sentences say of an answer: they state it, they leave it open, they deny it."""
+    """Whether the cited sentences state an answer, leave it open or contradict it."""
 
     ATTRIBUTABLE = "attributable"
     EXTRAPOLATORY = "extrapolatory"
@@ -244,7 +238,7 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """How far an answer is to be trusted: `confidence` weighs its accuracy against the support of what it cites."""
+    """How far to trust an answer: `confidence` weighs accuracy and support of its citations."""
 
     confidence: float
     accuracy: float
@@ -254,7 +248,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something took. A round is a look beyond the first one; tokens are the model's, in and out."""
+    """What something cost. A round is a search beyond the first; tokens are in and out."""
 
     rounds: int = 0
     calls: int = 0
@@ -265,7 +259,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to a language model: what for, the hash of what was asked, and its answer or what went wrong."""
+    """One request to a language model; `key` is the hash of its prompt."""
 
     purpose: str
     key: str
@@ -277,10 +271,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a journey: what was asked, what was found, and what was made of it.
-
-    `number` is that of the sub-question in the plan, 0 where the question as a whole was asked.
-    """
+    """One step: what was asked, found and answered. `number` counts sub-questions; 0: the whole."""
 
     question: str
     hits: tuple[Hit, ...]
@@ -290,24 +281,24 @@ class Step:
     answer: str | None = None
     citations: tuple[Citation, ...] = ()
     review: Review | None = None
-    revision: int = 0  # how often the answer was read anew
-    by: str = ""  # who read: "model", "extractive" (the rules), "both" alike, or "joined" from earlier answers
+    revision: int = 0  # how often the answer was revised
+    by: str = ""  # who read: "model", "extractive" (rules), "both", or "joined" from earlier steps
     cost: Cost = Cost()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The journey of one question; `answer` is None when suffice abstained, and `missing` then says for want of what."""
+    """How a question was answered; if suffice abstained, `answer` is None and `missing` says why."""
 
     question: Question
     steps: tuple[Step, ...]
     answer: str | None = None
     action: Action | None = None
-    plan: tuple[str, ...] = ()  # the sub-questions, the first is number 1
+    plan: tuple[str, ...] = ()  # the sub-questions, numbered from 1
     citations: tuple[Citation, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()
     calls: tuple[Call, ...] = ()
-    ticks: tuple[float, ...] = ()  # what the clock said each time it was read
+    ticks: tuple[float, ...] = ()  # each reading of the clock
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.lexical import Bm25
-from suffice.text import STOP_WORDS, tokens
+from suffice.text import tokens
 from suffice.types import Document
 from suffice_research.retrievers.signals import Tfidf
 

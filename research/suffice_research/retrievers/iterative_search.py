@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from suffice.errors import InputError
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Retriever, Store, documents_by_id
 from suffice.retrieval.ranking import check_search
-from suffice.text import STOP_WORDS, sentences, tokens
+from suffice.text import sentences, tokens
 from suffice.types import DocId, Filter, Hit
 
 __all__ = ["IterativeSearch", "best_sentence"]

@@ -17,7 +17,8 @@ from itertools import pairwise
 
 from suffice.gate.hits import NormalizedHits
 from suffice.gate.training import LabelledQuestion
-from suffice.text import STOP_WORDS, names
+from suffice.lexicon import STOP_WORDS
+from suffice.text import names
 from suffice.types import DocId, Document, Hit
 
 TAMPERED = 2  # lists of each example, beside one with neutral text

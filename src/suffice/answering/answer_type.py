@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from suffice.text import SENTENCE_OPENERS, date_mentions, title_key, tokens
+from suffice.lexicon import SENTENCE_OPENERS
+from suffice.text import date_mentions, title_key, tokens
 
 __all__ = [
     "COUNTRIES",

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from suffice.answering.answer_type import NATIONALITIES, country_key, parse_day, parse_number
-from suffice.text import STOP_WORDS, names, title_key
+from suffice.lexicon import STOP_WORDS
+from suffice.text import names, title_key
 
 __all__ = ["combine", "supporting_steps"]
 

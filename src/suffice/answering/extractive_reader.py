@@ -14,7 +14,8 @@ from itertools import pairwise
 from suffice.answering.answer_type import COUNTRIES, NATIONALITIES, AnswerType, Span, find_spans
 from suffice.answering.question_cues import BORN, DIED, QuestionCues, has_life_dates, stem
 from suffice.answering.rule_planner import two_choices
-from suffice.text import FUNCTION_WORDS, bare_title, sentences, title_key, tokens
+from suffice.lexicon import FUNCTION_WORDS
+from suffice.text import bare_title, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
 __all__ = [

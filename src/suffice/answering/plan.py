@@ -18,7 +18,8 @@ from typing import Any
 
 from suffice.answering.answer_type import AnswerType, expected_answer_type
 from suffice.errors import InputError
-from suffice.text import FUNCTION_WORDS, tokens
+from suffice.lexicon import FUNCTION_WORDS
+from suffice.text import tokens
 
 __all__ = [
     "MAX_STEPS",

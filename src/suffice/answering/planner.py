@@ -27,8 +27,9 @@ from suffice.answering.plan import (
 from suffice.answering.prompting import parse_json_object, render_prompt
 from suffice.answering.rule_planner import plan_by_rules
 from suffice.errors import InputError
+from suffice.lexicon import FUNCTION_WORDS
 from suffice.storage import BadRecords, read_jsonl
-from suffice.text import FUNCTION_WORDS, tokens
+from suffice.text import tokens
 
 __all__ = [
     "SHIPPED_PLANS",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from suffice.answering.answer_type import COUNTRIES
-from suffice.text import FUNCTION_WORDS, names, title_key, tokens
+from suffice.lexicon import FUNCTION_WORDS
+from suffice.text import names, title_key, tokens
 
 __all__ = ["BORN", "DIED", "QuestionCues", "has_life_dates", "mentions_cue", "stem"]
 

@@ -19,8 +19,9 @@ from suffice.answering.budget import MeteredModel
 from suffice.answering.extractive_reader import Passage, Reading
 from suffice.answering.prompting import parse_json_object, render_prompt
 from suffice.answering.question_cues import mentions_cue
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Reranker
-from suffice.text import STOP_WORDS, names, title_key, title_words
+from suffice.text import names, title_key, title_words
 from suffice.types import Review, Support
 
 __all__ = ["NO_REVIEW", "accuracy_weight", "classify_support", "mentions_answer", "review"]

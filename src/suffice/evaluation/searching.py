@@ -17,7 +17,7 @@ from suffice.retrieval import builtin  # noqa: F401 - importing it registers our
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import BlockEncoder, PortableEncoder
 from suffice.retrieval.memory import MemoryStore
-from suffice.types import Document, Filter, Hit, Part
+from suffice.types import Document, Filter, Hit, RetrieverScore
 
 __all__ = [
     "CachedRetriever",
@@ -188,4 +188,6 @@ def _hit_to_row(hit: Hit) -> list[Any]:
 
 def _hit_from_row(row: Sequence[Any]) -> Hit:
     doc_id, score, parts, matched, relaxed = row
-    return Hit(doc_id, score, tuple(Part(*part) for part in parts), tuple(matched), relaxed)
+    return Hit(
+        doc_id, score, tuple(RetrieverScore(*part) for part in parts), tuple(matched), relaxed
+    )

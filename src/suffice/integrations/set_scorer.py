@@ -21,6 +21,7 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError
 from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import open_encoder
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import (
@@ -34,7 +35,7 @@ from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import open_artefact
 from suffice.storage.artefacts import open_onnx
-from suffice.text import STOP_WORDS, title_key, tokens
+from suffice.text import title_key, tokens
 
 __all__ = [
     "KIND",

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from datetime import date
 
 from suffice.errors import InputError, did_you_mean
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker
@@ -22,7 +23,6 @@ from suffice.retrieval.lexical import Bm25, TextSearch
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota
-from suffice.text import STOP_WORDS
 
 __all__ = ["DEFAULT_ENCODER", "DEFAULT_RERANKER", "bridge", "hybrid"]
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.metadata import Mentions, matching_metadata
 from suffice.retrieval.name_links import NameLinks, stem
-from suffice.text import FUNCTION_WORDS, bare_title, tokens
-from suffice.types import DocId, Document, Hit, Part
+from suffice.text import bare_title, tokens
+from suffice.types import DocId, Document, Hit, RetrieverScore
 
 __all__ = ["COLUMN", "FEATURES", "CandidatePool", "Feature", "QuestionTerms", "question_terms"]
 
@@ -202,7 +203,7 @@ class CandidatePool:
         return Hit(
             self.ids[at],
             score,
-            tuple(Part(name, value) for name, value in self.found_by[at].items()),
+            tuple(RetrieverScore(name, value) for name, value in self.found_by[at].items()),
         )
 
     # ------------------------------------------------------------------------------------------------ joining

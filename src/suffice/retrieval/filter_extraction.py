@@ -17,11 +17,12 @@ from datetime import date, timedelta
 from typing import Any
 
 from suffice.errors import InputError, ModelError
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Extractor, LanguageModel
 from suffice.retrieval.dates import DateRange, relative_dates
 from suffice.retrieval.filters import FILTERED_FIELDS, bounds, filter_for, parse_filter
 from suffice.retrieval.metadata import Mentions, Vocabulary
-from suffice.text import STOP_WORDS, date_mentions, tokens
+from suffice.text import date_mentions, tokens
 from suffice.types import FIELDS, Extraction, Field, Filter
 
 MAX_FAILURES_IN_A_ROW = 2  # after which the model is not asked again: each wait costs a time-out

@@ -28,7 +28,7 @@ from suffice.retrieval.ranking import (
     question_blocks,
     top_k,
 )
-from suffice.types import DocId, Hit, Part
+from suffice.types import DocId, Hit, RetrieverScore
 
 __all__ = [
     "FUSIONS",
@@ -204,11 +204,11 @@ class ListFusion:
     def _join(self, lists: Sequence[Sequence[Hit]]) -> dict[DocId, Hit]:
         """Each document's first hit, with its score in every list as a part."""
         first: dict[DocId, Hit] = {}
-        parts: dict[DocId, list[Part]] = {}
+        parts: dict[DocId, list[RetrieverScore]] = {}
         for name, hits in zip(self.retrievers, lists):
             for hit, score in zip(hits, _list_scores(hits)):
                 first.setdefault(hit.doc_id, hit)
-                parts.setdefault(hit.doc_id, []).append(Part(name, float(score)))
+                parts.setdefault(hit.doc_id, []).append(RetrieverScore(name, float(score)))
         return {doc_id: replace(hit, parts=tuple(parts[doc_id])) for doc_id, hit in first.items()}
 
 
@@ -264,7 +264,7 @@ class RerankRetriever:
             replace(
                 first[at],
                 score=float(scores[at]),
-                parts=(*first[at].parts, Part(self.name, float(judged[at]))),
+                parts=(*first[at].parts, RetrieverScore(self.name, float(judged[at]))),
             )
             for at in order
         ]

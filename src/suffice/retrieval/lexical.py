@@ -9,10 +9,11 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from suffice.errors import InputError
+from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Store
 from suffice.retrieval.corpus import Corpus, RaggedRows, searchable_text
 from suffice.retrieval.ranking import Filters, HitLists, Scores, check_search, name_parts
-from suffice.text import STOP_WORDS, tokens
+from suffice.text import tokens
 
 __all__ = ["Bm25", "TextSearch"]
 

@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
+from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.corpus import RaggedRows
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
-from suffice.text import FUNCTION_WORDS, date_mentions, names, title_key, title_words, tokens
+from suffice.text import date_mentions, names, title_key, title_words, tokens
 from suffice.types import DocId, Document
 
 __all__ = [

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
-from suffice.text import FUNCTION_WORDS, title_words
+from suffice.lexicon import FUNCTION_WORDS
+from suffice.text import title_words
 
 __all__ = ["PhraseMatch", "PhraseMatcher", "TextMatches", "Words"]
 

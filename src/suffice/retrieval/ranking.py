@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus, Mask
-from suffice.types import DocId, Filter, Hit, Part
+from suffice.types import DocId, Filter, Hit, RetrieverScore
 
 __all__ = [
     "Filters",
@@ -147,7 +147,8 @@ def make_hits(
     row, rank = np.nonzero(ranking.positions >= 0)
     at = ranking.positions[row, rank]
     columns = [
-        [Part(name, score) for score in matrix[row, at].tolist()] for name, matrix in parts.items()
+        [RetrieverScore(name, score) for score in matrix[row, at].tolist()]
+        for name, matrix in parts.items()
     ]
     positive = [tuple([part for part in one if part.score > 0]) for one in zip(*columns)]
     scores = ranking.scores[row, rank].tolist()
@@ -163,7 +164,9 @@ def name_parts(name: str, hits: Sequence[Sequence[Hit]]) -> HitLists:
     """The hits with their score as the part `name`, where a store gave a score without parts."""
     return [
         tuple(
-            one if one.parts or one.score is None else replace(one, parts=(Part(name, one.score),))
+            one
+            if one.parts or one.score is None
+            else replace(one, parts=(RetrieverScore(name, one.score),))
             for one in row
         )
         for row in hits

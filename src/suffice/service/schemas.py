@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from suffice.gate.drift import FeatureDrift
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.settings import DEFAULT_GATE, Limits
-from suffice.types import Action, Part, Reason
+from suffice.types import Action, Reason, RetrieverScore
 
 T = TypeVar("T")
 _LIMITS = Limits()
@@ -154,7 +154,7 @@ class DocumentResponse(BaseModel):
 
 class HitResponse(DocumentResponse):
     score: float | None
-    parts: list[Part] = Field(description="The retrievers that found it.")
+    parts: list[RetrieverScore] = Field(description="The retrievers that found it.")
     matched: list[str] = Field(description="Metadata of the question that it matches.")
     relaxed: bool = Field(description="It does not pass the filter, which was relaxed.")
 

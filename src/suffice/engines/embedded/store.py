@@ -60,7 +60,7 @@ from suffice.retrieval.store_checks import (
     pair_vectors,
     run_queries,
 )
-from suffice.types import DocId, Document, Field, Filter, Hit, Part
+from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
 
 __all__ = ["EmbeddedStore", "Snapshot"]
 
@@ -158,7 +158,7 @@ class Snapshot:
 
 
 def _hit(doc_id: DocId, score: float, part: str) -> Hit:
-    return Hit(doc_id, score, (Part(part, score),))
+    return Hit(doc_id, score, (RetrieverScore(part, score),))
 
 
 class _StaleIndexError(Exception):

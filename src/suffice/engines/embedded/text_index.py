@@ -18,8 +18,9 @@ from typing import Any
 import tantivy
 
 from suffice.errors import SufficeError
+from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import field_values, searchable_text
-from suffice.text import STOP_WORDS, tokens
+from suffice.text import tokens
 from suffice.types import FIELDS, Condition, Document, Filter
 
 __all__ = ["DamagedIndexError", "TextIndexReader", "TextIndexWriter", "search_index"]

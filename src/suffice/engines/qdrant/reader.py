@@ -22,7 +22,7 @@ from suffice.engines.qdrant.schema import (
     qdrant_filter,
 )
 from suffice.engines.qdrant.sparse_bm25 import question_terms
-from suffice.types import DocId, Document, Field, Filter, Hit, Part
+from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
 
 __all__ = ["CollectionReader", "SearchRequest"]
 
@@ -210,7 +210,8 @@ def _rank(points: Sequence[Any], ask: SearchRequest, limit: int) -> tuple[Hit, .
     ):
         return None
     return tuple(
-        Hit(doc_id, -score, (Part(ask.name, -score),)) for score, _, doc_id in ranked[: ask.k]
+        Hit(doc_id, -score, (RetrieverScore(ask.name, -score),))
+        for score, _, doc_id in ranked[: ask.k]
     )
 
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import searchable_text
-from suffice.text import STOP_WORDS, tokens
+from suffice.text import tokens
 from suffice.types import Document
 
 __all__ = [

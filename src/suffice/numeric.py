@@ -1,0 +1,38 @@
+"""Small formulas that more than one part of suffice needs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+__all__ = ["log_odds", "log_odds_array", "sigmoid"]
+
+MIN_PROBABILITY = 1e-6  # 0 and 1 have no log-odds: they count as one in a million
+
+
+def log_odds(p: float, *, least: float = MIN_PROBABILITY) -> float:
+    """The log-odds of one probability, clipped to [least, 1 - least]."""
+    clipped = min(max(p, least), 1 - least)
+    return math.log(clipped / (1 - clipped))
+
+
+def log_odds_array(p: npt.ArrayLike, *, least: float = MIN_PROBABILITY) -> npt.NDArray[Any]:
+    """The same for an array; numpy's logarithm may differ from `math.log` in the last digit."""
+    import numpy as np
+
+    clipped = np.minimum(np.maximum(p, least), 1 - least)  # quicker than np.clip on one row
+    return np.asarray(np.log(clipped / (1 - clipped)))
+
+
+def sigmoid(log_odds: npt.ArrayLike) -> Floats:
+    """The probability of log-odds; those beyond 30 count as 30."""
+    import numpy as np
+
+    clipped = np.minimum(np.maximum(log_odds, -30), 30)
+    return np.asarray(1 / (1 + np.exp(-clipped)), dtype=np.float64)
