@@ -28,7 +28,7 @@ class Answer(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
         self.retrieve = GatedRetrieve(
-            search, reach=ExpansionBudget()
+            search, budget=ExpansionBudget()
         )  # the line to add; was: search
         self.answer = dspy.Predict("context, question -> answer")
 

@@ -29,7 +29,7 @@ pipeline = Pipeline()
 pipeline.add_component("retriever", retriever)
 pipeline.add_component(
     "gate",
-    CompletenessGate(retriever=InMemoryBM25Retriever(store, top_k=2), reach=ExpansionBudget()),
+    CompletenessGate(retriever=InMemoryBM25Retriever(store, top_k=2), budget=ExpansionBudget()),
 )  # to add
 pipeline.add_component("prompt", PromptBuilder(PROMPT, required_variables=["query", "documents"]))
 pipeline.connect("retriever.documents", "gate.documents")  # to add

@@ -40,7 +40,7 @@ store.add_documents(
 )
 retriever = store.as_retriever(search_kwargs={"k": 2})
 
-gated = GatedRetriever(retriever=retriever, reach=ExpansionBudget(rounds=6))  # the line to add
+gated = GatedRetriever(retriever=retriever, budget=ExpansionBudget(rounds=6))  # the line to add
 
 
 def answer(state: dict) -> str:

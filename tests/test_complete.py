@@ -87,11 +87,11 @@ def test_k_and_the_limits_bound_it(village: Path, gate: Gate) -> None:
     with Library.open(village) as lib:
         assert lib.complete(QUESTION, gate, k=1).stopped is StopReason.DOCUMENTS
         assert (
-            lib.complete(QUESTION, gate, reach=ExpansionBudget(rounds=0)).stopped
+            lib.complete(QUESTION, gate, budget=ExpansionBudget(rounds=0)).stopped
             is StopReason.ROUNDS
         )
         assert (
-            lib.complete(QUESTION, gate, reach=ExpansionBudget(seconds=0)).stopped
+            lib.complete(QUESTION, gate, budget=ExpansionBudget(seconds=0)).stopped
             is StopReason.SECONDS
         )
         with pytest.raises(InputError, match="documents is 0"):

@@ -51,10 +51,12 @@ def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:
 
 
 def test_a_reach_looks_for_what_is_missing(gate: Gate) -> None:
-    whole = GatedRetrieve(passages, gate, reach=ExpansionBudget())(QUESTION)
+    whole = GatedRetrieve(passages, gate, budget=ExpansionBudget())(QUESTION)
     assert whole.passages == [" | ".join(FILM), " | ".join(DIRECTOR)]
     assert (
-        asyncio.run(GatedRetrieve(passages, gate, reach=ExpansionBudget()).acall(QUESTION)).passages
+        asyncio.run(
+            GatedRetrieve(passages, gate, budget=ExpansionBudget()).acall(QUESTION)
+        ).passages
         == whole.passages
     )
 

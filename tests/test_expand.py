@@ -124,7 +124,7 @@ def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
 def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
     lists = Lists({QUESTION: ["ada"], "William born": ["william"]})
     judge = Counts("ada", "william", "nobody", queries=["William born"])
-    (found,) = expand([QUESTION], lists, judge, lookup, reach=ExpansionBudget(rounds=4))
+    (found,) = expand([QUESTION], lists, judge, lookup, budget=ExpansionBudget(rounds=4))
     assert ids(found) == ["ada", "william"]
     assert lists.asked == [[QUESTION], ["William born"]]
     assert found.trace.steps[1].question == "William born"
@@ -144,7 +144,7 @@ def test_what_only_repeats_is_dropped_when_the_rest_is_enough() -> None:
 
 def test_a_set_that_is_not_enough_stays_whole() -> None:
     found = completed(
-        ["soup", "ada"], Counts("ada", "nobody"), reach=ExpansionBudget(documents=2), follow=None
+        ["soup", "ada"], Counts("ada", "nobody"), budget=ExpansionBudget(documents=2), follow=None
     )
     assert ids(found) == ["soup", "ada"]
     assert found.verdict.action is Action.ABSTAIN
@@ -179,7 +179,7 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
     found = completed(
         ["ada", "soup", "fair"],
         Counts("ada", "nobody", noise=0.0),
-        reach=ExpansionBudget(documents=2),
+        budget=ExpansionBudget(documents=2),
         follow=None,
     )
     assert ids(found) == ["ada", "soup"]
@@ -189,7 +189,7 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reach", "why"),
+    ("budget", "why"),
     [
         (ExpansionBudget(rounds=0), StopReason.ROUNDS),
         (ExpansionBudget(rounds=1), StopReason.ROUNDS),
@@ -198,12 +198,12 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
         (ExpansionBudget(seconds=0), StopReason.SECONDS),
     ],
 )
-def test_each_limit_ends_it_as_a_value(reach: ExpansionBudget, why: StopReason) -> None:
+def test_each_limit_ends_it_as_a_value(budget: ExpansionBudget, why: StopReason) -> None:
     found = completed(
-        ["ada", "mary"], Counts("ada", "mary", "william"), reach=reach, clock=lambda: 7.0
+        ["ada", "mary"], Counts("ada", "mary", "william"), budget=budget, clock=lambda: 7.0
     )
     assert found.stopped is why
-    assert ids(found) == (["ada", "mary"] if reach.rounds == 1 else ["ada"])
+    assert ids(found) == (["ada", "mary"] if budget.rounds == 1 else ["ada"])
     assert found.verdict.action is Action.ABSTAIN
 
 
@@ -212,7 +212,7 @@ def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
     found = completed(
         ["ada"],
         Counts("ada", "mary", "x"),
-        reach=ExpansionBudget(seconds=5),
+        budget=ExpansionBudget(seconds=5),
         clock=lambda: next(times),
     )
     assert found.stopped is StopReason.SECONDS
@@ -221,7 +221,9 @@ def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
 
 def test_checks_stay_within_the_limits_but_for_the_last_word() -> None:
     found = completed(
-        ["ada", "soup", "fair", "mary"], Counts("ada", "mary", "x"), reach=ExpansionBudget(checks=6)
+        ["ada", "soup", "fair", "mary"],
+        Counts("ada", "mary", "x"),
+        budget=ExpansionBudget(checks=6),
     )
     assert found.checks <= 6 + 2
 
@@ -306,10 +308,10 @@ def test_texts_reach_the_search_box_only_through_the_gate() -> None:
     "wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}]
 )
 def test_limits_must_make_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=f"reach: {next(iter(wrong))}"):
+    with pytest.raises(InputError, match=f"budget: {next(iter(wrong))}"):
         ExpansionBudget(**wrong)
 
 
 def test_seconds_need_a_clock() -> None:
     with pytest.raises(InputError, match="clock"):
-        completed(["ada"], Counts("ada"), reach=ExpansionBudget(seconds=1))
+        completed(["ada"], Counts("ada"), budget=ExpansionBudget(seconds=1))

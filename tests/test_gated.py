@@ -63,7 +63,7 @@ def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_g
         asked.extend(queries)
         return search(queries)
 
-    whole = search_and_check(QUESTION, listening, gate, reach=ExpansionBudget())
+    whole = search_and_check(QUESTION, listening, gate, budget=ExpansionBudget())
     assert whole.verdict.action is Action.ANSWER
     assert titles(whole) == [FILM[0], DIRECTOR[0]]
     assert asked[0] == QUESTION
@@ -75,7 +75,7 @@ def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
         QUESTION,
         lambda queries: [shown([FILM, WRONG])] * len(queries),
         gate,
-        reach=ExpansionBudget(),
+        budget=ExpansionBudget(),
     )
     assert ended.verdict.action is Action.ABSTAIN
     assert ended.passed == []
@@ -90,7 +90,7 @@ def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back
             QUESTION,
             lambda queries, some=some: [some] * len(queries),
             gate,
-            reach=ExpansionBudget(rounds=1),
+            budget=ExpansionBudget(rounds=1),
         )
         alone = search_and_check(QUESTION, lambda queries, some=some: [some], gate)
         assert ended.verdict.action is Action.ABSTAIN
@@ -106,7 +106,7 @@ def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
     ]
     assert (
         search_and_check(
-            QUESTION, lambda queries: [odd] * len(queries), gate, reach=ExpansionBudget()
+            QUESTION, lambda queries: [odd] * len(queries), gate, budget=ExpansionBudget()
         ).verdict.action
         is Action.ABSTAIN
     )
@@ -114,9 +114,9 @@ def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
 
 @pytest.mark.parametrize("nothing", [[], None, ()])
 def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: object) -> None:
-    for reach in (None, ExpansionBudget()):
+    for budget in (None, ExpansionBudget()):
         empty = search_and_check(
-            QUESTION, lambda queries: [nothing] * len(queries), gate, reach=reach
+            QUESTION, lambda queries: [nothing] * len(queries), gate, budget=budget
         )
         assert empty.documents == []
         assert empty.verdict.action is not Action.ANSWER
@@ -129,7 +129,7 @@ def test_chunks_that_share_an_id_stay_apart_and_copies_are_one(gate: Gate) -> No
             [{"id": "file.pdf", **one} for one in shown([*found(query)] * 2)] for query in queries
         ]
 
-    whole = search_and_check(QUESTION, chunks, gate, reach=ExpansionBudget())
+    whole = search_and_check(QUESTION, chunks, gate, budget=ExpansionBudget())
     assert titles(whole) == [FILM[0], DIRECTOR[0]]
 
 
@@ -148,12 +148,12 @@ def test_an_event_loop_gets_the_same_and_stays_free(gate: Gate) -> None:
             return search(queries)
 
         clock = asyncio.create_task(tick())
-        whole = await search_and_check_async(QUESTION, slow, gate, reach=ExpansionBudget())
+        whole = await search_and_check_async(QUESTION, slow, gate, budget=ExpansionBudget())
         clock.cancel()
         return whole, turns
 
     whole, turns = asyncio.run(story())
-    assert whole == search_and_check(QUESTION, search, gate, reach=ExpansionBudget())
+    assert whole == search_and_check(QUESTION, search, gate, budget=ExpansionBudget())
     assert turns > 3
 
 
@@ -172,7 +172,7 @@ def test_who_stops_waiting_is_free_at_once(gate: Gate) -> None:
 
     async def impatient() -> None:
         await asyncio.wait_for(
-            search_and_check_async(QUESTION, endless, gate, reach=ExpansionBudget()), timeout=0.05
+            search_and_check_async(QUESTION, endless, gate, budget=ExpansionBudget()), timeout=0.05
         )
 
     with pytest.raises(TimeoutError):

@@ -98,7 +98,7 @@ def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> 
     short = asked(pipeline(CompletenessGate(gate)))
     assert "prompt" not in short
     assert short["gate"]["abstain"] == ["Fritz Lang"]
-    whole = asked(pipeline(CompletenessGate(gate, retriever=Found(), reach=ExpansionBudget())))
+    whole = asked(pipeline(CompletenessGate(gate, retriever=Found(), budget=ExpansionBudget())))
     assert whole["prompt"]["prompt"] == f"{FILM[1]} {DIRECTOR[1]} "
 
 
@@ -119,7 +119,7 @@ def test_an_event_loop_gets_the_same(gate: Gate) -> None:
     store = InMemoryDocumentStore()
     store.write_documents([document(pair) for pair in (FILM, DIRECTOR, WRONG)])
     for retriever in (Found(), InMemoryBM25Retriever(store, top_k=2)):
-        one = CompletenessGate(gate, retriever=retriever, reach=ExpansionBudget())
+        one = CompletenessGate(gate, retriever=retriever, budget=ExpansionBudget())
         came = asyncio.run(
             one.run_async(query=QUESTION, documents=[document(FILM), document(WRONG)])
         )
@@ -133,14 +133,14 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
         tmp_path / "saved",
         rounds_left=0,
         retriever=InMemoryBM25Retriever(store),
-        reach=ExpansionBudget(rounds=3, seconds=2.0),
+        budget=ExpansionBudget(rounds=3, seconds=2.0),
     )
     made = Pipeline()
     made.add_component("gate", one)
     again = Pipeline.loads(
         made.dumps(), allowed_modules=["suffice.integrations.haystack"]
     ).get_component("gate")
-    assert (again.gate, again.rounds_left, again.reach) == (
+    assert (again.gate, again.rounds_left, again.budget) == (
         str(tmp_path / "saved"),
         0,
         ExpansionBudget(rounds=3, seconds=2.0),
@@ -149,5 +149,5 @@ def test_a_pipeline_goes_to_a_file_and_comes_back(gate: Gate, tmp_path: Path) ->
     assert CompletenessGate.from_dict(CompletenessGate().to_dict()).gate is None
     with pytest.raises(InputError, match="in memory"):
         CompletenessGate(gate).to_dict()
-    with pytest.raises(InputError, match="a retriever and a reach"):
-        CompletenessGate(gate, reach=ExpansionBudget())
+    with pytest.raises(InputError, match="a retriever and a budget"):
+        CompletenessGate(gate, budget=ExpansionBudget())

@@ -71,7 +71,7 @@ def test_who_only_wants_to_be_told_gets_all_documents_with_a_mark(gate: Gate) ->
 
 
 def test_a_reach_asks_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
-    gated = GatedRetriever(retriever=Found(), gate=gate, reach=ExpansionBudget())
+    gated = GatedRetriever(retriever=Found(), gate=gate, budget=ExpansionBudget())
     assert titles(gated.invoke(QUESTION)) == [FILM[0], DIRECTOR[0]]
 
 
@@ -93,7 +93,7 @@ def test_a_chain_branches_on_the_verdict_also_without_documents(gate: Gate) -> N
 
 
 def test_an_event_loop_uses_the_retrievers_own_async_way(gate: Gate) -> None:
-    gated = GatedRetriever(retriever=Listening(), gate=gate, reach=ExpansionBudget())
+    gated = GatedRetriever(retriever=Listening(), gate=gate, budget=ExpansionBudget())
     passed = asyncio.run(gated.ainvoke(QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert {one.metadata["asked"] for one in passed} == {"async"}

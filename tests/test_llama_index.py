@@ -70,7 +70,7 @@ def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
         **parts, node_postprocessors=[CompletenessGate(gate=gate)]
     )
     assert str(engine.query(QUESTION)) == "Empty Response"
-    looking = CompletenessGate(gate=gate, retriever=Found(), reach=ExpansionBudget())
+    looking = CompletenessGate(gate=gate, retriever=Found(), budget=ExpansionBudget())
     engine = RetrieverQueryEngine.from_args(**parts, node_postprocessors=[looking])
     answer = engine.query(QUESTION)
     assert titles(answer.source_nodes) == [FILM[0], DIRECTOR[0]]
@@ -79,7 +79,7 @@ def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
 
 
 def test_an_event_loop_gets_the_same(gate: Gate) -> None:
-    looking = CompletenessGate(gate=gate, retriever=Found(), reach=ExpansionBudget())
+    looking = CompletenessGate(gate=gate, retriever=Found(), budget=ExpansionBudget())
     passed = asyncio.run(looking.apostprocess_nodes([node(FILM), node(WRONG)], query_str=QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert asyncio.run(CompletenessGate(gate=gate).apostprocess_nodes([], query_str=QUESTION)) == []
@@ -97,9 +97,9 @@ def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
     with pytest.raises(InputError, match="not told the question"):
         last.postprocess_nodes(odd)
     with pytest.raises(
-        ValueError, match="a retriever and a reach"
+        ValueError, match="a retriever and a budget"
     ):  # pydantic makes it its own error
-        CompletenessGate(gate=gate, reach=ExpansionBudget())
+        CompletenessGate(gate=gate, budget=ExpansionBudget())
 
 
 def test_it_is_written_down_with_the_address_of_its_gate(gate: Gate, tmp_path: Any) -> None:

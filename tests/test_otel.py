@@ -115,7 +115,7 @@ def test_the_names_are_those_of_the_conventions(gate: Gate) -> None:
 def test_the_steps_of_a_search_are_not_told(gate: Gate, heard: Heard) -> None:
     traced = TracedGate(gate, tracer=heard.tracer)
     search_and_check(
-        QUESTION, lambda queries: [SHORT] * len(queries), traced, reach=ExpansionBudget()
+        QUESTION, lambda queries: [SHORT] * len(queries), traced, budget=ExpansionBudget()
     )
     assert 0 < len(heard.spans()) < 20
     assert all(len(span.events) == 1 for span in heard.spans())

@@ -104,7 +104,7 @@ def page() -> str:
             f"Prices: {_said(Prices)}\n",
             _record(Prices),
             "## How far a search may go on\n",
-            f"`Library.complete(reach=...)`. {_said(ExpansionBudget)}\n",
+            f"`Library.complete(budget=...)`. {_said(ExpansionBudget)}\n",
             _record(ExpansionBudget),
             "## What mistakes cost\n",
             f"`--costs`, `Gate.fit(policy='cost', costs=...)`. {_said(Costs)}\n",

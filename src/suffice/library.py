@@ -262,11 +262,11 @@ class Library:
         gate: GateLike,
         *,
         k: int = 10,
-        reach: ExpansionBudget | None = None,
+        budget: ExpansionBudget | None = None,
         retriever: str | None = None,
         **options: Any,
     ) -> Completion:
-        """Search until the gate says that the evidence is complete: at most k documents, and no further than the reach allows.
+        """Search until the gate says that the evidence is complete: at most k documents, and no further than the budget allows.
 
         `retriever` is by default "bridge", or "bm25" in a library without vectors. What was held in each round, what the gate
         said of it and why it ended stand in the result. For many questions at once: `suffice.answering.expand.expand`.
@@ -276,7 +276,7 @@ class Library:
                 f"the question is a {type(question).__name__}, expected a text",
                 hint="one question a call",
             )
-        allowed = replace(reach or ExpansionBudget(), documents=k)
+        allowed = replace(budget or ExpansionBudget(), documents=k)
         with self.store.pinned():
             searcher = self.retriever(
                 retriever or ("bridge" if self.encoder_name else "bm25"), **options
@@ -288,7 +288,7 @@ class Library:
                 gate,
                 self.get,
                 follow=links.out,
-                reach=allowed,
+                budget=allowed,
                 clock=time.monotonic,
             )[0]
 

@@ -340,7 +340,7 @@ class _AskRun:
             self.gate,
             self.desk.library.get,
             follow=follow,
-            reach=allowed,
+            budget=allowed,
             clock=clock,
         )
         self.meter.rounds += min(max(len(found.trace.steps) - 1, 0), self.meter.rounds_left)

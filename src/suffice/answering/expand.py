@@ -11,7 +11,7 @@ It starts with the first hit and goes in rounds, all questions at once:
     stop    when the gate says ANSWER, when nothing has raised the probability for some rounds, or when a limit is reached
 
 Where the gate says ANSWER, what can go without lowering the probability is dropped; where nothing helped, what was tried last.
-Texts are strangers' and get to two things only: the gate's features, and the search box through its next queries. The reach
+Texts are strangers' and get to two things only: the gate's features, and the search box through its next queries. The budget
 bounds every round, so that circles of links, a page that names everything and a corpus of doubles end like everything else.
 """
 
@@ -70,14 +70,14 @@ class ExpansionBudget:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InputError(
-                    f"reach: {name} is {value!r}, expected a whole number of at least {least}"
+                    f"budget: {name} is {value!r}, expected a whole number of at least {least}"
                 )
         seconds = self.seconds
         if seconds is not None and (
             isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0
         ):
             raise InputError(
-                f"reach: seconds is {seconds!r}, expected a number of at least 0, or None"
+                f"budget: seconds is {seconds!r}, expected a number of at least 0, or None"
             )
 
 
@@ -116,31 +116,33 @@ def expand(
     lookup: Lookup,
     *,
     follow: Follow | None = None,
-    reach: ExpansionBudget = ExpansionBudget(),  # noqa: B008 - frozen
+    budget: ExpansionBudget = ExpansionBudget(),  # noqa: B008 - frozen
     clock: Callable[[], float] | None = None,
 ) -> list[Completion]:
     """Complete the evidence of each question. `follow` gives the documents that each document names; None: no links are known.
 
     A limit of seconds needs a `clock`; a round that has begun is finished.
     """
-    if reach.seconds is not None and clock is None:
+    if budget.seconds is not None and clock is None:
         raise InputError("a limit of seconds needs a clock", hint="pass clock=time.monotonic")
     begun = clock() if clock is not None else 0.0
     house = _Expander(retriever, gate, lookup, follow)
-    journeys = _start(questions, house, reach)
-    for done in range(reach.rounds + 1):
+    journeys = _start(questions, house, budget)
+    for done in range(budget.rounds + 1):
         house.judge(
-            [one for one in journeys if one.stopped is None], rounds_left=reach.rounds - done
+            [one for one in journeys if one.stopped is None], rounds_left=budget.rounds - done
         )
-        late = clock is not None and reach.seconds is not None and clock() - begun >= reach.seconds
+        late = (
+            clock is not None and budget.seconds is not None and clock() - begun >= budget.seconds
+        )
         for one in journeys:
-            one.stop_if(reach, late=late, rounds_left=reach.rounds - done)
+            one.stop_if(budget, late=late, rounds_left=budget.rounds - done)
         going = [one for one in journeys if one.stopped is None]
         if not going:
             break
-        house.advance(going, reach)
+        house.advance(going, budget)
     house.give_up(journeys)
-    house.drop(journeys, reach)
+    house.drop(journeys, budget)
     # What is not enough by now will not become so: the last word is ANSWER or ABSTAIN.
     house.judge(
         [one for one in journeys if one.verdict is None or one.verdict.action is Action.EXPAND],
@@ -188,7 +190,7 @@ class _Expansion:
     def p(self) -> float:
         return self.verdict.p_complete if self.verdict is not None else 0.0
 
-    def stop_if(self, reach: ExpansionBudget, *, late: bool, rounds_left: int) -> None:
+    def stop_if(self, budget: ExpansionBudget, *, late: bool, rounds_left: int) -> None:
         if self.stopped is not None or self.verdict is None:
             return
         if _log_odds(self.p) >= _log_odds(self.best[0]) + MIN_GAIN:
@@ -201,11 +203,11 @@ class _Expansion:
             self.stopped = StopReason.NOTHING
         elif late:
             self.stopped = StopReason.SECONDS
-        elif len(self.held) >= reach.documents:
+        elif len(self.held) >= budget.documents:
             self.stopped = StopReason.DOCUMENTS
         elif rounds_left <= 0:
             self.stopped = StopReason.ROUNDS
-        elif self.checks >= reach.checks:
+        elif self.checks >= budget.checks:
             self.stopped = StopReason.CHECKS
 
     def hold(self, hits: Sequence[Hit], query: str, note: str) -> None:
@@ -219,10 +221,10 @@ class _Expansion:
         return Completion(tuple(self.held), self.verdict, trace, self.stopped, self.checks)
 
 
-def _start(questions: Sequence[str], house: _Expander, reach: ExpansionBudget) -> list[_Expansion]:
+def _start(questions: Sequence[str], house: _Expander, budget: ExpansionBudget) -> list[_Expansion]:
     """Each question with its list and the first hit of it."""
     rankings = (
-        house.retriever.search(questions, k=reach.documents + NEXT_RANKED) if questions else []
+        house.retriever.search(questions, k=budget.documents + NEXT_RANKED) if questions else []
     )
     journeys = [
         _Expansion(question, tuple(ranking))
@@ -263,12 +265,12 @@ class _Expander:
                 one.steps.append(step)
             one.judged = True
 
-    def advance(self, journeys: Sequence[_Expansion], reach: ExpansionBudget) -> None:
+    def advance(self, journeys: Sequence[_Expansion], budget: ExpansionBudget) -> None:
         """One round: each journey holds the candidate beside which its set looks most complete, or ends."""
         self._search(journeys)
         linked = self._linked(journeys)
         found = [
-            _candidates(one, links, reach.checks - one.checks - 1)
+            _candidates(one, links, budget.checks - one.checks - 1)
             for one, links in zip(journeys, linked, strict=True)
         ]
         self._read(candidate.hit.doc_id for some in found for candidate in some)
@@ -305,13 +307,13 @@ class _Expander:
             one.hold(one.best[1], "", "goes back to the set that looked most complete")
         self.judge(back, rounds_left=0)
 
-    def drop(self, journeys: Sequence[_Expansion], reach: ExpansionBudget) -> None:
+    def drop(self, journeys: Sequence[_Expansion], budget: ExpansionBudget) -> None:
         """From what is enough, let go what can go without lowering the probability: a document a turn, the least missed first.
 
         A set that is not enough stays whole: the gate cannot say which half of it the missing document would need.
         """
         going = [one for one in journeys if one.stopped is StopReason.ANSWER]
-        while going := [one for one in going if 1 < len(one.held) <= reach.checks - one.checks]:
+        while going := [one for one in going if 1 < len(one.held) <= budget.checks - one.checks]:
             sets = [
                 [one.held[:at] + one.held[at + 1 :] for at in range(len(one.held))] for one in going
             ]

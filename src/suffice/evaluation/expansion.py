@@ -355,10 +355,10 @@ def _expand_all(
         judge = _CachedGate(gate)
         for answer_at, most in ways:
             judge.answer_at = answer_at
-            reach = ExpansionBudget(rounds=most + 4, documents=most, checks=10_000)
+            budget = ExpansionBudget(rounds=most + 4, documents=most, checks=10_000)
             some = [texts[at] for at in rows]
             searcher = shelf.searchers[settings.retriever]
-            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, reach=reach)
+            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, budget=budget)
             for at, one in zip(rows, done, strict=True):
                 found[answer_at, most][at] = one
     points = []

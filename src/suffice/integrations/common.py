@@ -1,7 +1,7 @@
 """Another framework's documents under the gate: what the doors into frameworks share, without importing any of them.
 
     found = checked(question, search, gate)                       the framework's own documents, and the verdict on them
-    found = checked(question, search, gate, reach=Reach())        the same, after looking for what is missing
+    found = checked(question, search, gate, budget=ExpansionBudget())        the same, after looking for what is missing
 
 `search` asks the framework's retriever, queries in and lists of documents out. Documents pass only where the verdict is ANSWER.
 """
@@ -92,21 +92,21 @@ def search_and_check(
     search: Search[T],
     gate: GateLike,
     *,
-    reach: ExpansionBudget | None = None,
+    budget: ExpansionBudget | None = None,
     rounds_left: int = 1,
 ) -> GatedDocuments[T]:
-    """What the search finds for the question, and the verdict. With a reach, what is missing is looked for by the same search.
+    """What the search finds for the question, and the verdict. With a budget, what is missing is looked for by the same search.
 
     Without one, `rounds_left` is how many searches the caller has left.
     """
     (first,) = search([question])
     found = list(first or ())
     (verdict,) = gate.check_batch([(question, found)], rounds_left=rounds_left)
-    if reach is None or verdict.action is Action.ANSWER:
+    if budget is None or verdict.action is Action.ANSWER:
         return GatedDocuments(found, verdict)
     port = _FrameworkRetriever(search)
     port.know(question, found)
-    (done,) = expand([question], port, gate, port.get, reach=reach, clock=time.monotonic)
+    (done,) = expand([question], port, gate, port.get, budget=budget, clock=time.monotonic)
     if (
         not done.complete and done.verdict.p_complete < verdict.p_complete
     ):  # looking further has brought nothing
@@ -119,7 +119,7 @@ async def search_and_check_async(
     search: SearchAsync[T],
     gate: GateLike,
     *,
-    reach: ExpansionBudget | None = None,
+    budget: ExpansionBudget | None = None,
     rounds_left: int = 1,
 ) -> GatedDocuments[T]:
     """`checked` over a search of the running event loop, which stays free while the gate thinks in a thread of its own."""
@@ -132,7 +132,7 @@ async def search_and_check_async(
         return asyncio.run_coroutine_threadsafe(ask(queries), loop).result()
 
     return await asyncio.to_thread(
-        search_and_check, question, wait, gate, reach=reach, rounds_left=rounds_left
+        search_and_check, question, wait, gate, budget=budget, rounds_left=rounds_left
     )
 
 

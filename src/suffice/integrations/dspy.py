@@ -4,7 +4,7 @@
     found = retrieve(question)                                  a Prediction: passages, verdict, action, missing
 
 The retriever is any callable from a query to passages: `dspy.Retrieve`, `dspy.retrievers.Embeddings`, a function of your own.
-With a reach it is asked again, for what is missing.
+With a budget it is asked again, for what is missing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GatedRetrieve(dspy.Module):
     """Passages where the gate says that they are enough; otherwise an empty list, and in `missing` what was not found.
 
     `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all passages go on, and
-    only `action` says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
+    only `action` says what the gate thinks. A `budget` lets it ask the retriever for what is missing.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class GatedRetrieve(dspy.Module):
         retriever: Any,
         gate: Any = None,
         *,
-        reach: ExpansionBudget | None = None,
+        budget: ExpansionBudget | None = None,
         hold_back: bool = True,
     ) -> None:
         super().__init__()
-        self.retriever, self.reach, self.hold_back = retriever, reach, hold_back
+        self.retriever, self.budget, self.hold_back = retriever, budget, hold_back
         self.gate = load_gate(gate)
 
     def forward(self, query: str) -> Any:
@@ -56,7 +56,7 @@ class GatedRetrieve(dspy.Module):
             query,
             lambda queries: [_passages(self.retriever(one)) for one in queries],
             self.gate,
-            reach=self.reach,
+            budget=self.budget,
         )
         return self._told(found)
 
@@ -64,7 +64,9 @@ class GatedRetrieve(dspy.Module):
         async def search(queries: Sequence[str]) -> Sequence[Iterable[Any]]:
             return [_passages(await self._ask(one)) for one in queries]
 
-        return self._told(await search_and_check_async(query, search, self.gate, reach=self.reach))
+        return self._told(
+            await search_and_check_async(query, search, self.gate, budget=self.budget)
+        )
 
     async def _ask(self, query: str) -> Any:
         if hasattr(self.retriever, "acall") and hasattr(self.retriever, "aforward"):

@@ -49,7 +49,7 @@ class CompletenessGate:
     """Sends documents on to `answer` only when together they are enough.
 
     `gate` is a Gate, the path of a saved one, or None for the one that ships. `rounds_left` is how many searches the pipeline
-    has left: with 0 nothing is sent to `expand`, whose documents so far come out of `held`. Given a `retriever` and a `reach`,
+    has left: with 0 nothing is sent to `expand`, whose documents so far come out of `held`. Given a `retriever` and a `budget`,
     the component looks for what is missing by itself.
     """
 
@@ -59,18 +59,18 @@ class CompletenessGate:
         *,
         rounds_left: int = 1,
         retriever: Any = None,
-        reach: ExpansionBudget | None = None,
+        budget: ExpansionBudget | None = None,
     ) -> None:
-        if (retriever is None) != (reach is None):
+        if (retriever is None) != (budget is None):
             raise InputError(
-                "looking for what is missing needs a retriever and a reach",
+                "looking for what is missing needs a retriever and a budget",
                 hint="give both, or neither",
             )
-        self.gate, self.rounds_left, self.retriever, self.reach = (
+        self.gate, self.rounds_left, self.retriever, self.budget = (
             gate,
             rounds_left,
             retriever,
-            reach,
+            budget,
         )
         self._opened: GateLike | None = None
 
@@ -97,7 +97,7 @@ class CompletenessGate:
 
         return _outputs(
             search_and_check(
-                query, search, self._ready(), reach=self.reach, rounds_left=self.rounds_left
+                query, search, self._ready(), budget=self.budget, rounds_left=self.rounds_left
             )
         )
 
@@ -111,7 +111,7 @@ class CompletenessGate:
         gate = await asyncio.to_thread(self._ready)
         return _outputs(
             await search_and_check_async(
-                query, search, gate, reach=self.reach, rounds_left=self.rounds_left
+                query, search, gate, budget=self.budget, rounds_left=self.rounds_left
             )
         )
 
@@ -123,15 +123,15 @@ class CompletenessGate:
         return found["documents"]  # type: ignore[no-any-return]
 
     def to_dict(self) -> dict[str, Any]:
-        reach = None if self.reach is None else asdict(self.reach)
-        parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "reach": reach}
+        budget = None if self.budget is None else asdict(self.budget)
+        parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "budget": budget}
         return default_to_dict(self, gate=gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CompletenessGate:
         given = dict(data.get("init_parameters", {}))
-        if given.get("reach") is not None:
-            given["reach"] = ExpansionBudget(**given["reach"])
+        if given.get("budget") is not None:
+            given["budget"] = ExpansionBudget(**given["budget"])
         return default_from_dict(cls, {**data, "init_parameters": given})  # type: ignore[no-any-return]
 
 

@@ -4,7 +4,7 @@
     found = retriever.with_verdict().invoke(question)        {"question", "documents", "verdict"}, for a chain that branches
 
 Documents that pass carry the verdict in `metadata["suffice"]`. The retriever inside may be any Runnable from a question to a
-list of documents. With a reach it is asked again, for what is missing.
+list of documents. With a budget it is asked again, for what is missing.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class GatedRetriever(BaseRetriever):
     """What the retriever finds, where the gate says that it is enough; otherwise an empty list.
 
     `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all documents go on, and
-    only their mark says what the gate thinks. A `reach` lets it ask the retriever for what is missing.
+    only their mark says what the gate thinks. A `budget` lets it ask the retriever for what is missing.
     """
 
     retriever: Any = Field(
         description="Any retriever, or another Runnable from a question to documents."
     )
     gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
-    reach: ExpansionBudget | None = None
+    budget: ExpansionBudget | None = None
     hold_back: bool = True
     _opened: Any = PrivateAttr()
 
@@ -74,13 +74,16 @@ class GatedRetriever(BaseRetriever):
             question,
             lambda queries: self.retriever.batch(list(queries), config),
             self._opened,
-            reach=self.reach,
+            budget=self.budget,
         )
 
     async def _acheck(self, question: str, config: RunnableConfig) -> GatedDocuments[Document]:
         search = self.retriever.abatch
         return await search_and_check_async(
-            question, lambda queries: search(list(queries), config), self._opened, reach=self.reach
+            question,
+            lambda queries: search(list(queries), config),
+            self._opened,
+            budget=self.budget,
         )
 
     def _passed(self, found: GatedDocuments[Document]) -> list[Document]:

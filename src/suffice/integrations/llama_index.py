@@ -3,7 +3,7 @@
     engine = index.as_query_engine(node_postprocessors=[CompletenessGate()])          no nodes: no answer is made up
 
 Nodes that pass carry the verdict in `metadata["suffice"]`, hidden from the language model and the embedder. Given the retriever
-and a reach it looks for what is missing.
+and a budget it looks for what is missing.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ class CompletenessGate(BaseNodePostprocessor):
     """The nodes where the gate says that they are enough; otherwise an empty list. Put it last, behind rerankers and cut-offs.
 
     `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all nodes go on, and only
-    their mark says what the gate thinks. A `reach` lets it ask the `retriever` for what is missing.
+    their mark says what the gate thinks. A `budget` lets it ask the `retriever` for what is missing.
     """
 
     gate: Any = Field(default=None, repr=False)  # its whole inside would fill a screen
     retriever: Any = Field(default=None, exclude=True)
-    reach: ExpansionBudget | None = Field(default=None, exclude=True)
+    budget: ExpansionBudget | None = Field(default=None, exclude=True)
     hold_back: bool = True
     _opened: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
-        if (self.retriever is None) != (self.reach is None):
+        if (self.retriever is None) != (self.budget is None):
             raise InputError(
-                "looking for what is missing needs a retriever and a reach",
+                "looking for what is missing needs a retriever and a budget",
                 hint="give both, or neither",
             )
         self._opened = load_gate(self.gate)  # a wrong path is told now, not at the first question
@@ -80,7 +80,7 @@ class CompletenessGate(BaseNodePostprocessor):
                 nodes if query == question else self.retriever.retrieve(query) for query in queries
             ]
 
-        return self._passed(search_and_check(question, search, self._opened, reach=self.reach))
+        return self._passed(search_and_check(question, search, self._opened, budget=self.budget))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -95,7 +95,7 @@ class CompletenessGate(BaseNodePostprocessor):
             )
 
         return self._passed(
-            await search_and_check_async(question, search, self._opened, reach=self.reach)
+            await search_and_check_async(question, search, self._opened, budget=self.budget)
         )
 
     def _passed(self, found: GatedDocuments[NodeWithScore]) -> list[NodeWithScore]:

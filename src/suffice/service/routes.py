@@ -159,10 +159,10 @@ async def complete(request: Request, form: schemas.CompleteRequest) -> Response:
 
 def _complete(service: Service, form: schemas.CompleteRequest) -> dict[str, Any]:
     # Stop before the request's deadline, so that what was found by then still goes out.
-    reach = ExpansionBudget(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
+    budget = ExpansionBudget(rounds=form.rounds, seconds=service.settings.limits.seconds * 0.8)
     library, gate = service.library, service.gate(form.gate)
     completion = library.complete(
-        form.question, gate, k=form.k, reach=reach, retriever=form.retriever
+        form.question, gate, k=form.k, budget=budget, retriever=form.retriever
     )
     return {
         "hits": _hit_records(library, completion.hits, texts=form.texts),
