@@ -5,7 +5,7 @@ pip install 'suffice[dspy]'
 
 import dspy
 
-from suffice.answering.expand import ExpansionBudget
+from suffice import ExpansionBudget
 from suffice.integrations.dspy import GatedRetrieve
 
 PAGES = [

@@ -8,7 +8,7 @@ from haystack.components.builders import PromptBuilder
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from suffice.answering.expand import ExpansionBudget
+from suffice import ExpansionBudget
 from suffice.integrations.haystack import CompletenessGate
 
 PAGES = {

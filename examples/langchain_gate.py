@@ -8,10 +8,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from suffice.answering.expand import ExpansionBudget
+from suffice import ExpansionBudget
 from suffice.integrations.langchain import GatedRetriever
-from suffice.registry import ENCODERS
-from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
+from suffice.retrieval import WordLlamaEncoder
 
 PAGES = {
     "Metropolis (1927 film)": "Metropolis is a 1927 German film directed by Fritz Lang.",
@@ -25,7 +24,7 @@ PAGES = {
 class Words(Embeddings):
     """The small encoder that comes with suffice, as LangChain calls it."""
 
-    encoder = ENCODERS.get("wordllama")()
+    encoder = WordLlamaEncoder()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.encoder.encode(texts).tolist()

@@ -9,8 +9,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from suffice.integrations.llama_index import CompletenessGate
-from suffice.registry import ENCODERS
-from suffice.retrieval import builtin  # noqa: F401 - registers the encoder that comes with suffice
+from suffice.retrieval import WordLlamaEncoder
 
 PAGES = {
     "Metropolis (1927 film)": "Metropolis is a 1927 German film directed by Fritz Lang.",
@@ -18,7 +17,7 @@ PAGES = {
     "Fritz Lang": "Fritz Lang was a film director, born in Vienna in 1890.",
     "Leek soup": "Leek soup is made of leeks and potatoes.",
 }
-WORDS = ENCODERS.get("wordllama")()
+WORDS = WordLlamaEncoder()
 
 
 class Words(BaseEmbedding):

@@ -11,8 +11,8 @@ from suffice.evaluation.difficulty_matrix import (
     DIAGONAL,
     QuestionDifficulty,
     axis_slopes,
+    build_difficulty_matrix,
     correlations,
-    difficulty_matrix,
     error_rate,
     question_difficulty,
 )
@@ -31,7 +31,7 @@ WORLD = QuestionDifficulty(
 
 
 def test_the_matrix_counts_every_question_once_and_rises_to_the_hard_corner() -> None:
-    found = difficulty_matrix(WORLD, ERRORS)
+    found = build_difficulty_matrix(WORLD, ERRORS)
     assert found.levels == (2, 3, 4, 5)
     assert sum(cell.n for row in found.cells for cell in row) == found.whole.n == 400
     assert [cell.n for cell in found.by_hops] == [100] * 4
@@ -41,7 +41,7 @@ def test_the_matrix_counts_every_question_once_and_rises_to_the_hard_corner() ->
 
 def test_an_empty_cell_has_no_rate_and_a_thin_one_says_so() -> None:
     few = WORLD.rows(np.array([at < 100 or at == 399 for at in range(400)]))
-    found = difficulty_matrix(few, ERRORS[[*range(100), 399]])
+    found = build_difficulty_matrix(few, ERRORS[[*range(100), 399]])
     lone = [cell for cell in found.cells[1] if cell.n]
     assert [cell.n for cell in lone] == [1]
     assert lone[0].thin
@@ -123,6 +123,6 @@ def test_questions_whose_documents_are_not_there_are_left_out_and_counted() -> N
 
 def test_errors_must_be_one_share_a_question() -> None:
     with pytest.raises(InputError, match="expected one"):
-        difficulty_matrix(WORLD, ERRORS[:10])
+        build_difficulty_matrix(WORLD, ERRORS[:10])
     with pytest.raises(InputError, match="from 0 to 1"):
-        difficulty_matrix(WORLD, ERRORS * np.nan)
+        build_difficulty_matrix(WORLD, ERRORS * np.nan)

@@ -3,57 +3,84 @@
     lib = suffice.Library.build("library", documents)     # a corpus on disk, with its indexes
     hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
     gate = suffice.Gate.load()                             # the gate that ships with the package; or a path
-    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))    # a Verdict: ANSWER, EXPAND or ABSTAIN
-    print(suffice.ask("Who taught the teacher of Ada?", lib, gate).answer)    # plan, look, read, review; None: it abstained
+    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))  # ANSWER, EXPAND or ABSTAIN
+    print(suffice.ask("Who taught the teacher of Ada?", lib, gate).answer)  # None: it abstained
 
-The names below are all there is to learn; the rooms behind them are described in docs/story.md.
+docs/reference/stability.md says which names and modules are public.
 """
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from suffice.types import Action, Document, Hit, Question, Trace, Verdict
 
 if TYPE_CHECKING:
     from suffice.answering.ask import ask
+    from suffice.answering.budget import Budget, Prices
+    from suffice.answering.expand import ExpansionBudget, expand
+    from suffice.answering.traces import (
+        format_trace,
+        read_traces,
+        replay,
+        save_traces,
+        trace_to_json,
+    )
     from suffice.gate.gate import Gate
+    from suffice.gate.policy import Costs, Policy, choose_by_risk, min_questions_for
     from suffice.gate.training import LabelledQuestion
     from suffice.library import Library
 
 __version__ = "0.2.0"
 __all__ = [
     "Action",
+    "Budget",
+    "Costs",
     "Document",
+    "ExpansionBudget",
     "Gate",
     "Hit",
     "LabelledQuestion",
     "Library",
+    "Policy",
+    "Prices",
     "Question",
     "Trace",
     "Verdict",
     "__version__",
     "ask",
+    "choose_by_risk",
+    "expand",
+    "format_trace",
+    "min_questions_for",
+    "read_traces",
+    "replay",
+    "save_traces",
+    "trace_to_json",
 ]
 
-# onnxruntime from 1.29 on tells its maker about the process that uses it, unless this stands there when it is first imported.
+# Without this, onnxruntime (1.29 and later) reports usage to its maker when it is first imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-# Heavy rooms are opened when their door is first used, so that `import suffice` stays quick.
-_DOORS = {
-    "Gate": "suffice.gate.gate",
-    "Labelled": "suffice.gate.training",
-    "Library": "suffice.library",
-    "ask": "suffice.answering.ask",
+# Module -> names that are imported from it on first use: `import suffice` stays quick.
+_LAZY = {
+    "suffice.answering.ask": "ask",
+    "suffice.answering.budget": "Budget Prices",
+    "suffice.answering.expand": "ExpansionBudget expand",
+    "suffice.answering.traces": "format_trace read_traces replay save_traces trace_to_json",
+    "suffice.gate.gate": "Gate",
+    "suffice.gate.policy": "Costs Policy choose_by_risk min_questions_for",
+    "suffice.gate.training": "LabelledQuestion",
+    "suffice.library": "Library",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DOORS:
-        from importlib import import_module
-
-        return getattr(import_module(_DOORS[name]), name)
+    for module, names in _LAZY.items():
+        if name in names.split():
+            return getattr(import_module(module), name)
     raise AttributeError(f"module 'suffice' has no attribute {name!r}")
 
 

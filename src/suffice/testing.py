@@ -9,6 +9,7 @@ Each check raises AssertionError with what it expected and what it found. No tes
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
+from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, Retriever, Store, StoreQuery
 from suffice.types import Condition, DocId, Document, Field, Filter, Hit
 
@@ -28,6 +30,7 @@ __all__ = [
     "check_encoder",
     "check_retriever",
     "check_store",
+    "sample_questions",
 ]
 
 MakeStore = Callable[[], Store]
@@ -478,3 +481,28 @@ def check_encoder(encoder: Encoder) -> None:
             "same text, same vector", bool(np.allclose(vectors[0], vectors[5], atol=1e-5)), True
         )
         _expect("no texts", encoder.encode([], query=query).shape, (0, encoder.dimension))
+
+
+def sample_questions(count: int, *, seed: int = 0) -> list[LabelledQuestion]:
+    """Made-up labelled questions to try fitting and adapting with; half of them lack a document."""
+    rng, questions = random.Random(seed), []
+    for number in range(count):
+        film, director, other = f"The Mill {number}", f"Anna Berg {number}", f"Otto Dahl {number}"
+        texts = {
+            film: f"{film} is a {1900 + number % 100} drama film directed by {director}.",
+            director: f"{director} was a film director, born in Berg{rng.randrange(99)}.",
+            other: f"{other} was a painter, born in Dahl{rng.randrange(99)}.",
+        }
+        found = [film, director if rng.random() < 0.5 else other]
+        hits = [
+            {
+                "doc_id": title,
+                "title": title,
+                "text": texts[title],
+                "score": 9 - 4 * at - rng.random(),
+            }
+            for at, title in enumerate(found)
+        ]
+        question = f"Where was the director of {film} born?"
+        questions.append(LabelledQuestion(question, hits, (film, director)))
+    return questions

@@ -1,1 +1,63 @@
+"""What users evaluate with: metrics, runs, comparisons, reports and thresholds for CI.
 
+The names below are public; the modules behind them may change.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from suffice.evaluation.batch_check import BlockResult, check_job, read_log_lines
+    from suffice.evaluation.difficulty_matrix import (
+        DifficultyMatrix,
+        build_difficulty_matrix,
+        question_difficulty,
+    )
+    from suffice.evaluation.retrieved_questions import (
+        RetrievedDataset,
+        RetrievedQuestion,
+        retrieve_dataset,
+        to_labelled_question,
+    )
+    from suffice.gate.gate_ref import GateRef
+    from suffice.jobs import split_into_blocks
+    from suffice.storage import BadRecords
+
+__all__ = [
+    "BadRecords",
+    "BlockResult",
+    "DifficultyMatrix",
+    "GateRef",
+    "RetrievedDataset",
+    "RetrievedQuestion",
+    "build_difficulty_matrix",
+    "check_job",
+    "question_difficulty",
+    "read_log_lines",
+    "retrieve_dataset",
+    "split_into_blocks",
+    "to_labelled_question",
+]
+
+# Module -> names that are imported from it on first use: `import suffice.evaluation` stays quick.
+_LAZY = {
+    "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
+    "suffice.evaluation.difficulty_matrix": "DifficultyMatrix build_difficulty_matrix question_difficulty",
+    "suffice.evaluation.retrieved_questions": "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question",
+    "suffice.gate.gate_ref": "GateRef",
+    "suffice.jobs": "split_into_blocks",
+    "suffice.storage": "BadRecords",
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LAZY.items():
+        if name in names.split():
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'suffice.evaluation' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

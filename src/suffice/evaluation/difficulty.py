@@ -20,8 +20,8 @@ from suffice.evaluation.difficulty_matrix import (
     DifficultyMatrix,
     QuestionDifficulty,
     axis_slopes,
+    build_difficulty_matrix,
     correlations,
-    difficulty_matrix,
     error_rate,
 )
 from suffice.evaluation.difficulty_matrix import MatrixCell as Place
@@ -129,7 +129,7 @@ def measure_difficulty(
     wrong = np.array([errors[one] for one in part.question_ids])
     return SystemDifficulty(
         system,
-        difficulty_matrix(part, wrong, aggregation=aggregation, seed=seed),
+        build_difficulty_matrix(part, wrong, aggregation=aggregation, seed=seed),
         tuple(correlations(part, wrong, seed=seed)),
         tuple(correlations(part, wrong, cells=True, seed=seed)),
         axis_slopes(part, wrong, aggregation=aggregation, seed=seed),

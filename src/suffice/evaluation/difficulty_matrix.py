@@ -38,8 +38,8 @@ __all__ = [
     "MatrixCell",
     "QuestionDifficulty",
     "axis_slopes",
+    "build_difficulty_matrix",
     "correlations",
-    "difficulty_matrix",
     "error_rate",
     "question_difficulty",
 ]
@@ -126,7 +126,7 @@ class DifficultyMatrix:
     whole: MatrixCell
 
 
-def difficulty_matrix(
+def build_difficulty_matrix(
     of: QuestionDifficulty, errors: npt.ArrayLike, *, aggregation: str = "min", seed: int = 42
 ) -> DifficultyMatrix:
     """The matrix of one system, whose errors have one entry a question."""

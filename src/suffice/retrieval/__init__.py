@@ -23,4 +23,40 @@
 Nothing here knows a network, a clock or a gold label.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from suffice.retrieval.dense import WordLlamaEncoder
+    from suffice.retrieval.filter_extraction import ModelExtractor, VocabularyExtractor
+    from suffice.retrieval.memory import MemoryStore
+    from suffice.retrieval.metadata import Vocabulary
+
+__all__ = [
+    "MemoryStore",
+    "ModelExtractor",
+    "Vocabulary",
+    "VocabularyExtractor",
+    "WordLlamaEncoder",
+]
+
+# Module -> names that are imported from it on first use: `import suffice.retrieval` stays quick.
+_LAZY = {
+    "suffice.retrieval.dense": "WordLlamaEncoder",
+    "suffice.retrieval.filter_extraction": "ModelExtractor VocabularyExtractor",
+    "suffice.retrieval.memory": "MemoryStore",
+    "suffice.retrieval.metadata": "Vocabulary",
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LAZY.items():
+        if name in names.split():
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'suffice.retrieval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
