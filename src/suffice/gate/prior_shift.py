@@ -3,7 +3,7 @@
 The same retriever on harder questions returns complete sets more rarely, and probabilities learned elsewhere are then too high.
 If nothing but the share has changed, the log-odds of recent questions are a mixture of those that complete and incomplete sets
 had at fit time, and the share is the mixture's weight. If the questions have changed too, no mixture looks like what is seen,
-and the likeliest weight runs astray: then the share stays. docs/decisions/0012-shift.md has the figures.
+and the likeliest weight runs astray: then the share stays. docs/decisions/0012-no-shift.md has the figures.
 """
 
 from __future__ import annotations
