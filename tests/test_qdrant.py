@@ -17,10 +17,9 @@ from suffice.engines.library_location import open_location
 from suffice.engines.qdrant import QdrantAddress, QdrantStore, is_qdrant_address
 from suffice.engines.qdrant.collection_stats import (
     CollectionStats,
-    DocumentFrequencies,
     StatsChange,
     StatsHeader,
-    page_points,
+    TermFrequencies,
     parse_header,
 )
 from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
@@ -192,19 +191,17 @@ def test_the_two_halves_of_bm25_make_the_whole() -> None:
     texts = [document_terms(document) for document in VILLAGE]
     change = StatsChange()
     for one in texts:
-        change.count(one.numbers, one.length, 1)
-    facts, _ = change.apply(
-        CollectionStats(StatsHeader(), DocumentFrequencies.none()), StatsHeader()
-    )
-    mean = facts.head.words / facts.head.documents
+        change.count(one.ids, one.length, 1)
+    stats, _ = change.apply(CollectionStats.empty(), StatsHeader())
+    mean = stats.header.words / stats.header.documents
     for question in ("Who designed the engine in London?", "Ada", "nothing known", "東京"):
         asked = question_terms(question)
-        idf = dict(zip(asked.tolist(), facts.idf(asked).tolist()))
+        idf = dict(zip(asked.tolist(), stats.idf(asked).tolist()))
         scores = [
             sum(
                 idf.get(number, 0) * weight
                 for number, weight in zip(
-                    one.numbers.tolist(), bm25_weights(one.counts, one.length, mean)
+                    one.ids.tolist(), bm25_weights(one.counts, one.length, mean)
                 )
             )
             for one in texts
@@ -225,10 +222,10 @@ def test_counts_come_back_from_weights_as_the_server_keeps_them(
 
 
 def test_frequencies_grow_shrink_and_forget() -> None:
-    one = DocumentFrequencies.none().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
+    one = TermFrequencies.empty().changed(np.array([7, 3], np.uint32), np.array([2, 1]))
     two = one.changed(np.array([3, 4_000_000_000], np.uint32), np.array([-1, 5]))
     assert two.of(np.array([3, 7, 9, 4_000_000_000], np.uint32)).tolist() == [0, 2, 0, 5]
-    assert len(two.numbers) == 2
+    assert len(two.ids) == 2
 
 
 def test_pages_carry_frequencies_to_another_reader() -> None:
@@ -236,15 +233,15 @@ def test_pages_carry_frequencies_to_another_reader() -> None:
     change = StatsChange()
     change.count(np.unique(numbers), 10, 1)
     written, touched = change.apply(
-        CollectionStats(StatsHeader(generation=3), DocumentFrequencies.none()),
+        CollectionStats.empty(StatsHeader(generation=3)),
         StatsHeader(generation=3, documents=4),
     )
     assert touched == list(range(1, 65))
-    read = CollectionStats(StatsHeader(), DocumentFrequencies.none()).with_pages(
-        written.head, {point["id"]: point["payload"] for point in page_points(written, touched)}
+    read = CollectionStats.empty().with_pages(
+        written.header, {point["id"]: point["payload"] for point in written.page_points(touched)}
     )
-    assert read.frequencies.numbers.tolist() == np.unique(numbers).tolist()
-    assert read.head.documents == 5
+    assert read.frequencies.ids.tolist() == np.unique(numbers).tolist()
+    assert read.header.documents == 5
 
 
 def test_a_collection_of_another_format_is_told() -> None:

@@ -1,16 +1,15 @@
-"""The store on Qdrant, for who has outgrown one machine: sharded and replicated, asked over the network.
+"""The store on Qdrant, for more than one machine: sharded, replicated, reached over the network.
 
-    store        QdrantStore: the door
-    address      where it is, as one line of text
-    cluster      talking to whichever node answers
-    collections  numbered collections behind aliases
-    reader       searches and look-ups
-    writer       how documents come in and go
-    facts        what is known of the collection as a whole: word frequencies, lengths, the generation
-    words        BM25 as sparse vectors
-    points       documents and filters in the server's words
+    store             QdrantStore
+    connection        addresses, and requests to whichever node answers
+    schema            documents as points, filters, numbered collections behind aliases
+    reader            searches and look-ups
+    writer            how documents come in and go
+    collection_stats  word frequencies, lengths and the generation of the whole collection
+    sparse_bm25       BM25 as sparse vectors
 
-docs/decisions/0026-qdrant.md says why scores are the same on any number of shards, and what a killed node costs.
+docs/decisions/0026-qdrant.md explains why scores do not depend on the shards, and what a killed
+node costs.
 """
 
 from suffice.engines.qdrant.connection import QdrantAddress, is_qdrant_address

@@ -1,10 +1,9 @@
-"""What the store knows of its collection as a whole: generation, places, lengths, and in how many documents each word stands.
+"""Statistics of the whole collection: generation, places, lengths, and each word's frequency.
 
-They live in a small collection beside the documents: point 0 is the head, points 1 to 64 are pages of word frequencies, by the
-highest bits of the word's number. A write changes the head and the pages that it touches in one request. Readers look at the
-head now and then, and fetch the pages that changed since.
-
-A writer that dies leaves `writing` set: the next one counts everything anew before it goes on.
+They are points of a small collection beside the documents: point 0 is the header, points 1 to 64
+are pages of word frequencies, by the highest bits of the word's id. A write updates the header and
+the pages it touches in one request. Readers check the header from time to time and fetch the pages
+that changed. A writer that dies leaves `writing` set, and the next one counts everything again.
 """
 
 from __future__ import annotations
@@ -20,20 +19,12 @@ import numpy.typing as npt
 from suffice.engines.qdrant.sparse_bm25 import TermIds
 from suffice.errors import NotReadyError
 
-__all__ = [
-    "HEADER_POINT",
-    "PAGE_COUNT",
-    "CollectionStats",
-    "DocumentFrequencies",
-    "StatsChange",
-    "StatsHeader",
-    "page_points",
-    "parse_header",
-]
+__all__ = ["CollectionStats", "StatsChange", "StatsHeader", "TermFrequencies", "parse_header"]
 
 FORMAT = 1
 HEADER_POINT, PAGE_COUNT = 0, 64
-_PAGE_SHIFT = 26  # 32 less the 6 that say the page
+_PAGE_SHIFT = 26  # 32 bits less the 6 that say the page
+MAX_PENDING = 5_000_000  # word ids a change holds before it sums them up
 
 Counts = npt.NDArray[np.int64]
 
@@ -43,12 +34,12 @@ class StatsHeader:
     generation: int = 0
     documents: int = 0
     words: int = 0  # in all documents together
-    mean: float = 0.0  # words in a document, as the weights in the collection were made with
-    places: int = 0  # the next document's place in the order of insertion
-    dimension: int = 0  # of the vectors; 0 as long as there are none
+    mean: float = 0.0  # words in a document, as used for the stored weights
+    places: int = 0  # the next document's place in the insertion order
+    dimension: int = 0  # of the vectors; 0 while there are none
     encoder: str | None = None
     writing: bool = False
-    build: str = ""  # drawn anew whenever the collection is made anew
+    build: str = ""  # drawn again whenever the collection is rebuilt
     format: int = FORMAT
 
     def as_point(self) -> dict[str, Any]:
@@ -66,131 +57,116 @@ def parse_header(payload: Mapping[str, Any], where: str) -> StatsHeader:
 
 
 @dataclass(frozen=True)
-class DocumentFrequencies:
-    """In how many documents each word stands: numbers rising, counts beside them."""
+class TermFrequencies:
+    """In how many documents each word occurs: ascending ids and their counts."""
 
-    numbers: TermIds
+    ids: TermIds
     counts: Counts
 
     @classmethod
-    def none(cls) -> DocumentFrequencies:
+    def empty(cls) -> TermFrequencies:
         return cls(np.zeros(0, np.uint32), np.zeros(0, np.int64))
 
-    def of(self, numbers: TermIds) -> Counts:
-        if not len(self.numbers):
-            return np.zeros(len(numbers), np.int64)
-        at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        return np.where(self.numbers[at] == numbers, self.counts[at], 0)
+    def of(self, ids: TermIds) -> Counts:
+        if not len(self.ids):
+            return np.zeros(len(ids), np.int64)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, self.counts[at], 0)
 
-    def changed(self, numbers: TermIds, by: Counts) -> DocumentFrequencies:
-        """With so many more (or fewer) documents for each of these words; a word in no document is forgotten."""
-        both = np.concatenate([self.numbers, numbers])
-        distinct, of = np.unique(both, return_inverse=True)
-        summed = (
-            np.bincount(of, np.concatenate([self.counts, by]), len(distinct))
-            .round()
-            .astype(np.int64)
-        )
-        return DocumentFrequencies(distinct[summed > 0], summed[summed > 0])
+    def changed(self, ids: TermIds, by: Counts) -> TermFrequencies:
+        """Add to the counts of these words; words in no document are dropped."""
+        summed = _sum_by_term([self.ids, ids], [self.counts, by])
+        return TermFrequencies(summed.ids[summed.counts > 0], summed.counts[summed.counts > 0])
 
-    def page(self, number: int) -> DocumentFrequencies:
-        start, end = np.searchsorted(
-            self.numbers.astype(np.int64) >> _PAGE_SHIFT, [number - 1, number]
-        )
-        return DocumentFrequencies(self.numbers[start:end], self.counts[start:end])
+    def page(self, number: int) -> TermFrequencies:
+        start, end = np.searchsorted(self.ids.astype(np.int64) >> _PAGE_SHIFT, [number - 1, number])
+        return TermFrequencies(self.ids[start:end], self.counts[start:end])
+
+
+def _sum_by_term(ids: list[TermIds], by: list[Counts]) -> TermFrequencies:
+    distinct, of = np.unique(np.concatenate([*ids, np.zeros(0, np.uint32)]), return_inverse=True)
+    summed = np.bincount(of, np.concatenate([*by, np.zeros(0, np.int64)]), len(distinct))
+    return TermFrequencies(distinct.astype(np.uint32), summed.round().astype(np.int64))
 
 
 @dataclass(frozen=True)
 class CollectionStats:
-    """Head and frequencies of one generation."""
+    """Header and frequencies of one generation."""
 
-    head: StatsHeader
-    frequencies: DocumentFrequencies
+    header: StatsHeader
+    frequencies: TermFrequencies
 
-    def idf(self, numbers: TermIds) -> npt.NDArray[np.float64]:
-        """Lucene's: never negative. A word that nobody has counted yet weighs as one that stands nowhere."""
-        count, total = self.frequencies.of(numbers), max(self.head.documents, 1)
+    @classmethod
+    def empty(cls, header: StatsHeader | None = None) -> CollectionStats:
+        return cls(header or StatsHeader(), TermFrequencies.empty())
+
+    def idf(self, ids: TermIds) -> npt.NDArray[np.float64]:
+        """Lucene's, never negative. A word not counted yet weighs as one that occurs nowhere."""
+        count, total = self.frequencies.of(ids), max(self.header.documents, 1)
         return np.asarray(np.log1p((np.maximum(total - count, 0) + 0.5) / (count + 0.5)))
 
+    def page_points(self, pages: Iterable[int]) -> list[dict[str, Any]]:
+        """Pages as points; each says since which generation it is unchanged."""
+        return [{"id": one, "payload": self._page_payload(one), "vector": {}} for one in pages]
+
+    def _page_payload(self, number: int) -> dict[str, Any]:
+        page = self.frequencies.page(number)
+        numbers, counts = _encode_array(page.ids, "<u4"), _encode_array(page.counts, "<i8")
+        return {"since": self.header.generation, "numbers": numbers, "counts": counts}
+
     def with_pages(
-        self, head: StatsHeader, pages: Mapping[int, Mapping[str, Any]]
+        self, header: StatsHeader, pages: Mapping[int, Mapping[str, Any]]
     ) -> CollectionStats:
-        """At another generation, with these pages in the place of those held."""
+        """Another generation, with these pages in place of the held ones."""
         kept = [
             _decode_page(pages[one]) if one in pages else self.frequencies.page(one)
             for one in range(1, PAGE_COUNT + 1)
         ]
-        numbers, counts = (
-            np.concatenate([getattr(one, name) for one in kept]) for name in ("numbers", "counts")
-        )
-        return CollectionStats(head, DocumentFrequencies(numbers, counts))
+        ids, counts = [one.ids for one in kept], [one.counts for one in kept]
+        return CollectionStats(header, TermFrequencies(np.concatenate(ids), np.concatenate(counts)))
 
 
 class StatsChange:
-    """What a write does to the facts, gathered batch by batch."""
+    """What a write does to the statistics, gathered batch by batch."""
 
     def __init__(self) -> None:
-        self.documents = self.words = 0
-        self._numbers: list[TermIds] = []
+        self.documents = self.words = self._pending = 0
+        self._ids: list[TermIds] = []
         self._by: list[Counts] = []
-        self._waiting = 0
 
-    def count(self, numbers: TermIds, length: int, by: int) -> None:
+    def count(self, ids: TermIds, length: int, by: int) -> None:
         """A document came (1) or went (-1)."""
         self.documents += by
         self.words += by * length
-        self._numbers.append(numbers)
-        self._by.append(np.full(len(numbers), by, np.int64))
-        self._waiting += len(numbers)
-        if (
-            self._waiting > 5_000_000
-        ):  # so that a long write holds a vocabulary, not every word it saw
+        self._ids.append(ids)
+        self._by.append(np.full(len(ids), by, np.int64))
+        self._pending += len(ids)
+        if self._pending > MAX_PENDING:
             self._fold()
 
-    def _fold(self) -> None:
-        folded = _sum_by_term(self._numbers, self._by)
-        self._numbers, self._by, self._waiting = [folded[0]], [folded[1]], 0
+    def _fold(self) -> TermFrequencies:
+        folded = _sum_by_term(self._ids, self._by)
+        self._ids, self._by, self._pending = [folded.ids], [folded.counts], 0
+        return folded
 
-    def apply(self, facts: CollectionStats, head: StatsHeader) -> tuple[CollectionStats, list[int]]:
-        """The facts after it, and which pages differ."""
-        self._fold()
-        numbers, by = self._numbers[0], self._by[0]
-        numbers, by = numbers[by != 0], by[by != 0]
-        head = replace(
-            head, documents=head.documents + self.documents, words=head.words + self.words
-        )
-        touched = np.unique((numbers.astype(np.int64) >> _PAGE_SHIFT) + 1).tolist()
-        return CollectionStats(head, facts.frequencies.changed(numbers, by)), touched
-
-
-def _sum_by_term(numbers: list[TermIds], by: list[Counts]) -> tuple[TermIds, Counts]:
-    distinct, of = np.unique(
-        np.concatenate([*numbers, np.zeros(0, np.uint32)]), return_inverse=True
-    )
-    summed = np.bincount(of, np.concatenate([*by, np.zeros(0, np.int64)]), len(distinct))
-    return distinct.astype(np.uint32), summed.round().astype(np.int64)
-
-
-def page_points(facts: CollectionStats, pages: Iterable[int]) -> list[dict[str, Any]]:
-    """Pages as points of the collection beside the documents; each knows since which generation it is as it is."""
-    made = []
-    for number in pages:
-        page = facts.frequencies.page(number)
-        payload = {
-            "since": facts.head.generation,
-            "numbers": _encode_array(page.numbers, "<u4"),
-            "counts": _encode_array(page.counts, "<i8"),
-        }
-        made.append({"id": number, "payload": payload, "vector": {}})
-    return made
+    def apply(
+        self, stats: CollectionStats, header: StatsHeader
+    ) -> tuple[CollectionStats, list[int]]:
+        """The statistics after the change, and the numbers of the changed pages."""
+        folded = self._fold()
+        ids, by = folded.ids[folded.counts != 0], folded.counts[folded.counts != 0]
+        documents, words = header.documents + self.documents, header.words + self.words
+        touched = np.unique((ids.astype(np.int64) >> _PAGE_SHIFT) + 1).tolist()
+        header = replace(header, documents=documents, words=words)
+        return CollectionStats(header, stats.frequencies.changed(ids, by)), touched
 
 
 def _encode_array(values: npt.NDArray[Any], kind: str) -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
 
-def _decode_page(payload: Mapping[str, Any]) -> DocumentFrequencies:
-    numbers = np.frombuffer(base64.b64decode(payload["numbers"]), "<u4").astype(np.uint32)
-    return DocumentFrequencies(
-        numbers, np.frombuffer(base64.b64decode(payload["counts"]), "<i8").astype(np.int64)
+def _decode_page(payload: Mapping[str, Any]) -> TermFrequencies:
+    ids, counts = (base64.b64decode(payload[name]) for name in ("numbers", "counts"))
+    return TermFrequencies(
+        np.frombuffer(ids, "<u4").astype(np.uint32), np.frombuffer(counts, "<i8").astype(np.int64)
     )

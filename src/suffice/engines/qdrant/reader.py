@@ -1,7 +1,7 @@
-"""How a collection is asked: several searches in one request, ties settled as every store of ours settles them.
+"""Searches in a collection: several in one request, with ties broken as in every other store.
 
-The server ranks by score and knows nothing of our order among equals. So a few more than k are asked for, put in order by
-rounded score and place, and asked for again, more of them, where the k-th still ties with the last one seen.
+The server does not know our order among equal scores. So a few more than k hits are requested and
+ordered by rounded score and place, and more again while the k-th still ties with the last one seen.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from suffice.engines.document_batches import Filters, HitLists
 from suffice.engines.qdrant.collection_stats import CollectionStats
 from suffice.engines.qdrant.connection import MissingCollectionError, QdrantCluster
 from suffice.engines.qdrant.schema import (
@@ -22,20 +23,22 @@ from suffice.engines.qdrant.schema import (
     qdrant_filter,
 )
 from suffice.engines.qdrant.sparse_bm25 import question_terms
-from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
+from suffice.retrieval.ranking import check_search
+from suffice.retrieval.store_checks import check_filters, check_query_vectors
+from suffice.types import DocId, Document, Field, Hit, RetrieverScore
 
 __all__ = ["CollectionReader", "SearchRequest"]
 
-EXTRA_HITS = 16  # hits asked for beyond k
-MAX_TIES = 1_000  # of more equals than this the server's order decides which are kept
-MAX_SEARCHES = 64  # searches in one request
+EXTRA_HITS = 16  # requested beyond k
+MAX_TIES = 1_000  # beyond this many equal scores the server's order decides
+MAX_SEARCHES = 64  # in one request
 PAGE_SIZE = 1_000
 ID_FIELDS = ["id", "place"]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search: what the server is to compare with, and how exactly its scores are to be read."""
+    """One search: what the server compares with, and to how many digits scores are read."""
 
     name: str  # of the part in a hit
     query: Any
@@ -51,60 +54,71 @@ class CollectionReader:
     def __init__(self, cluster: QdrantCluster, collection: str) -> None:
         self._cluster, self._collection = cluster, collection
 
-    def by_words(
-        self, question: str, k: int, filter: Filter | None, facts: CollectionStats
-    ) -> SearchRequest | None:
-        numbers = question_terms(question)
-        if not len(numbers):
-            return None
-        query = {"indices": numbers.tolist(), "values": facts.idf(numbers).tolist()}
-        return SearchRequest("bm25", query, WORDS, 5, k, qdrant_filter(filter))
+    def text_requests(
+        self, questions: Sequence[str], k: int, filters: Filters, stats: CollectionStats
+    ) -> list[SearchRequest | None]:
+        """A request for each question; None for one without words to search for."""
+        k = min(check_search(questions, k, filters), max(stats.header.documents, 1))
+        requests: list[SearchRequest | None] = []
+        wanted = check_filters(filters) or [None] * len(questions)
+        for ids, filter in zip(map(question_terms, questions), wanted):
+            query = {"indices": ids.tolist(), "values": stats.idf(ids).tolist()}
+            request = SearchRequest("bm25", query, WORDS, 5, k, qdrant_filter(filter))
+            requests.append(request if len(ids) else None)
+        return requests
 
-    def by_vector(self, vector: Any, k: int, filter: Filter | None) -> SearchRequest:
-        return SearchRequest(
-            "dense", np.asarray(vector).tolist(), DENSE, 6, k, qdrant_filter(filter)
-        )
+    def vector_requests(
+        self, vectors: Any, k: int, filters: Filters, stats: CollectionStats
+    ) -> list[SearchRequest | None]:
+        """A request for each vector; None for all where the collection has no vectors."""
+        dimension = stats.header.dimension
+        queries = check_query_vectors(vectors, dimension=dimension or None)
+        k = min(check_search([""] * len(queries), k, filters), max(stats.header.documents, 1))
+        wanted = check_filters(filters) or [None] * len(queries)
+        if not dimension:
+            return [None] * len(queries)
+        return [
+            SearchRequest("dense", np.asarray(one).tolist(), DENSE, 6, k, qdrant_filter(filter))
+            for one, filter in zip(queries, wanted)
+        ]
 
     def answer(
         self,
-        asks: Sequence[SearchRequest | None],
+        requests: Sequence[SearchRequest | None],
         *,
         doc_ids: Sequence[DocId] = (),
         documents: bool = False,
-    ) -> tuple[list[tuple[Hit, ...]], dict[DocId, Document]]:
-        """The hits of each search (none for None), and the documents of all of them and of these ids where they are wanted."""
-        found: list[tuple[Hit, ...]] = [()] * len(asks)
+    ) -> tuple[HitLists, dict[DocId, Document]]:
+        """The hits of each request (none for None), and the documents of these ids.
+
+        With `documents`, also those of all hits.
+        """
+        found: HitLists = [()] * len(requests)
         known: dict[DocId, Document] = {}
-        waiting = {at: ask.k + EXTRA_HITS for at, ask in enumerate(asks) if ask is not None}
+        waiting = {at: (one, one.k + EXTRA_HITS) for at, one in enumerate(requests) if one}
         ids = list(dict.fromkeys(doc_ids))
         while waiting or ids:
-            turns = list(waiting.items())
-            wanted = [self._search(asks[at], limit, documents) for at, limit in turns]
-            answers = self._query([*wanted, *([_ids_request(ids)] if ids else [])])
+            searches = [self._search(*one, documents) for one in waiting.values()]
+            answers = self._query([*searches, *([_ids_request(ids)] if ids else [])])
             if ids:
                 known |= _documents(answers.pop())
                 ids = []
-            for (at, limit), points in zip(turns, answers):
-                ask = asks[at]
-                if ask is None:
-                    continue
+            for (at, (request, limit)), points in zip(list(waiting.items()), answers):
                 if documents:
                     known |= _documents(points)
-                hits = _rank(points, ask, limit)
+                hits = _rank(points, request, limit)
                 if hits is None:
-                    waiting[at] = 4 * limit
+                    waiting[at] = request, 4 * limit
                 else:
                     found[at] = hits
                     del waiting[at]
         return found, known
 
-    def _search(self, ask: SearchRequest | None, limit: int, documents: bool) -> dict[str, Any]:
-        if ask is None:
-            return {}
+    def _search(self, request: SearchRequest, limit: int, documents: bool) -> dict[str, Any]:
         return {
-            "query": ask.query,
-            "using": ask.using,
-            "filter": ask.filter,
+            "query": request.query,
+            "using": request.using,
+            "filter": request.filter,
             "limit": limit,
             "with_payload": True if documents else ID_FIELDS,
             "params": {"exact": self._cluster.address.exact},
@@ -114,28 +128,18 @@ class CollectionReader:
         known: dict[DocId, Document] = {}
         for start in range(0, len(doc_ids), PAGE_SIZE):
             ids = [point_id(one) for one in doc_ids[start : start + PAGE_SIZE]]
-            records = self._ask_reading(
-                lambda client, how, ids=ids: client.retrieve(self._collection, ids, **how)
-            )
-            known |= _documents(records or [])
+            known |= _documents(self._read("retrieve", ids) or [])
         return known
 
     def records(self, *, vectors: bool = False) -> Iterator[Any]:
-        """All points in the order of insertion."""
+        """All points in insertion order."""
         from qdrant_client import models
 
-        start = 0
+        start, with_vectors = 0, [DENSE] if vectors else False
         while True:
             order = models.OrderBy(key="place", start_from=start)
-            answer = self._ask_reading(
-                lambda client, how, order=order: client.scroll(
-                    self._collection,
-                    order_by=order,
-                    limit=PAGE_SIZE,
-                    with_vectors=[DENSE] if vectors else False,
-                    **how,
-                )
-            )
+            page = {"order_by": order, "limit": PAGE_SIZE, "with_vectors": with_vectors}
+            answer = self._read("scroll", **page)
             records = answer[0] if answer else []
             yield from records
             if len(records) < PAGE_SIZE:
@@ -159,18 +163,11 @@ class CollectionReader:
     def values(self, field: Field) -> dict[str, int]:
         limit = PAGE_SIZE
         while True:
-            answer = self._ask_reading(
-                lambda client, how, limit=limit: client.facet(
-                    self._collection, field, limit=limit, exact=True, **how
-                )
-            )
+            answer = self._read("facet", field, limit=limit, exact=True)
             hits = answer.hits if answer else []
             if len(hits) < limit:
-                return {
-                    str(one.value): one.count
-                    for one in sorted(hits, key=lambda one: str(one.value))
-                    if one.count
-                }
+                counts = sorted((str(one.value), one.count) for one in hits)
+                return {value: count for value, count in counts if count}
             limit *= 16
 
     def _query(self, requests: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -178,48 +175,39 @@ class CollectionReader:
 
         answers: list[Any] = []
         for start in range(0, len(requests), MAX_SEARCHES):
-            batch = [models.QueryRequest(**one) for one in requests[start : start + MAX_SEARCHES]]
-            found = self._ask_reading(
-                lambda client, how, batch=batch: client.query_batch_points(
-                    self._collection, batch, **how
-                )
-            )
+            chosen = requests[start : start + MAX_SEARCHES]
+            batch = [models.QueryRequest(**one) for one in chosen]
+            found = self._read("query_batch_points", batch)
             answers += [one.points for one in found] if found else [[]] * len(batch)
         return answers
 
-    def _ask_reading(self, what: Any) -> Any:
-        """Read as consistently as the address says; None from a collection that is not there yet."""
-        chosen = self._cluster.address.read_consistency
-        how = {} if chosen is None else {"consistency": chosen}
+    def _read(self, method: str, *given: Any, **options: Any) -> Any:
+        """Call the client as consistently as the address says; None without a collection."""
+        if (consistency := self._cluster.address.read_consistency) is not None:
+            options["consistency"] = consistency
         try:
-            return self._cluster.ask(lambda client: what(client, how))
+            return self._cluster.ask(
+                lambda client: getattr(client, method)(self._collection, *given, **options)
+            )
         except MissingCollectionError:
             return None
 
 
-def _rank(points: Sequence[Any], ask: SearchRequest, limit: int) -> tuple[Hit, ...] | None:
-    """The k best in our order; None where more have to be seen to know them."""
-    ranked = sorted(
-        (-round(point.score, ask.digits), point.payload["place"], point.payload["id"])
-        for point in points
-    )
-    if (
-        len(points) >= limit
-        and len(ranked) < ask.k + MAX_TIES
-        and ranked[-1][0] <= ranked[ask.k - 1][0]
-    ):
+def _rank(points: Sequence[Any], request: SearchRequest, limit: int) -> tuple[Hit, ...] | None:
+    """The k best in our order; None if more points are needed to know them."""
+    k, ranked = request.k, []
+    for point in points:
+        score = round(point.score, request.digits)
+        ranked.append((-score, point.payload["place"], point.payload["id"]))
+    ranked.sort()
+    if len(points) >= limit and len(ranked) < k + MAX_TIES and ranked[-1][0] <= ranked[k - 1][0]:
         return None
-    return tuple(
-        Hit(doc_id, -score, (RetrieverScore(ask.name, -score),))
-        for score, _, doc_id in ranked[: ask.k]
-    )
+    return tuple(Hit(one, -score, (RetrieverScore(request.name, -score),)) for score, _, one in ranked[:k])
 
 
 def _documents(points: Sequence[Any]) -> dict[DocId, Document]:
-    return {
-        document.doc_id: document
-        for document in (document_from_payload(point.payload) for point in points)
-    }
+    documents = [document_from_payload(point.payload) for point in points]
+    return {document.doc_id: document for document in documents}
 
 
 def _ids_request(doc_ids: Sequence[DocId]) -> dict[str, Any]:
