@@ -152,7 +152,9 @@ def test_a_first_batch_that_misleads_is_noticed_while_few_documents_are_in(
 ) -> None:
     weighed: list[float] = []
     monkeypatch.setattr("suffice.engines.qdrant.writer.EARLY", (8,))
-    monkeypatch.setattr(CollectionWriter, "_update_weights", lambda writer, mean: weighed.append(mean))
+    monkeypatch.setattr(
+        CollectionWriter, "_update_weights", lambda writer, mean: weighed.append(mean)
+    )
     short = [Document(f"s{n}", "red fox") for n in range(4)]
     long = [Document(f"l{n}", "red " + "filler " * 9) for n in range(4)]
     with QdrantStore(address, batch=4) as store:

@@ -202,7 +202,9 @@ def _rank(points: Sequence[Any], request: SearchRequest, limit: int) -> tuple[Hi
     ranked.sort()
     if len(points) >= limit and len(ranked) < k + MAX_TIES and ranked[-1][0] <= ranked[k - 1][0]:
         return None
-    return tuple(Hit(one, -score, (RetrieverScore(request.name, -score),)) for score, _, one in ranked[:k])
+    return tuple(
+        Hit(one, -score, (RetrieverScore(request.name, -score),)) for score, _, one in ranked[:k]
+    )
 
 
 def _documents(points: Sequence[Any]) -> dict[DocId, Document]:
