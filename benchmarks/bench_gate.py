@@ -22,18 +22,14 @@ import numpy as np
 
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.errors import NotReadyError
-from suffice.evaluation.baselines import magaf_model
-from suffice.evaluation.retrieved_questions import (
-    RetrievedQuestion,
-    retrieve_dataset,
-    to_labelled_question,
-)
+from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate import extraction
 from suffice.gate.gate import Gate
 from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.integrations import onnx  # noqa: F401 - importing it registers the cross-encoder
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice_research.baselines import magaf_model
 from suffice_research.controlled import controlled_collection
 from suffice_research.paper_features import magaf_features
 
@@ -97,7 +93,7 @@ def systems(
         ),
         "gate.check, hardened": lambda case: hardened.check(case.question.text, hits[id(case)]),
         "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
-        "cross-encoder": lambda case: judge.score(case.question.text, case.texts),
+        "cross-encoder": lambda case: judge.score(case.question.text, [hit["text"] for hit in case.hits]),
     }
 
 

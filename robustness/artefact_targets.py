@@ -30,9 +30,9 @@ from suffice.answering.budget import Budget
 from suffice.answering.planner import ExemplarBank
 from suffice.answering.traces import format_trace, read_traces, replay, trace_to_json
 from suffice.engines.batch.checkpoint import Checkpoint
-from suffice.evaluation.compare_runs import compare_runs, load_run
 from suffice.evaluation.gate_runs import GateRun, gate_summary
-from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.report import compare_runs, load_run
+from suffice.evaluation.retrieval import RetrievalRun, SystemResult
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
 from suffice.gate.gate import Gate

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from benchmarks.reporting import ResultTable, print_progress
 
 from robustness.attacks import ATTACKS, Attack, Hits, Neutral
-from suffice.evaluation.retrieved_questions import RetrievedQuestion, retrieve_dataset
+from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import paired_difference
 from suffice.gate.gate import Gate
 from suffice.text import names

@@ -19,11 +19,7 @@ from suffice.evaluation.baselines import (
 )
 from suffice.evaluation.gate_evaluation import grouped_folds
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.retrieved_questions import (
-    RetrievedQuestion,
-    retrieve_dataset,
-    to_labelled_question,
-)
+from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.types import Document, Evidence, Hit, Question
 from suffice_research.controlled import controlled_collection
 

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.evaluation.compare_runs import changed_cells, compare_runs, load_run
 from suffice.evaluation.gate_runs import GateRun
-from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.report import changed_cells, compare_runs, load_run
+from suffice.evaluation.retrieval import RetrievalRun, SystemResult
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
 

@@ -23,11 +23,7 @@ from suffice.evaluation.gate_evaluation import (
     with_seen_questions,
 )
 from suffice.evaluation.gate_runs import GateRun, gate_summary, gate_tables
-from suffice.evaluation.retrieved_questions import (
-    RetrievedDataset,
-    RetrievedQuestion,
-    retrieve_dataset,
-)
+from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.study import Study
 from suffice.gate.gate import Gate
 from suffice.types import Evidence, Question

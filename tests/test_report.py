@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from suffice.errors import InputError, MissingExtraError
-from suffice.evaluation.figures import Bars, Curves, Series, depth_curves, draw_figure, metric_bars
+from suffice.evaluation.figures import Bars, Curves, Series, draw_figure
 from suffice.evaluation.report import report_html, write_report
-from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval import RetrievalRun, SystemResult, depth_curves, metric_bars
 from suffice.evaluation.significance import Interval
 from suffice_research.magaf import published
 

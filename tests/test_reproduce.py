@@ -22,15 +22,13 @@ from suffice.evaluation.figures import (
     draw_figure,
     figure_from_json,
     figure_json,
-    reliability_lines,
-    risk_lines,
-    roc_lines,
 )
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.report import study_html, study_report
 from suffice.evaluation.significance import Difference, Interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
+from suffice_research.curves import reliability_lines, risk_lines, roc_lines
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 HALF = Interval(0.5, 0.4, 0.6)

@@ -13,7 +13,8 @@ import pytest
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluation.metrics import per_question, score
-from suffice.evaluation.runs import RetrievalRun, evaluate_retrieval, source_commit
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.retrieval import RetrievalRun, evaluate_retrieval
 from suffice.types import Hit, Question
 
 
@@ -55,9 +56,9 @@ def test_a_run_keeps_where_the_gold_came_out():
     run = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (1, 3))
     assert run.system("shelf").ranks == ((1, 3), (), ())
     assert run.gold == (2, 1, 0)
-    assert score(run.judged("shelf"), "complete@3") == 0.5
-    assert score(run.judged("shelf"), "null_rejection") == 0
-    assert score(run.judged("shelf", kind="bridge"), "recall@1") == 0.5
+    assert score(run.rankings("shelf"), "complete@3") == 0.5
+    assert score(run.rankings("shelf"), "null_rejection") == 0
+    assert score(run.rankings("shelf", kind="bridge"), "recall@1") == 0.5
 
 
 def test_questions_go_in_batches_and_progress_counts_them():
@@ -77,7 +78,7 @@ def test_a_question_that_fails_is_recorded_and_the_others_of_its_batch_are_kept(
     system = run.system("shelf")
     assert system.errors == {"mill": "KeyError: 'ask mill'"}
     assert system.ranks == ((1, 3), (), ())
-    assert per_question(run.judged("shelf"), "recall@3")[:2].tolist() == [1, 0]
+    assert per_question(run.rankings("shelf"), "recall@3")[:2].tolist() == [1, 0]
     assert system.top_scores == (1.0, None, 1.0)
 
 
@@ -164,7 +165,7 @@ def test_scores_that_are_no_numbers_are_unknown_and_the_document_stays_json(tmp_
     run = evaluate_retrieval("village", VILLAGE, {"odd": Shelf(SHELF, score=math.nan)}, (3,))
     assert run.system("odd").top_scores == (None, None, None)
     assert RetrievalRun.load(run.save(tmp_path / "run.json")) == run
-    assert score(run.judged("odd"), "null_rejection") is None
+    assert score(run.rankings("odd"), "null_rejection") is None
 
 
 @pytest.mark.parametrize(
@@ -196,10 +197,10 @@ def test_no_retriever_and_no_hits_is_an_input_error():
 def test_an_unknown_system_or_kind_names_the_nearest():
     run = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (3,))
     with pytest.raises(InputError) as caught:
-        run.judged("shelv")
+        run.rankings("shelv")
     assert "shelf" in caught.value.hint
     with pytest.raises(InputError) as caught:
-        run.judged("shelf", kind="brige")
+        run.rankings("shelf", kind="brige")
     assert "bridge" in caught.value.hint
 
 
@@ -267,4 +268,4 @@ def test_a_run_of_many_questions_is_judged_quickly():
         {"shelf": Shelf({f"ask {at}": ["d", "x", "e"] for at in range(5000)})},
         (4,),
     )
-    assert (per_question(run.judged("shelf"), "recall@4") == np.ones(5000)).all()
+    assert (per_question(run.rankings("shelf"), "recall@4") == np.ones(5000)).all()

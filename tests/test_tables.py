@@ -8,20 +8,18 @@ import pytest
 from rich.console import Console
 
 from suffice.errors import InputError
-from suffice.evaluation.runs import RetrievalRun, SystemResult
-from suffice.evaluation.significance import Difference, Interval
-from suffice.evaluation.tables import (
-    PublishedTable,
-    SignedNumber,
-    Table,
+from suffice.evaluation.retrieval import (
+    RetrievalRun,
+    SystemResult,
     comparison_table,
-    format_cell,
     kind_table,
-    paper_tables,
     retrieval_table,
 )
+from suffice.evaluation.significance import Difference, Interval
+from suffice.evaluation.tables import SignedNumber, Table, format_cell
 from suffice_research.frames import published
 from suffice_research.magaf import published as magaf_published
+from suffice_research.published import PublishedTable, paper_tables
 
 
 def small_run(**options: object) -> RetrievalRun:

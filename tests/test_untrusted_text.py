@@ -11,7 +11,7 @@ from robustness.attack_eval import AttackOutcome, attack_table, neutral_text, re
 from robustness.attacks import ATTACKS, PLACES, STUFFED
 
 from suffice.datasets.gold import Gold
-from suffice.evaluation.retrieved_questions import RetrievedQuestion
+from suffice.evaluation.searching import RetrievedQuestion
 from suffice.types import Document, Evidence, Hit, Question
 
 QUESTION = "Who taught Ada Lovelace before Charles Babbage met her in London?"

@@ -44,7 +44,10 @@ WRITTEN = {
         "a study: JSON of tables and figures",
         "`suffice reproduce --out`, `suffice demo`",
     ),
-    "suffice.evaluation.runs": ("a run of retrievers: JSON", "`suffice evaluate retrieval --out`"),
+    "suffice.evaluation.retrieval": (
+        "a run of retrievers: JSON",
+        "`suffice evaluate retrieval --out`",
+    ),
     "suffice.benchmark.stage_cache": ("a stage of a benchmark: a folder", "`suffice grade --out`"),
     "suffice.integrations.set_scorer": (
         "the bridge's set scorer: a folder of ONNX",

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 from docs.generators import bridge, expansion, gate, loop, retrieval, studies
 from docs.generators.paths import DATA
-from suffice.cli.reproduce import STUDIES
+from suffice_research import STUDY_NAMES
 
 # Page -> what measures it from the data; the second folder keeps what another run can use.
 PARTS: dict[str, Callable[[Path, Path], None]] = {
     "retrieval": retrieval.measure,
-    **{paper: partial(studies.measure, paper) for paper in STUDIES},
+    **{paper: partial(studies.measure, paper) for paper in STUDY_NAMES},
     "gate": gate.measure,
     "bridge": bridge.measure,
     "expansion": expansion.measure,

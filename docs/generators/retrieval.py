@@ -10,10 +10,10 @@ from typing import Any
 
 from docs.generators.measuring import run_command
 from docs.generators.paths import RESULTS, RUNS
-from suffice.evaluation.tables import PublishedTable
 from suffice.storage import write_atomically
 from suffice_research.frames import published as published_module
 from suffice_research.magaf import published as magaf_published
+from suffice_research.published import PublishedTable
 
 
 @dataclass(frozen=True)

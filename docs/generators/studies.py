@@ -10,10 +10,10 @@ from pathlib import Path
 
 from docs.generators.measuring import run_command, store_study
 from docs.generators.paths import RESULTS, RUNS
-from suffice.cli.reproduce import CACHING, SLOW, STUDIES
 from suffice.evaluation.figures import Figure, draw_figure
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Table
+from suffice_research import CACHING_STUDIES, SLOW_STUDIES, STUDY_NAMES
 
 DRAWN = (
     "Figure",
@@ -23,7 +23,7 @@ DRAWN = (
 
 def command(name: str) -> str:
     return (
-        f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW else ''} --out {name}"
+        f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW_STUDIES else ''} --out {name}"
     )
 
 
@@ -33,14 +33,14 @@ def stored(name: str) -> Path:
 
 def measure(name: str, data: Path, work: Path) -> None:
     """Do a paper again, and store the study."""
-    kept = ["--cache", str(work)] if name in CACHING else []
+    kept = ["--cache", str(work)] if name in CACHING_STUDIES else []
     run_command(command(name), data, "--out", str(work), *kept)
     store_study(work / "study.json", stored(name))
 
 
 def studies() -> dict[str, Study]:
     """The stored studies, by paper."""
-    return {name: Study.load(stored(name)) for name in STUDIES if stored(name).is_file()}
+    return {name: Study.load(stored(name)) for name in STUDY_NAMES if stored(name).is_file()}
 
 
 def pages() -> dict[Path, str]:

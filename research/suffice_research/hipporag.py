@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suffice.evaluation.tables import PublishedTable
+from suffice_research.published import PublishedTable
 
 __all__ = ["PAPERS", "TABLES"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.retrieved_questions import RetrievedQuestion, retrieve_dataset
+from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import Interval, interval
 from suffice.evaluation.study import Study
 from suffice.evaluation.tables import Table, WithPublished

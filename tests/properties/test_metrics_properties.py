@@ -18,7 +18,7 @@ from suffice.evaluation.metrics import (
     score,
     token_f1,
 )
-from suffice.evaluation.runs import RetrievalRun, SystemResult
+from suffice.evaluation.retrieval import RetrievalRun, SystemResult
 from suffice.evaluation.significance import interval, paired_difference
 
 BY_K = [metric.name for metric in RANKING if metric.at == "k"]
@@ -185,4 +185,4 @@ def test_a_run_comes_back_from_its_document_as_it_was(tmp_path_factory, asked, n
     )
     path = tmp_path_factory.mktemp("runs") / "run.json"
     assert RetrievalRun.load(run.save(path)) == run
-    assert (run.judged(name).relevance == made.relevance).all()
+    assert (run.rankings(name).relevance == made.relevance).all()

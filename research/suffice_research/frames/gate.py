@@ -22,7 +22,7 @@ import numpy.typing as npt
 from suffice.evaluation.embedding_cache import CachedEncoder
 from suffice.evaluation.gate_evaluation import QUALITY_ENCODER
 from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.retrieved_questions import RetrievedQuestion, to_labelled_question
+from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.gate.calibration import Platt
 from suffice.gate.features import Feature
 from suffice.gate.featurize import Encoders

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.retrieved_questions import RetrievedQuestion
+from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import Interval, interval
 from suffice.protocols import Progress
 from suffice_research.frames import published as paper

@@ -6,7 +6,9 @@ about its features (see `evaluate.reproduce.frames`).
 
 from __future__ import annotations
 
-from suffice.evaluation.tables import PublishedTable
+from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.tables import Table
+from suffice_research.published import PublishedTable, beside_papers
 
 __all__ = [
     "FIRST_HIT",
@@ -235,3 +237,8 @@ TABLE_10 = PublishedTable(
         "is_temporal_reasoning": "rt_Temporal reasoning",
     },
 )
+
+
+def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
+    """A run on this data set beside the paper's retrieval tables."""
+    return beside_papers(run, (TABLE_4, TABLE_5), narrow=narrow)

@@ -14,16 +14,13 @@ import numpy.typing as npt
 from suffice.datasets.dataset import Dataset
 from suffice.evaluation.figures import Bars, Curves, Series
 from suffice.evaluation.metrics import Rankings, judge_rankings
-from suffice.evaluation.retrieved_questions import (
-    RetrievedDataset,
-    RetrievedQuestion,
-    retrieve_dataset,
-)
+from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
 from suffice.evaluation.significance import Interval, interval
 from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, PublishedTable, SignedNumber, Table, WithPublished
+from suffice.evaluation.tables import Cell, SignedNumber, Table, WithPublished
 from suffice.protocols import Progress
 from suffice_research.frames import published as paper
+from suffice_research.published import PublishedTable
 
 __all__ = [
     "HYBRID",

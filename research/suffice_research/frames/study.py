@@ -11,8 +11,8 @@ from pathlib import Path
 from suffice.datasets import load
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import require_fit_extra
-from suffice.evaluation.runs import source_commit
-from suffice.evaluation.study import Section, StageTimer, Study
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.study import Section, Study
 from suffice.protocols import Progress
 from suffice.storage import package_versions, sha256_of
 from suffice_research.frames import published as paper
@@ -37,6 +37,7 @@ from suffice_research.frames.prediction import (
 )
 from suffice_research.frames.retrieval import KS, NAMES, K, SearchResults
 from suffice_research.frames.tables import FramesResults
+from suffice_research.stage_timer import StageTimer
 
 __all__ = ["SEED", "study"]
 

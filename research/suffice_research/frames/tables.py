@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.figures import Bars, Series, reliability_lines, risk_lines, roc_lines
+from suffice.evaluation.figures import Bars, Series
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
 from suffice.evaluation.significance import (
     Interval,
@@ -19,7 +19,8 @@ from suffice.evaluation.significance import (
     paired_difference,
 )
 from suffice.evaluation.study import Section
-from suffice.evaluation.tables import Cell, PublishedTable, Table, WithPublished
+from suffice.evaluation.tables import Cell, Table, WithPublished
+from suffice_research.curves import reliability_lines, risk_lines, roc_lines
 from suffice_research.frames import published as paper
 from suffice_research.frames.gate import (
     GATE,
@@ -31,6 +32,7 @@ from suffice_research.frames.gate import (
 from suffice_research.frames.prediction import MODELS, FoldPredictions, Importance, columns
 from suffice_research.frames.retrieval import SearchResults
 from suffice_research.paper_features import REASONING
+from suffice_research.published import PublishedTable
 
 __all__ = [
     "FramesResults",

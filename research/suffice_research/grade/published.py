@@ -6,7 +6,7 @@ Figures of the two stand side by side to compare directions and strengths, not v
 
 from __future__ import annotations
 
-from suffice.evaluation.tables import PublishedTable
+from suffice_research.published import PublishedTable
 
 __all__ = ["CORNERS", "TABLE_1", "TABLE_2", "TABLE_3"]
 

@@ -28,20 +28,21 @@ from suffice.evaluation.difficulty import (
     measure_difficulty,
 )
 from suffice.evaluation.difficulty_matrix import QuestionDifficulty, question_difficulty
-from suffice.evaluation.runs import source_commit
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     encoder_for,
     index_documents,
     open_retrievers,
     retriever_factories,
 )
-from suffice.evaluation.study import Section, StageTimer, Study
+from suffice.evaluation.study import Section, Study
 from suffice.protocols import Progress
 from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document
 from suffice_research.grade import tables
 from suffice_research.grade.tables import GradeResults
+from suffice_research.stage_timer import StageTimer
 
 __all__ = ["DATASETS", "RETRIEVERS", "SEED", "K", "study"]
 

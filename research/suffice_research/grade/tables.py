@@ -9,8 +9,9 @@ from suffice.evaluation.difficulty import SystemDifficulty, heatmap, matrix_tabl
 from suffice.evaluation.difficulty_matrix import AVERAGE, DIAGONAL, Correlation, QuestionDifficulty
 from suffice.evaluation.figures import Heatmap
 from suffice.evaluation.significance import Interval
-from suffice.evaluation.tables import Cell, PublishedTable, Table, format_cell
+from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice_research.grade.published import CORNERS, TABLE_1, TABLE_2, TABLE_3
+from suffice_research.published import PublishedTable
 
 __all__ = [
     "GradeResults",

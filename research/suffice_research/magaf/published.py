@@ -6,7 +6,9 @@ set so that plain TF-IDF comes out near the paper's row; all other rows are comp
 
 from __future__ import annotations
 
-from suffice.evaluation.tables import PublishedTable
+from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.tables import Table
+from suffice_research.published import PublishedTable, beside_papers
 
 __all__ = [
     "SETTINGS",
@@ -226,3 +228,8 @@ TABLE_11 = PublishedTable(
         estimated_hops=(0.020,),
     ),
 )
+
+
+def tables_beside(run: RetrievalRun, *, narrow: bool) -> list[Table]:
+    """A run on this data set beside the paper's retrieval tables."""
+    return beside_papers(run, (TABLE_3,), narrow=narrow)

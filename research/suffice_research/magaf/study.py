@@ -11,7 +11,7 @@ from pathlib import Path
 from suffice.datasets import load
 from suffice.errors import InputError
 from suffice.evaluation.metrics import score
-from suffice.evaluation.runs import source_commit
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table, format_cell
 from suffice.protocols import Progress
@@ -156,7 +156,7 @@ def _summary(at: Setting) -> list[str]:
         name: {one: at.of(said, one) for one in beyond.JUDGED}
         for name, said in measured.rows.items()
     }
-    complete = score(measured.run.judged("hybrid-metagraph"), "complete@4") or 0.0
+    complete = score(measured.run.rankings("hybrid-metagraph"), "complete@4") or 0.0
     same = all(
         round(float(measured.counts[name]), 3) == value
         for name, value in paper.TABLE_1.figures["collection"].items()

@@ -6,23 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from suffice.evaluation.figures import (
-    Bars,
-    Figure,
-    Heatmap,
-    Series,
-    depth_curves,
-    metric_bars,
-    reliability_lines,
-    risk_lines,
-    roc_lines,
-)
+from suffice.evaluation.figures import Bars, Figure, Heatmap, Series
 from suffice.evaluation.metrics import Predictions, score
+from suffice.evaluation.retrieval import depth_curves, metric_bars, retrieval_table
 from suffice.evaluation.significance import Interval, interval, mean_interval
-from suffice.evaluation.tables import Cell, PublishedTable, Table, WithPublished, retrieval_table
+from suffice.evaluation.tables import Cell, Table, WithPublished
+from suffice_research.curves import reliability_lines, risk_lines, roc_lines
 from suffice_research.magaf import published as published_module
 from suffice_research.magaf.protocol import GATE, GUESSED, Measurements, ModelOutput
 from suffice_research.paper_features import MAGAF
+from suffice_research.published import PublishedTable, beside_paper
 
 __all__ = [
     "ablation",
@@ -108,9 +101,10 @@ def retrieval(at: Setting) -> Shown:
     run, paper = at.measured.run, published_module.TABLE_3
     title = at.title("Table 3", "Retrieval at k = 2, 4, 8")
     metrics = ("recall", "complete", "ndcg", "mrr")
-    table = retrieval_table(
-        run, metrics, paper=paper if at.beside else None, intervals=True, title=title
-    )
+    if at.beside:
+        table = beside_paper(run, metrics, paper, intervals=True, title=title)
+    else:
+        table = retrieval_table(run, metrics, intervals=True, title=title)
     bars = metric_bars(run, "complete@4")
     marked = [replace(one, paper=at.marks(paper, one.name, "complete@4")) for one in bars.bars]
     curves = depth_curves(run, "complete")
@@ -120,7 +114,7 @@ def retrieval(at: Setting) -> Shown:
     ]
     kinds = [kind for kind in TYPES if kind != "null"]
     shares = tuple(
-        tuple(score(run.judged(name, kind=kind), "complete@4") for kind in kinds)
+        tuple(score(run.rankings(name, kind=kind), "complete@4") for kind in kinds)
         for name in run.names
     )
     return (

@@ -6,7 +6,7 @@ holds parts of most articles, so that figures stand side by side only to compare
 
 from __future__ import annotations
 
-from suffice.evaluation.tables import PublishedTable
+from suffice_research.published import PublishedTable
 
 __all__ = ["OUTLETS_ELSEWHERE", "TABLE"]
 

@@ -18,8 +18,8 @@ from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
 from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
-from suffice.evaluation.runs import source_commit
-from suffice.evaluation.study import Section, StageTimer, Study
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.study import Section, Study
 from suffice.gate.gate import Gate
 from suffice.protocols import Progress, Reranker
 from suffice.registry import ENCODERS, RERANKERS
@@ -40,6 +40,7 @@ from suffice_research.multi_meta_rag.filter_quality import (
 )
 from suffice_research.multi_meta_rag.published import OUTLETS_ELSEWHERE
 from suffice_research.multi_meta_rag.systems import DEPTH, FilterBench, K, Results, SystemOutcome
+from suffice_research.stage_timer import StageTimer
 
 __all__ = ["SEED", "study"]
 

@@ -7,7 +7,7 @@ its figures stand beside ours to compare directions, never values.
 
 from __future__ import annotations
 
-from suffice.evaluation.tables import PublishedTable
+from suffice_research.published import PublishedTable
 
 __all__ = ["FIGURE_2", "GAINS", "TABLE_2", "TABLE_4"]
 

@@ -16,11 +16,12 @@ from suffice.evaluation import answers as shown
 from suffice.evaluation.answer_systems import AnswerSettings, compare_answers
 from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.gate_evaluation import FITTED
-from suffice.evaluation.runs import source_commit
-from suffice.evaluation.study import Section, StageTimer, Study
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
 from suffice_research.par_rag import tables
+from suffice_research.stage_timer import StageTimer
 
 __all__ = ["DATASETS", "SEED", "study"]
 

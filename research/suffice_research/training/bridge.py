@@ -1,6 +1,6 @@
 """Make the ranker of `bridge` that ships: `python -m suffice_research.training.bridge --data DIR`; with `--study FILE` judge it.
 
-The same data and seed give the same bytes. Questions come from five data sets; `bridge_lessons` says what is learned of them.
+The same data and seed give the same bytes. Questions come from five data sets; `suffice.evaluation.bridge_training` says what is learned from them.
 """
 
 from __future__ import annotations
@@ -10,26 +10,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import draw_key
-from suffice.errors import InputError
 from suffice.evaluation.bridge_training import (
     SEED,
     TREES,
-    BridgeQuestions,
+    bridge_questions,
     candidate_states,
     fit_ranker,
 )
-from suffice.evaluation.searching import index_documents
-from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS
-from suffice.retrieval.bridge import SHIPPED, BridgeRetriever, WeightedRanker
-from suffice.retrieval.builtin import DEFAULT_ENCODER, bridge
+from suffice.retrieval.bridge import SHIPPED
+from suffice.retrieval.builtin import DEFAULT_ENCODER
 from suffice.storage import sha256_of
 from suffice_research.training.bridge_study import bridge_study
 from suffice_research.training.sources import ProgressLog, chosen_sources, exit_code, open_source
 
-__all__ = ["bridge_questions", "main"]
+__all__ = ["main"]
 
 # Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
 LEARNED: Mapping[str, int] = {
@@ -39,27 +34,6 @@ LEARNED: Mapping[str, int] = {
     "multihop_rag": 350,
     "controlled": 200,
 }
-
-
-def bridge_questions(
-    dataset: Dataset,
-    encoder: Encoder,
-    *,
-    most: int | None = None,
-    seed: int = SEED,
-    progress: Progress | None = None,
-) -> BridgeQuestions:
-    """A data set's corpus searched by `bridge`, and a draw of its questions that have gold."""
-    held = bridge(
-        index_documents(dataset.documents(), encoder, progress),
-        encoder=encoder,
-        ranker=WeightedRanker(),
-    )
-    asked = [example for example in dataset.questions() if example.gold.doc_ids]
-    drawn = sorted(asked, key=lambda one: draw_key(seed, one.question.text))[:most]
-    if not isinstance(held, BridgeRetriever):
-        raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
-    return BridgeQuestions.of(dataset.name, held, drawn)
 
 
 def _options() -> argparse.ArgumentParser:
@@ -99,15 +73,15 @@ def _run(asked: argparse.Namespace) -> None:
     say = ProgressLog()
     wanted = chosen_sources(asked.only, LEARNED)
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
-    lessons, states = [], []
+    training, states = [], []
     for source in wanted:
         most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
-        lessons.append(
-            bridge_questions(open_source(source, asked.data), encoder, most=most, seed=asked.seed)
+        training.append(
+            bridge_questions(open_source(source, asked.data), encoder, limit=most, seed=asked.seed)
         )
-        states.append(candidate_states(lessons[-1], seed=asked.seed))
+        states.append(candidate_states(training[-1], seed=asked.seed))
         say(
-            f"{source.name}: {len(lessons[-1].examples)} questions, {len(states[-1].rows):,} candidates in states"
+            f"{source.name}: {len(training[-1].questions)} questions, {len(states[-1].rows):,} candidates in states"
         )
     data = {
         file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()
@@ -116,13 +90,13 @@ def _run(asked: argparse.Namespace) -> None:
         card = {
             "data": data,
             "trees": dict(TREES),
-            "questions": {one.name: len(one.examples) for one in lessons},
+            "questions": {one.name: len(one.questions) for one in training},
         }
         fit_ranker(states, seed=asked.seed).save(asked.out, card=card, seed=asked.seed)
         say(f"ranker at {asked.out}")
     if asked.study:
         made = bridge_study(
-            lessons, states, data=data, seed=asked.seed, say=say, failures=asked.failures
+            training, states, data=data, seed=asked.seed, say=say, failures=asked.failures
         )
         say(f"study at {made.save(asked.study)}")
 

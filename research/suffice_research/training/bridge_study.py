@@ -12,30 +12,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from suffice.datasets.gold import GoldQuestion, draw_key
+from suffice.datasets.gold import GoldQuestion
 from suffice.evaluation.bridge_training import (
-    AT_ONCE,
+    FOLDS,
     TREES,
     BridgeQuestions,
     CandidateStates,
     fit_ranker,
 )
 from suffice.evaluation.metrics import judge_rankings
-from suffice.evaluation.runs import source_commit
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.significance import Interval, interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.registry import RETRIEVERS
-from suffice.retrieval.bridge import Ranker, WeightedRanker
+from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.candidate_pool import COLUMN, CandidatePool
 from suffice.storage import package_versions
 from suffice.types import DocId
 
-__all__ = ["FLOORS", "bridge_study", "choose_documents", "failure_cause", "question_folds"]
+__all__ = ["FLOORS", "bridge_study", "failure_cause"]
 
-FOLDS = 5
 NEWS = ("multihop_rag", "controlled")  # judged at 4, beside hybrid-metagraph
 # recall@5 and complete@5 to reach by folds; a left-out data set is to stay within NEAR of what was reached.
 FLOORS: Mapping[str, tuple[float, float]] = {
@@ -53,31 +51,11 @@ def depth(name: str) -> int:
     return 4 if name in NEWS else 5
 
 
-def question_folds(examples: Sequence[GoldQuestion], seed: int) -> npt.NDArray[np.int64]:
-    """Each question's fold, from a hash of its words."""
-    return np.array(
-        [draw_key(seed + 1, one.question.text)[0] % FOLDS for one in examples], dtype=np.int64
-    )
-
-
-def choose_documents(
-    lessons: BridgeQuestions, ranker: Ranker, which: npt.NDArray[np.int64], k: int
-) -> Ids:
-    """What the ranker chooses for some of the questions, in their order."""
-    led, found = lessons.bridge.ranked_by(ranker), []
-    for start in range(0, len(which), AT_ONCE):
-        pools = [lessons.pools[at] for at in which[start : start + AT_ONCE].tolist()]
-        for pool in pools:
-            pool.release()
-        found += [[hit.doc_id for hit in hits] for hits in led.choose(pools, k=k)]
-    return found
-
-
 @dataclass(frozen=True)
 class _DatasetResult:
     """One data set: what was chosen by folds, with the set left out, and by the ranker that was never fitted."""
 
-    lessons: BridgeQuestions
+    training: BridgeQuestions
     folds: Ids
     left_out: Ids
     unfitted: Ids
@@ -85,15 +63,15 @@ class _DatasetResult:
 
     @property
     def gold(self) -> list[frozenset[DocId]]:
-        return [one.gold.doc_ids for one in self.lessons.examples]
+        return [one.gold.doc_ids for one in self.training.questions]
 
     def figure(self, found: Ids, metric: str, seed: int) -> Interval:
-        k = depth(self.lessons.name)
+        k = depth(self.training.name)
         return interval(judge_rankings(found, self.gold, depth=k), f"{metric}@{k}", seed=seed)
 
 
 def bridge_study(
-    lessons: Sequence[BridgeQuestions],
+    training: Sequence[BridgeQuestions],
     states: Sequence[CandidateStates],
     *,
     data: Mapping[str, str],
@@ -103,23 +81,23 @@ def bridge_study(
 ) -> Study:
     """Fit and judge by folds over the questions of all data sets together, then with each left out."""
     started = time.perf_counter()
-    folds = [question_folds(one.examples, seed) for one in lessons]
-    by_folds: list[dict[int, list[DocId]]] = [{} for _ in lessons]
+    folds = [one.folds(seed) for one in training]
+    by_folds: list[dict[int, list[DocId]]] = [{} for _ in training]
     for fold in range(FOLDS):
         ranker = fit_ranker([some.of(held != fold) for some, held in zip(states, folds)], seed=seed)
-        for one, held, kept in zip(lessons, folds, by_folds):
+        for one, held, kept in zip(training, folds, by_folds):
             which = np.flatnonzero(held == fold)
-            kept.update(zip(which.tolist(), choose_documents(one, ranker, which, depth(one.name))))
+            kept.update(zip(which.tolist(), one.choose(ranker, which, depth(one.name))))
         say(f"fold {fold + 1} of {FOLDS}")
     judged = []
-    for at, one in enumerate(lessons):
-        found = [by_folds[at][question] for question in range(len(one.examples))]
+    for at, one in enumerate(training):
+        found = [by_folds[at][question] for question in range(len(one.questions))]
         causes = _count_causes(one, found, failures)
-        everything = np.arange(len(one.examples))
-        unfitted = choose_documents(one, WeightedRanker(), everything, depth(one.name))
+        everything = np.arange(len(one.questions))
+        unfitted = one.choose(WeightedRanker(), everything, depth(one.name))
         others = [some for other, some in enumerate(states) if other != at]
         left_out = (
-            choose_documents(one, fit_ranker(others, seed=seed), everything, depth(one.name))
+            one.choose(fit_ranker(others, seed=seed), everything, depth(one.name))
             if others
             else unfitted
         )
@@ -132,7 +110,7 @@ def bridge_study(
         settings={
             "folds": FOLDS,
             "trees": dict(TREES),
-            "questions": {one.name: len(one.examples) for one in lessons},
+            "questions": {one.name: len(one.questions) for one in training},
         },
         data=data,
         sections=_sections(judged, seed),
@@ -155,8 +133,8 @@ def _figures_line(one: _DatasetResult, seed: int) -> str:
 
 
 def _sections(judged: Sequence[_DatasetResult], seed: int) -> tuple[Section, ...]:
-    wiki = [one for one in judged if one.lessons.name not in NEWS]
-    news = [one for one in judged if one.lessons.name in NEWS]
+    wiki = [one for one in judged if one.training.name not in NEWS]
+    news = [one for one in judged if one.training.name in NEWS]
     sections = []
     if wiki:
         sections.append(Section("Sets of five", (_wiki_table(wiki, seed),), WIKI_SAYS))
@@ -178,8 +156,8 @@ CAUSES_SAY = "Questions that are incomplete by folds, counted by the first cause
 def _wiki_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in judged:
-        floors = FLOORS.get(one.lessons.name, (None, None))
-        row: list[Cell] = [one.lessons.name, len(one.gold)]
+        floors = FLOORS.get(one.training.name, (None, None))
+        row: list[Cell] = [one.training.name, len(one.gold)]
         for metric, floor in zip(("recall", "complete"), floors):
             reached, left_out = (
                 one.figure(one.folds, metric, seed),
@@ -203,8 +181,8 @@ def _wiki_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
 def _news_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in judged:
-        rival = RETRIEVERS.get("hybrid-metagraph")(one.lessons.bridge.store)
-        hits = rival.search([example.question.text for example in one.lessons.examples], k=4)
+        rival = RETRIEVERS.get("hybrid-metagraph")(one.training.bridge.store)
+        hits = rival.search([example.question.text for example in one.training.questions], k=4)
         beside = [[hit.doc_id for hit in found] for found in hits]
         reached = one.figure(beside, "complete", seed)
         ours = [
@@ -212,7 +190,7 @@ def _news_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
             for found in (one.folds, one.left_out)
         ]
         recalls = [one.figure(found, "recall", seed) for found in (one.folds, beside)]
-        rows.append((one.lessons.name, len(one.gold), *ours, reached, *recalls))
+        rows.append((one.training.name, len(one.gold), *ours, reached, *recalls))
     columns = (
         "complete@4",
         "complete@4, left out",
@@ -259,31 +237,31 @@ def failure_cause(
     return "no link"
 
 
-def _count_causes(lessons: BridgeQuestions, found: Ids, shown: int) -> dict[str, int]:
+def _count_causes(training: BridgeQuestions, found: Ids, shown: int) -> dict[str, int]:
     """How many incomplete questions have each cause; the first `shown` of them are printed to be read."""
     counted: Counter[str] = Counter()
-    for example, pool, ids in zip(lessons.examples, lessons.pools, found):
+    for example, pool, ids in zip(training.questions, training.pools, found):
         if example.gold.doc_ids <= set(ids):
             continue
         pool.release()
         for one in ids:
             if one in pool.at:
                 pool.hold(pool.at[one])
-        why = failure_cause(pool, example.gold.doc_ids, ids, depth(lessons.name))
+        why = failure_cause(pool, example.gold.doc_ids, ids, depth(training.name))
         counted[why] += 1
         if counted.total() <= shown:
-            _print_failure(lessons, example, pool, ids, why)
+            _print_failure(training, example, pool, ids, why)
     return dict(counted)
 
 
 def _print_failure(
-    lessons: BridgeQuestions,
+    training: BridgeQuestions,
     example: GoldQuestion,
     pool: CandidatePool,
     ids: Sequence[DocId],
     why: str,
 ) -> None:
-    lines = [f"[{lessons.name}] {why}: {example.question.text}"]
+    lines = [f"[{training.name}] {why}: {example.question.text}"]
     lines += [
         f"   gold {'held' if one in ids else 'pool' if one in pool.at else 'lost'}: {one}"
         for one in sorted(example.gold.doc_ids)
@@ -298,5 +276,5 @@ def _cause_table(judged: Sequence[_DatasetResult]) -> Table:
     ]
     rows.append(("incomplete", "", *(sum(one.causes.values()) for one in judged)))
     return Table(
-        "Causes", ("cause", "what it means", *(one.lessons.name for one in judged)), tuple(rows)
+        "Causes", ("cause", "what it means", *(one.training.name for one in judged)), tuple(rows)
     )

@@ -25,7 +25,7 @@ from suffice.evaluation.gate_evaluation import (
     require_fit_extra,
     with_seen_questions,
 )
-from suffice.evaluation.retrieved_questions import (
+from suffice.evaluation.searching import (
     RetrievedDataset,
     RetrievedQuestion,
     retrieve_dataset,

@@ -24,8 +24,8 @@ from suffice.evaluation.gate_evaluation import (
     grouped_folds,
 )
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
-from suffice.evaluation.retrieved_questions import RetrievedQuestion
-from suffice.evaluation.runs import source_commit
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.searching import RetrievedQuestion
 from suffice.evaluation.significance import interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished

@@ -28,13 +28,13 @@ from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.evaluation.benchmark_files import open_benchmark
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.retrieved_questions import (
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.searching import (
     RetrievedDataset,
     RetrievedQuestion,
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.evaluation.runs import source_commit
 from suffice.evaluation.significance import interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished

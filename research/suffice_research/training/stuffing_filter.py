@@ -20,11 +20,7 @@ from robustness.attacks import ATTACKS
 from sklearn.metrics import roc_auc_score
 
 from suffice.datasets.gold import split
-from suffice.evaluation.retrieved_questions import (
-    RetrievedQuestion,
-    retrieve_dataset,
-    to_labelled_question,
-)
+from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate.featurize import NO_ENCODERS
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits

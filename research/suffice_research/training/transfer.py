@@ -17,7 +17,7 @@ from suffice.datasets.gold import draw_key
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.metrics import Predictions, score
-from suffice.evaluation.retrieved_questions import RetrievedQuestion, to_labelled_question
+from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.evaluation.significance import Interval
 
 if TYPE_CHECKING:

@@ -502,14 +502,14 @@ def retrieval(
         from contextlib import nullcontext
 
         from suffice.evaluation import retrieval as experiment
-        from suffice.evaluation.report import require_report_extra
+        from suffice.evaluation.report import require_report_extra, write_report
         from suffice.integrations import onnx  # noqa: F401 - importing it registers its encoders and rerankers
         from suffice.library import Library
 
         if report:
             require_report_extra()
         names, cutoffs = tuple(parse_list(retriever)), tuple(parse_numbers(k))
-        settings = experiment.Settings(
+        settings = experiment.RetrievalSettings(
             names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed
         )
         data = open_dataset(
@@ -534,11 +534,11 @@ def retrieval(
         if out:
             run.save(out)
         if report:
-            experiment.report(run, report, command=typed_command())
+            write_report(run, report, command=typed_command())
         if json:
-            print_json(experiment.summary(run))
+            print_json(experiment.retrieval_summary(run))
         else:
-            for table in experiment.tables(run):
+            for table in experiment.retrieval_tables(run):
                 show_table(table)
         say_skipped(data.bad)
         for written in filter(None, (out, report)):

@@ -39,13 +39,13 @@ def fit_ranker(
     dataset: Any, out: Path, *, encoder: str, k: int, limit: int | None, seed: int, json: bool
 ) -> None:
     """Fit, save, and say whether it finds more complete sets than the ranker that ships."""
-    from suffice.evaluation.own_ranker import fit_own_ranker
+    from suffice.evaluation.bridge_training import fit_own_ranker
     from suffice.evaluation.tables import format_cell
     from suffice.integrations.onnx import open_encoder
 
     with progress_bar(quiet=json) as progress:
         made = fit_own_ranker(
-            dataset, open_encoder(encoder), k=k, most=limit, seed=seed, progress=progress
+            dataset, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress
         )
     card = {
         "data": dataset.name,
@@ -126,7 +126,7 @@ def fit(
             require_fit_extra,
             with_seen_questions,
         )
-        from suffice.evaluation.retrieved_questions import retrieve_dataset, to_labelled_question
+        from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
         from suffice.storage import BadRecords
 
         if sum(one is not None for one in (examples, dataset, benchmark)) != 1:

@@ -26,8 +26,12 @@ def report(
 ) -> None:
     """Set runs and studies beside each other: figures with intervals, and which differences are more than chance."""
     with handle_errors(json=json):
-        from suffice.evaluation.compare_runs import compare_runs, load_run
-        from suffice.evaluation.report import comparison_report, require_report_extra
+        from suffice.evaluation.report import (
+            compare_runs,
+            comparison_report,
+            load_run,
+            require_report_extra,
+        )
         from suffice.evaluation.tables import Table
 
         if out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -12,20 +12,8 @@ from suffice.cli.loaders import open_model
 from suffice.cli.options import BaseUrl, Json, ModelMaxChars, ModelName, ModelTimeout
 from suffice.cli.output import handle_errors, print_json, progress_bar, say, show_table
 
-STUDIES = {
-    "magaf": "suffice_research.magaf.study",
-    "frames": "suffice_research.frames.study",
-    "multi-meta-rag": "suffice_research.multi_meta_rag.study",
-    "grade": "suffice_research.grade.study",
-    "par-rag": "suffice_research.par_rag.study",
-}
-SLOW = ("frames", "multi-meta-rag", "grade")
-CACHING = ("multi-meta-rag", "par-rag")
-ASKING = ("par-rag",)  # a language model can be asked, and fewer questions
-
-
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="magaf, frames, multi-meta-rag, grade or par-rag.")],
+    paper: Annotated[str, typer.Argument(help="A study of the research package, such as magaf or frames.")],
     data: Annotated[
         Path | None,
         typer.Option(
@@ -68,16 +56,22 @@ def reproduce(
 ) -> None:
     """Every table and figure of a paper, its figures beside what is measured here; and what the gate adds."""
     with handle_errors(json=json):
-        from suffice.errors import InputError, did_you_mean
+        from suffice.errors import InputError, NotReadyError
         from suffice.evaluation.report import require_report_extra, study_report
+        from suffice.evaluation.study import STUDIES
 
-        if paper not in STUDIES:
-            raise InputError(f"no paper is named {paper!r} here", hint=did_you_mean(paper, STUDIES))
-        if quality and paper not in SLOW:
+        if not STUDIES.names():
+            raise NotReadyError(
+                f"{paper!r} is a study of suffice-research, which is not installed",
+                hint="in a clone of the repository, run: pip install ./research",
+            )
+        run_study = STUDIES.get(paper)
+        takes = signature(run_study).parameters
+        if quality and "quality" not in takes:
             raise InputError(f"the study of {paper} has no slow part", hint="leave --quality out")
-        if cache is not None and paper not in CACHING:
+        if cache is not None and "cache" not in takes:
             raise InputError(f"the study of {paper} keeps nothing", hint="leave --cache out")
-        if (limit is not None or model is not None) and paper not in ASKING:
+        if (limit is not None or model is not None) and "model" not in takes:
             raise InputError(
                 f"the study of {paper} asks no language model, and all questions",
                 hint="leave --limit and --model out",
@@ -97,7 +91,7 @@ def reproduce(
         }
         chosen = {name: value for name, value in options.items() if value is not None}
         with progress_bar(quiet=json) as progress:
-            study = import_module(STUDIES[paper]).study(data=data, progress=progress, **chosen)
+            study = run_study(data=data, progress=progress, **chosen)
         if json:
             print_json(study.as_json())
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         build_difficulty_matrix,
         question_difficulty,
     )
-    from suffice.evaluation.retrieved_questions import (
+    from suffice.evaluation.searching import (
         RetrievedDataset,
         RetrievedQuestion,
         retrieve_dataset,
@@ -45,7 +45,7 @@ __all__ = [
 _LAZY = {
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
     "suffice.evaluation.difficulty_matrix": "DifficultyMatrix build_difficulty_matrix question_difficulty",
-    "suffice.evaluation.retrieved_questions": "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question",
+    "suffice.evaluation.searching": "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question",
     "suffice.gate.gate_ref": "GateRef",
     "suffice.jobs": "split_into_blocks",
     "suffice.storage": "BadRecords",

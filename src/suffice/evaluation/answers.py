@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.figures import Lines, risk_lines
+from suffice.evaluation.figures import Lines
 from suffice.evaluation.metrics import ANSWER_METRICS, Predictions, score
 from suffice.evaluation.significance import (
     Difference,
@@ -30,6 +30,7 @@ from suffice.evaluation.significance import (
 from suffice.evaluation.tables import Cell, Table
 from suffice.storage import BadRecords, package_versions, read_json_records, write_atomically
 from suffice.types import Cost, DocId
+from suffice_research.curves import risk_lines
 
 __all__ = [
     "COVERAGES",

@@ -21,7 +21,7 @@ from suffice.datasets.gold import GoldQuestion
 from suffice.datasets.jsonl import load_documents, load_questions
 from suffice.errors import InputError, NotReadyError
 from suffice.evaluation.report import Page, page_html
-from suffice.evaluation.retrieved_questions import retrieve_dataset, to_labelled_question
+from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
 from suffice.evaluation.study import Section
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.training import LabelledQuestion

@@ -1,10 +1,12 @@
-"""What the ranker of `bridge` learns from: states of (question, documents held, candidates), and the fit itself.
+"""Fit the ranker of the `bridge` retriever, and measure whether it beats the one that ships.
 
-In a state those candidates that are in the gold and not held are needed next. States lie along the paths of a ranker that was
-never fitted, and where a part of the gold is held: so no state depends on what was learned, and folds can share them. Few
-features, monotone where more can only help, and strong regularisation: a ranker has to work on a corpus it has not seen.
+The ranker learns from states: a question, the documents held, and the candidates. Candidates that
+are gold and not yet held are needed next. States lie along the paths of a ranker that was never
+fitted, and where part of the gold is held. So no state depends on what was learned, and folds can
+share them. Few monotone features and strong regularization: the ranker must work on unseen corpora.
 
-    ranker = fit_ranker([states_of(Lessons.of("mine", bridge, examples))])
+    fitted = fit_own_ranker(datasets.load("jsonl", "folder"), encoder)
+    fitted.ranker.save(Path("my-ranker"))
 """
 
 from __future__ import annotations
@@ -16,30 +18,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError
+from suffice.evaluation.metrics import judge_rankings
+from suffice.evaluation.searching import index_documents
+from suffice.evaluation.significance import Interval, interval
 from suffice.gate.model import trees_to_onnx
-from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
+from suffice.protocols import Encoder, Progress
+from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker, WeightedRanker
+from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import FEATURES, CandidatePool
+from suffice.types import DocId
 
-__all__ = [
-    "AT_ONCE",
-    "SEED",
-    "TREES",
-    "BridgeQuestions",
-    "CandidateStates",
-    "candidate_states",
-    "fit_ranker",
-]
+__all__ = ["BridgeQuestions", "CandidateStates", "FittedRanker", "fit_own_ranker", "fit_ranker"]
 
 Floats = npt.NDArray[np.float32]
 SEED = 42
+FOLDS = 5
+MIN_QUESTIONS = 20  # with gold: folds of fewer say nothing
 STEPS, PARTS = 5, 2  # picks along a path, and states that hold a part of the gold
-BEST, OTHERS = (
-    30,
-    8,
-)  # candidates of a state that are kept: those that look best, and some of the rest
-AT_ONCE = 32
+BEST, OTHERS = 30, 8  # candidates kept of a state: the best-ranked, and some of the rest
+BATCH = 32
 TREES: Mapping[str, Any] = {
     "max_iter": 150,
     "max_leaf_nodes": 12,
@@ -53,26 +53,62 @@ TREES: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class BridgeQuestions:
-    """A data set to learn from: the retriever over its corpus, questions with gold, and their candidates at the start."""
+    """A data set to learn from: its questions with gold, and their candidates at the start."""
 
     name: str
     bridge: BridgeRetriever
-    examples: tuple[GoldQuestion, ...]
+    questions: tuple[GoldQuestion, ...]
     pools: tuple[CandidatePool, ...]
 
     @classmethod
     def of(
-        cls, name: str, bridge: BridgeRetriever, examples: Sequence[GoldQuestion]
+        cls, name: str, bridge: BridgeRetriever, questions: Sequence[GoldQuestion]
     ) -> BridgeQuestions:
         pools: list[CandidatePool] = []
-        for start in range(0, len(examples), AT_ONCE):
-            pools += bridge.pools([one.question.text for one in examples[start : start + AT_ONCE]])
-        return cls(name, bridge, tuple(examples), tuple(pools))
+        for start in range(0, len(questions), BATCH):
+            pools += bridge.pools([one.question.text for one in questions[start : start + BATCH]])
+        return cls(name, bridge, tuple(questions), tuple(pools))
+
+    def folds(self, seed: int) -> npt.NDArray[np.int64]:
+        """Each question's fold, from a hash of its words."""
+        keys = (draw_key(seed + 1, one.question.text)[0] for one in self.questions)
+        return np.array([key % FOLDS for key in keys], dtype=np.int64)
+
+    def choose(self, ranker: Ranker, which: npt.NDArray[np.int64], k: int) -> list[list[DocId]]:
+        """The documents that the ranker chooses for some of the questions, in their order."""
+        retriever, chosen = self.bridge.ranked_by(ranker), []
+        for start in range(0, len(which), BATCH):
+            pools = [self.pools[at] for at in which[start : start + BATCH].tolist()]
+            for pool in pools:
+                pool.release()
+            chosen += [[hit.doc_id for hit in hits] for hits in retriever.choose(pools, k=k)]
+        return chosen
+
+
+def bridge_questions(
+    dataset: Dataset,
+    encoder: Encoder,
+    *,
+    limit: int | None = None,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> BridgeQuestions:
+    """The data set's corpus indexed for `bridge`, and a seeded draw of its questions with gold."""
+    store = index_documents(dataset.documents(), encoder, progress)
+    retriever = bridge(store, encoder=encoder, ranker=WeightedRanker())
+    if not isinstance(retriever, BridgeRetriever):
+        raise InputError("bridge is another retriever here", hint="a plug-in has taken its name")
+    known = [one for one in dataset.questions() if one.gold.doc_ids]
+    drawn = sorted(known, key=lambda one: draw_key(seed, one.question.text))[:limit]
+    return BridgeQuestions.of(dataset.name, retriever, drawn)
+
+
+# ------------------------------------------------------------------------------------ states
 
 
 @dataclass(frozen=True)
 class CandidateStates:
-    """Candidates in states: their features, whether each is needed, the number of its question, and what it weighs."""
+    """Candidates: features, whether each is needed, the number of its question, and its weight."""
 
     rows: Floats
     needed: npt.NDArray[np.bool_]
@@ -80,124 +116,110 @@ class CandidateStates:
     weight: Floats
 
     def of(self, questions: npt.NDArray[np.bool_]) -> CandidateStates:
-        """The states of some questions: (questions,) True for those."""
+        """The states of the questions where the mask (questions,) is True."""
         kept = questions[self.question]
         return CandidateStates(
             self.rows[kept], self.needed[kept], self.question[kept], self.weight[kept]
         )
 
 
-def candidate_states(lessons: BridgeQuestions, *, seed: int = SEED) -> CandidateStates:
-    """The states of every question of a data set; each weighs 1, however many candidates it has: a state is one choice."""
-    led = lessons.bridge.ranked_by(WeightedRanker())
+def candidate_states(training: BridgeQuestions, *, seed: int = SEED) -> CandidateStates:
+    """The states of every question. Each weighs 1, however many candidates it has."""
+    retriever = training.bridge.ranked_by(WeightedRanker())
     parts: list[CandidateStates] = []
-    for start in range(0, len(lessons.examples), AT_ONCE):
-        batch, pools = (
-            lessons.examples[start : start + AT_ONCE],
-            lessons.pools[start : start + AT_ONCE],
-        )
-        for state in (
-            *_along_paths(led, pools, batch, seed),
-            *_holding_parts(led, pools, batch, seed),
-        ):
-            parts.append(state.kept(start + state.question))
+    for start in range(0, len(training.questions), BATCH):
+        batch = training.questions[start : start + BATCH]
+        pools = training.pools[start : start + BATCH]
+        for walk in (_along_paths, _holding_parts):
+            for at, rows, needed in walk(retriever, pools, batch, seed):
+                size = len(rows)
+                number, weight = np.full(size, start + at), np.full(size, 1 / size, np.float32)
+                parts.append(CandidateStates(rows, needed, number, weight))
     if not parts:
         raise InputError(
-            f"nothing can be learned from {lessons.name}: no gold is among the candidates",
+            f"nothing can be learned from {training.name}: no gold is among the candidates",
             hint="check the ids",
         )
     columns = zip(*((one.rows, one.needed, one.question, one.weight) for one in parts))
     return CandidateStates(*map(np.concatenate, columns))
 
 
-@dataclass(frozen=True)
-class _State:
-    question: int  # in its batch
-    rows: Floats
-    needed: npt.NDArray[np.bool_]
-
-    def kept(self, question: int) -> CandidateStates:
-        size = len(self.rows)
-        return CandidateStates(
-            self.rows, self.needed, np.full(size, question), np.full(size, 1 / size, np.float32)
-        )
+_State = tuple[int, Floats, npt.NDArray[np.bool_]]  # question in its batch, features, needed
 
 
 def _along_paths(
-    led: BridgeRetriever,
+    retriever: BridgeRetriever,
     pools: Sequence[CandidatePool],
-    examples: Sequence[GoldQuestion],
+    questions: Sequence[GoldQuestion],
     seed: int,
 ) -> Iterator[_State]:
-    for pool in pools:  # whoever chose from them before may have left something held
+    for pool in pools:  # an earlier choice may have left something held
         pool.release()
     for step in range(STEPS):
         if step:
-            led.grow(pools, None, [pool.held[-1:] for pool in pools])
-        for at, (pool, p) in enumerate(zip(pools, led.judged(pools))):
-            yield from _state(at, pool, p, examples[at], seed + step)
+            retriever.grow(pools, None, [pool.held[-1:] for pool in pools])
+        for at, (pool, p) in enumerate(zip(pools, retriever.judged(pools))):
+            yield from _state(at, pool, p, questions[at], seed + step)
             if len(pool.held) < len(pool):
                 pool.hold(int(np.argmax(p)))
 
 
 def _holding_parts(
-    led: BridgeRetriever,
+    retriever: BridgeRetriever,
     pools: Sequence[CandidatePool],
-    examples: Sequence[GoldQuestion],
+    questions: Sequence[GoldQuestion],
     seed: int,
 ) -> Iterator[_State]:
     for turn in range(PARTS):
-        for pool, example in zip(pools, examples):
+        for pool, question in zip(pools, questions):
             pool.release()
-            rng = _rng(example, seed + 100 + turn)
-            gold = sorted(pool.at[one] for one in example.gold.doc_ids if one in pool.at)
-            for at in (
-                rng.permutation(gold)[: rng.integers(1, len(gold))].tolist()
-                if len(gold) > 1
-                else ()
-            ):
-                pool.hold(int(at))
-        led.grow(pools, None, [pool.held for pool in pools])
-        for at, (pool, p) in enumerate(zip(pools, led.judged(pools))):
+            rng = _rng(question, seed + 100 + turn)
+            gold = sorted(pool.at[one] for one in question.gold.doc_ids if one in pool.at)
+            if len(gold) > 1:
+                for at in rng.permutation(gold)[: rng.integers(1, len(gold))].tolist():
+                    pool.hold(int(at))
+        retriever.grow(pools, None, [pool.held for pool in pools])
+        for at, (pool, p) in enumerate(zip(pools, retriever.judged(pools))):
             if pool.held:
-                yield from _state(at, pool, p, examples[at], seed + 200 + turn)
+                yield from _state(at, pool, p, questions[at], seed + 200 + turn)
     for pool in pools:
         pool.release()
 
 
 def _state(
-    question: int, pool: CandidatePool, p: npt.NDArray[Any], example: GoldQuestion, seed: int
+    at: int, pool: CandidatePool, p: npt.NDArray[Any], question: GoldQuestion, seed: int
 ) -> Iterator[_State]:
-    """A state, if something of the gold is still to be found in it: all that is needed, the best and a few of the others."""
-    needed = np.array([doc_id in example.gold.doc_ids for doc_id in pool.ids], dtype=bool)
+    """A state if some gold is still to be found: all needed, the best and some other candidates."""
+    needed = np.array([doc_id in question.gold.doc_ids for doc_id in pool.ids], dtype=bool)
     needed[pool.held] = False
     if needed.any():
-        rng = _rng(example, seed)
+        rng = _rng(question, seed)
         chosen = {*np.flatnonzero(needed).tolist(), *np.argsort(-p, kind="stable")[:BEST].tolist()}
         chosen |= set(rng.choice(len(pool), size=min(OTHERS, len(pool)), replace=False).tolist())
         kept = np.array(sorted(chosen - set(pool.held)))
-        yield _State(question, pool.features()[kept], needed[kept])
+        yield at, pool.features()[kept], needed[kept]
 
 
-def _rng(example: GoldQuestion, seed: int) -> np.random.Generator:
-    """Draws that follow from the question's words: the same whatever else is learned from."""
-    return np.random.default_rng(int.from_bytes(draw_key(seed, example.question.text)[:8], "big"))
+def _rng(question: GoldQuestion, seed: int) -> np.random.Generator:
+    """Draws that follow from the question's words, whatever else is learned from."""
+    return np.random.default_rng(int.from_bytes(draw_key(seed, question.question.text)[:8], "big"))
+
+
+# ------------------------------------------------------------------------------------ fitting
 
 
 def fit_ranker(
     states: Sequence[CandidateStates], *, seed: int = SEED, trees: Mapping[str, Any] | None = None
 ) -> TreeRanker:
-    """A ranker of the states of one or several data sets: `fit_ranker([states_of(Lessons.of("mine", bridge, examples))])`."""
+    """A ranker from the states of one or several data sets."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows, needed = (
-        np.concatenate([one.rows for one in states]),
-        np.concatenate([one.needed for one in states]),
-    )
+    rows = np.concatenate([one.rows for one in states])
+    needed = np.concatenate([one.needed for one in states])
     weight = np.concatenate([one.weight for one in states])
     if not needed.any() or needed.all():
         raise InputError(
-            "a ranker needs candidates that are needed and others",
+            "a ranker needs candidates that are needed and others that are not",
             hint="give more questions with gold",
         )
     model = HistGradientBoostingClassifier(
@@ -205,3 +227,50 @@ def fit_ranker(
     )
     model.fit(rows, needed, sample_weight=weight / weight.mean())
     return TreeRanker(trees_to_onnx(model, len(FEATURES)))
+
+
+@dataclass(frozen=True)
+class FittedRanker:
+    """The ranker of all questions, and complete@k by folds beside that of the shipped ranker."""
+
+    ranker: TreeRanker
+    questions: int
+    k: int
+    own: Interval
+    shipped: Interval
+
+
+def fit_own_ranker(
+    dataset: Dataset,
+    encoder: Encoder,
+    *,
+    k: int = 5,
+    limit: int | None = None,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> FittedRanker:
+    """Fit a ranker on at most `limit` questions with gold, and judge it by folds at k documents."""
+    training = bridge_questions(dataset, encoder, limit=limit, seed=seed, progress=progress)
+    count = len(training.questions)
+    if count < MIN_QUESTIONS:
+        raise InputError(
+            f"{count} questions have gold, a ranker needs {MIN_QUESTIONS}",
+            hint="label more, or use the one that ships",
+        )
+    states, folds = candidate_states(training, seed=seed), training.folds(seed)
+    by_folds: dict[int, list[DocId]] = {}
+    for fold in range(FOLDS):
+        which = np.flatnonzero(folds == fold)
+        if len(which):
+            ranker = fit_ranker([states.of(folds != fold)], seed=seed)
+            by_folds.update(zip(which.tolist(), training.choose(ranker, which, k)))
+        if progress is not None:
+            progress("folds", fold + 1, FOLDS)
+    own_ids = [by_folds[at] for at in range(count)]
+    shipped_ids = training.choose(TreeRanker.load(), np.arange(count), k)
+    gold = [one.gold.doc_ids for one in training.questions]
+    own, shipped = (
+        interval(judge_rankings(ids, gold, depth=k), f"complete@{k}", seed=seed)
+        for ids in (own_ids, shipped_ids)
+    )
+    return FittedRanker(fit_ranker([states], seed=seed), count, k, own, shipped)

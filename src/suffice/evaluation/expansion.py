@@ -34,7 +34,7 @@ from suffice.evaluation.gate_evaluation import (
     grouped_folds,
     require_fit_extra,
 )
-from suffice.evaluation.runs import source_commit
+from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     CachedRetriever,
     encoder_for,

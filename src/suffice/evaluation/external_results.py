@@ -14,7 +14,7 @@ from typing import Any
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.metrics import ANSWER_METRICS
-from suffice.evaluation.runs import RetrievalRun
+from suffice.evaluation.retrieval import RetrievalRun
 from suffice.storage import BadRecords, Record, read_json_records
 from suffice.types import DocId, QuestionId
 

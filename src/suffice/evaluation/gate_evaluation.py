@@ -27,13 +27,13 @@ from suffice.errors import InputError, MissingExtraError, did_you_mean
 from suffice.evaluation.baselines import baseline_predictions
 from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
 from suffice.evaluation.gate_runs import GateRun
-from suffice.evaluation.retrieved_questions import (
+from suffice.evaluation.result_files import source_commit
+from suffice.evaluation.searching import (
     RetrievedQuestion,
     questions_digest,
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.evaluation.runs import source_commit
 from suffice.gate.featurize import NO_ENCODERS, Encoders
 from suffice.gate.gate_ref import DEFAULT, FAST, HARDENED, GateRef, check_preset, open_gate
 from suffice.gate.policy import Costs, choose_by_risk, realized_risk

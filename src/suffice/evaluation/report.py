@@ -1,58 +1,59 @@
-"""One HTML file for a run or a study: what was done, on which data, what came out beside the papers, and how to do it again.
+"""One HTML file for a run, a study, or several of them side by side.
 
-The file holds everything it shows: no script, no network, no font to fetch. It reads on a phone, prints, and follows the
-reader's light or dark setting. Names and texts come from data sets and plug-ins, so the template escapes all of them.
+The file contains everything it shows: no script, no network, no font to fetch. It reads on a phone,
+prints, and follows the reader's light or dark setting. Names and texts come from data sets and
+plug-ins, so the template escapes all of them.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources, util
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from suffice.errors import MissingExtraError
-from suffice.evaluation.figures import INK, Figure, depth_curves, draw_figure, metric_bars
+from suffice.errors import InputError, MissingExtraError
+from suffice.evaluation.figures import INK, Bars, Figure, Series, draw_figure
 from suffice.evaluation.gate_runs import GateRun
-from suffice.evaluation.metrics import METRICS, PROBABILITY, RANKING, score
-from suffice.evaluation.runs import RetrievalRun
-from suffice.evaluation.significance import compare
-from suffice.evaluation.study import Section, Study
-from suffice.evaluation.tables import (
+from suffice.evaluation.metrics import METRICS, PROBABILITY, RANKING, Predictions, Rankings, score
+from suffice.evaluation.retrieval import (
     DEFAULT_METRICS,
-    PublishedTable,
-    Table,
-    comparison_table,
-    format_cell,
-    kind_table,
-    paper_tables,
+    RetrievalRun,
+    depth_curves,
+    detail_tables,
+    metric_bars,
+    published_tables,
     retrieval_table,
 )
+from suffice.evaluation.significance import compare, interval, significance_letters
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Cell, Table, format_cell
 from suffice.storage import write_atomically
 
-__all__ = [
-    "Page",
-    "comparison_report",
-    "page_html",
-    "report_html",
-    "require_report_extra",
-    "study_html",
-    "study_report",
-    "write_report",
-]
+__all__ = ["Page", "compare_runs", "comparison_report", "load_run", "study_report", "write_page"]
+
+AnyRun = RetrievalRun | GateRun | Study
+_Run = TypeVar("_Run", bound=RetrievalRun | GateRun)
+LETTERS_NOTE = (
+    "In brackets: 95 % bootstrap interval over questions. Two systems that share a letter cannot be "
+    "told apart; two that share none differ (paired bootstrap, 10,000 resamples, 5 % after Holm's "
+    "correction). a: among the best."
+)
+GATE_METRICS = ("auroc", "brier", "ece")
 
 
 def require_report_extra() -> None:
-    """MissingExtraError if a report cannot be made here: to be said before the work, not after it."""
+    """MissingExtraError if no report can be made here: call it before the work, not after."""
     if not all(util.find_spec(name) for name in ("jinja2", "matplotlib")):
         raise MissingExtraError("the HTML report", extra="report")
 
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that a report shows, as plain values; `page_html` sets it in type."""
+    """Everything that a report shows, as plain values; `page_html` renders it."""
 
     title: str
     about: str
@@ -65,271 +66,314 @@ class Page:
     command: str = ""
 
 
+def write_page(page: Page, path: Path) -> Path:
+    """Write the page whole or not at all; returns where."""
+    write_atomically(Path(path), page_html(page))
+    return Path(path)
+
+
 def page_html(page: Page) -> str:
     """The page as one HTML text."""
     require_report_extra()
     import jinja2
-    import markupsafe
+    from markupsafe import Markup, escape
 
-    template = (
-        resources.files("suffice.evaluation")
-        .joinpath("templates/report.html")
-        .read_text(encoding="utf-8")
-    )
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    def item(one: Table | Figure) -> Markup:
+        if isinstance(one, Table):
+            return Markup(one.to_html())
+        says = f"<p>{escape(one.says)}</p>" if one.says else ""
+        svg = _inline_svg(draw_figure(one), escape(" ".join(one.title.split())))
+        return Markup(f"<figure>\n<div>{svg}</div>{says}</figure>\n")
+
+    file = resources.files("suffice.evaluation").joinpath("templates/report.html")
+    options: Any = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    template = jinja2.Environment(autoescape=True, **options).from_string(file.read_text("utf-8"))
     sections = [
-        {
-            "title": one.title,
-            "says": one.says,
-            "shown": [markupsafe.Markup(_item_html(each)) for each in one.shown],
-        }
+        {"title": one.title, "says": one.says, "shown": list(map(item, one.shown))}
         for one in page.sections
     ]
-    text = environment.from_string(template).render(page=page, sections=sections)
-    return text.encode("utf-8", "replace").decode(
-        "utf-8"
-    )  # half a surrogate pair in a name must not stop the writing
-
-
-def _item_html(one: Table | Figure) -> str:
-    from markupsafe import escape
-
-    if isinstance(one, Table):
-        return one.to_html()
-    says = f"<p>{escape(one.says)}</p>" if one.says else ""
-    return f"<figure>\n<div>{_inline_svg(draw_figure(one), one.title)}</div>{says}</figure>\n"
+    text = template.render(page=page, sections=sections)
+    return text.encode("utf-8", "replace").decode("utf-8")  # a name may hold half a surrogate pair
 
 
 def _inline_svg(svg: bytes, label: str) -> str:
-    """The drawing alone, its ink in the page's own text colour, so that it turns with light and dark."""
-    from markupsafe import escape
-
+    """The drawing alone, in the page's own text colour, so that it follows light and dark."""
     text = svg.decode("utf-8")
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     size = r'<svg ([^>]*?)(?:height|width)="[^"]*"([^>]*?)(?:height|width)="[^"]*"'
-    label = escape(" ".join(label.split()))
-    return re.sub(
-        size,
-        lambda found: f'<svg role="img" aria-label="{label}" {found[1]}{found[2]}',
-        text,
-        count=1,
-    )
+    opened = f'<svg role="img" aria-label="{label}" '
+    return re.sub(size, lambda found: f"{opened}{found[1]}{found[2]}", text, count=1)
 
 
-# ------------------------------------------------------------------------------------------------------ of a run
+# ------------------------------------------------------------------------------------ one run
 
 
 def write_report(
-    run: RetrievalRun,
-    path: Path,
-    *,
-    papers: Sequence[PublishedTable] = (),
-    command: str = "",
-    metrics: Sequence[str] = (),
+    run: RetrievalRun, path: Path, *, command: str = "", metrics: Sequence[str] = ()
 ) -> Path:
-    """Write the report of a run whole or not at all; returns where."""
-    write_atomically(Path(path), report_html(run, papers=papers, command=command, metrics=metrics))
-    return Path(path)
+    """Write the report of a retrieval run; `command` makes this run again."""
+    return write_page(run_page(run, command=command, metrics=metrics), path)
 
 
-def report_html(
-    run: RetrievalRun,
-    *,
-    papers: Sequence[PublishedTable] = (),
-    command: str = "",
-    metrics: Sequence[str] = (),
-) -> str:
-    """The page of a run. `papers`: published tables to stand beside; `command`: the line that makes this run again."""
-    wanted = tuple(metrics) or DEFAULT_METRICS
-    middle = run.ks[len(run.ks) // 2]
+def run_page(run: RetrievalRun, *, command: str = "", metrics: Sequence[str] = ()) -> Page:
+    wanted, middle = tuple(metrics) or DEFAULT_METRICS, run.middle_k
     nulls = sum(not gold for gold in run.gold)
     without = f", {nulls:,} without" if nulls else ""
     counts = f"{len(run.gold) - nulls:,} questions with gold documents{without}"
-    rows = [("data set", run.dataset), ("questions", f"{len(run.gold):,}")]
-    return page_html(
-        Page(
-            title=f"Retrieval on {run.dataset}",
-            about=f"{counts}; {', '.join(run.names)}; k = {', '.join(map(str, run.ks))}",
-            summary=_summary(run, middle),
-            sections=(
-                Section("Figures", _figures(run, middle)),
-                Section("Tables", _tables(run, papers, wanted, middle)),
-            ),
-            settings=[*rows, *_settings(run)],
-            meanings=[
-                (one.name, one.meaning) for one in RANKING if one.name in _metrics(papers, wanted)
-            ],
-            failed=[
-                _failure_line(name, errors)
-                for name, errors in ((one.name, one.errors) for one in run.systems)
-                if errors
-            ],
-            command=command,
-        )
-    )
-
-
-def _metrics(papers: Sequence[PublishedTable], metrics: Sequence[str]) -> set[str]:
-    return {
-        *metrics,
-        *(
-            metric.partition("@")[0]
-            for paper in papers
-            for row in paper.figures.values()
-            for metric in row
+    published = published_tables(run, narrow=True)
+    tables = published or [retrieval_table(run, wanted, intervals=True)]
+    shown = {*wanted, *(table.title.partition(" on ")[0] for table in published)}
+    failed = []
+    for name, errors in ((one.name, one.errors) for one in run.systems):
+        if errors:
+            question, error = next(iter(errors.items()))
+            many = f"{len(errors):,} questions failed and count"
+            many = many if len(errors) > 1 else "1 question failed and counts"
+            failed.append(f"{name}: {many} as nothing found. The first is {question}: {error}")
+    return Page(
+        title=f"Retrieval on {run.dataset}",
+        about=f"{counts}; {', '.join(run.names)}; k = {', '.join(map(str, run.ks))}",
+        summary=_summary(run, middle),
+        sections=(
+            Section("Figures", _figures(run, middle)),
+            Section("Tables", (*tables, *detail_tables(run, intervals=True))),
         ),
-    }
-
-
-def _tables(
-    run: RetrievalRun, papers: Sequence[PublishedTable], metrics: Sequence[str], middle: int
-) -> tuple[Table, ...]:
-    tables = [table for paper in papers for table in paper_tables(run, paper)]
-    if not papers:
-        tables.append(retrieval_table(run, metrics, intervals=True))
-    if len({kind for kind in run.kinds if kind}) > 1:
-        tables.append(kind_table(run, f"complete@{middle}", intervals=True))
-    if len(run.names) > 1:
-        tables.append(comparison_table(run, f"complete@{middle}"))
-    return tuple(tables)
+        settings=[
+            ("data set", run.dataset),
+            ("questions", f"{len(run.gold):,}"),
+            *_settings(run),
+        ],
+        meanings=[(one.name, one.meaning) for one in RANKING if one.name in shown],
+        failed=failed,
+        command=command,
+    )
 
 
 def _figures(run: RetrievalRun, middle: int) -> tuple[Figure, ...]:
     says = f"Share of questions whose gold is all among the first {middle} hits."
     figures: list[Figure] = [replace(metric_bars(run, f"complete@{middle}"), says=says)]
     if len(run.ks) > 1:
-        figures += [
-            replace(
-                depth_curves(run, "recall"),
-                says="Share of the gold documents found as more hits are read.",
-            ),
-            replace(
-                depth_curves(run, "complete"),
-                says="Share of questions with all gold documents found as more hits are read.",
-            ),
-        ]
+        says = "Share of the gold documents found as more hits are read."
+        figures.append(replace(depth_curves(run, "recall"), says=says))
+        says = "Share of questions with all gold documents found as more hits are read."
+        figures.append(replace(depth_curves(run, "complete"), says=says))
     return tuple(figures)
-
-
-def _failure_line(name: str, errors: Mapping[str, str]) -> str:
-    question, error = next(iter(errors.items()))
-    many = (
-        f"{len(errors):,} questions failed and count"
-        if len(errors) > 1
-        else "1 question failed and counts"
-    )
-    return f"{name}: {many} as nothing found. The first is {question}: {error}"
 
 
 def _summary(run: RetrievalRun, k: int) -> list[str]:
     """What came out, in plain words."""
     metric = f"complete@{k}"
-    values = {name: score(run.judged(name), metric) for name in run.names}
+    values = {name: score(run.rankings(name), metric) for name in run.names}
     known = {name: value for name, value in values.items() if value is not None}
     if not known:
         return [
-            "No question of this run has gold documents, so nothing can be said about what was found."
+            "No question of this run has gold documents, "
+            "so nothing can be said about what was found."
         ]
     best = max(known, key=lambda name: known[name])
-    share = score(run.judged(best), f"recall@{k}") or 0.0
+    share = score(run.rankings(best), f"recall@{k}") or 0.0
     lines = [
-        f"Among the first {k} hits, {best} holds every document that is needed for {known[best]:.0%} of the questions. "
-        f"On average it holds {share:.0%} of the documents that a question needs."
+        f"Among the first {k} hits, {best} holds every document that is needed for "
+        f"{known[best]:.0%} of the questions. On average it holds {share:.0%} of the documents "
+        "that a question needs."
     ]
     others = [name for name in known if name != best]
     if others:
         second = max(others, key=lambda name: known[name])
-        gap = compare(run.judged(best), run.judged(second), metric, seed=run.seed)
-        sure = (
-            "that is more than chance explains"
-            if gap.low is not None and gap.low > 0
-            else "chance can explain that"
-        )
+        gap = compare(run.rankings(best), run.rankings(second), metric, seed=run.seed)
+        above = gap.low is not None and gap.low > 0
+        sure = "that is more than chance explains" if above else "chance can explain that"
         lines.append(f"It stands {format_cell(gap)} above {second}, the next best; {sure}.")
     return lines
 
 
-def _settings(of: RetrievalRun | GateRun | Study) -> list[tuple[str, str]]:
-    rows = [
-        ("seed", str(of.seed)),
-        *((name, _setting_text(value)) for name, value in sorted(of.settings.items())),
-    ]
+def _settings(of: AnyRun) -> list[tuple[str, str]]:
+    rows = [("seed", str(of.seed))]
+    for name, value in sorted(of.settings.items()):
+        several = isinstance(value, list | tuple)
+        rows.append((name, ", ".join(map(str, value)) if several else str(value)))
     rows += [("commit", of.commit)] if of.commit else []
     rows += [(f"sha256 of {name}", digest) for name, digest in sorted(of.data.items())]
-    rows += [
-        (
-            "versions",
-            ", ".join(f"{name} {version}" for name, version in sorted(of.packages.items())),
-        )
-    ]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(of.packages.items()))
+    rows.append(("versions", versions))
     return rows + [(f"seconds, {name}", f"{seconds:.2f}") for name, seconds in of.timings.items()]
 
 
-def _setting_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-# ------------------------------------------------------------------------------------------------------ of a study
+# ------------------------------------------------------------------------------------ one study
 
 
 def study_report(study: Study, path: Path, *, command: str = "") -> Path:
-    """Write the page of a study whole or not at all; returns where."""
-    write_atomically(Path(path), study_html(study, command=command))
-    return Path(path)
+    """Write the page of a study; returns where."""
+    return write_page(study_page(study, command=command), path)
 
 
-def study_html(study: Study, *, command: str = "") -> str:
-    """The page of a study: its summary, its sections in order, what differs from the paper and why, and how it was made."""
+def study_page(study: Study, *, command: str = "") -> Page:
+    """Summary, sections, differences from the paper and why, and how it was made."""
     used = {column for table in study.tables for column in table.columns}
-    meanings = [(one.name, one.meaning) for one in PROBABILITY if one.name in used]
-    figures, tables = len(study.figures), len(study.tables)
-    return page_html(
-        Page(
-            title=study.title,
-            about=f"{tables} tables and {figures} figures; {command}"
-            if command
-            else f"{tables} tables and {figures} figures",
-            summary=study.summary,
-            sections=study.sections,
-            settings=_settings(study),
-            meanings=meanings,
-            notes=study.notes,
-            command=command,
-        )
+    counts = f"{len(study.tables)} tables and {len(study.figures)} figures"
+    return Page(
+        title=study.title,
+        about=f"{counts}; {command}" if command else counts,
+        summary=study.summary,
+        sections=study.sections,
+        settings=_settings(study),
+        meanings=[(one.name, one.meaning) for one in PROBABILITY if one.name in used],
+        notes=study.notes,
+        command=command,
     )
 
 
-# ------------------------------------------------------------------------------------------------------ of several
+# ------------------------------------------------------------------------------------ several runs
+
+
+def load_run(path: Path) -> AnyRun:
+    """The run or study in a file; in a folder, that of study.json or run.json."""
+    path = Path(path)
+    if path.is_dir():
+        names = ("study.json", "run.json")
+        path = next((path / name for name in names if (path / name).is_file()), path / "run.json")
+    hint = "name a run or a study that suffice wrote"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a run: not valid JSON", hint=hint) from error
+    document = document if isinstance(document, dict) else {}
+    if document.get("kind") == "study":
+        return Study.load(path)
+    return GateRun.load(path) if document.get("task") == "gate" else RetrievalRun.load(path)
 
 
 def comparison_report(
-    runs: Mapping[str, RetrievalRun | GateRun | Study],
-    sections: Sequence[Section],
-    path: Path,
-    *,
-    command: str = "",
+    runs: Mapping[str, AnyRun], sections: Sequence[Section], path: Path, *, command: str = ""
 ) -> Path:
-    """Write one page of several runs, set beside each other in these sections; returns where."""
-    settings = [
-        (f"{name}: {row}", value) for name, run in runs.items() for row, value in _settings(run)
-    ]
+    """Write one page of several runs, compared in these sections; returns where."""
     studies = [run for run in runs.values() if isinstance(run, Study)]
     title = studies[0].title if len(runs) == len(studies) == 1 else "Runs beside each other"
-    summary = [line for study in studies for line in study.summary]
-    columns = {
-        column
-        for one in sections
-        for table in one.shown
-        if isinstance(table, Table)
-        for column in table.columns
-    }
-    used = {column.partition("@")[0] for column in columns}
-    meanings = [(one.name, one.meaning) for one in METRICS if one.name in used]
-    notes = [line for study in studies for line in study.notes]
+    tables = (one for section in sections for one in section.shown if isinstance(one, Table))
+    used = {column.partition("@")[0] for table in tables for column in table.columns}
     page = Page(
-        title, ", ".join(runs), summary, sections, settings, meanings, notes, command=command
+        title=title,
+        about=", ".join(runs),
+        summary=[line for study in studies for line in study.summary],
+        sections=sections,
+        settings=[
+            (f"{name}: {row}", it) for name, run in runs.items() for row, it in _settings(run)
+        ],
+        meanings=[(one.name, one.meaning) for one in METRICS if one.name in used],
+        notes=[line for study in studies for line in study.notes],
+        command=command,
     )
-    write_atomically(Path(path), page_html(page))
-    return Path(path)
+    return write_page(page, path)
+
+
+def compare_runs(runs: Mapping[str, AnyRun], *, k: int | None = None) -> tuple[Section, ...]:
+    """Sections that compare the runs by name; `k` is the cutoff for retrieval runs.
+
+    Runs are compared where they ask the same questions. Letters say which systems really differ.
+    """
+    retrieval = {name: run for name, run in runs.items() if isinstance(run, RetrievalRun)}
+    gates = {name: run for name, run in runs.items() if isinstance(run, GateRun)}
+    studies = {name: run for name, run in runs.items() if isinstance(run, Study)}
+    sections = [_retrieval_section(group, k) for group in _same_questions(retrieval)]
+    sections += [_gate_section(group) for group in _same_questions(gates)]
+    if len(studies) > 1:
+        sections.append(Section("What changed between the studies", changed_cells(studies)))
+    for name, study in studies.items():
+        sections += [
+            Section(f"{section.title} ({name})", section.shown, section.says)
+            for section in study.sections
+        ]
+    return tuple(sections)
+
+
+def _same_questions(runs: Mapping[str, _Run]) -> list[dict[str, _Run]]:
+    groups: dict[tuple[str, ...], dict[str, _Run]] = {}
+    for name, run in runs.items():
+        groups.setdefault((run.dataset, *run.question_ids), {})[name] = run
+    return list(groups.values())
+
+
+def _retrieval_section(runs: Mapping[str, RetrievalRun], k: int | None) -> Section:
+    first = next(iter(runs.values()))
+    shared = sorted(set.intersection(*(set(run.ks) for run in runs.values())))
+    depth = min(run.depth for run in runs.values())
+    if k is not None and k > depth:
+        raise InputError(
+            f"k is {k}, but a run was searched only {depth} deep",
+            hint=f"pass --k {depth}, or evaluate it deeper",
+        )
+    if k is None and not shared:
+        raise InputError("the runs have no k in common", hint="choose one with --k")
+    at = k or shared[len(shared) // 2]
+    systems: dict[str, Rankings] = {}
+    for run_name, run in runs.items():
+        for name in run.names:
+            alone = sum(name in other.names for other in runs.values()) == 1
+            systems[name if alone else f"{name} ({run_name})"] = run.rankings(name)
+    metrics = tuple(f"{name}@{at}" for name in ("complete", "recall", "mrr"))
+    title = f"Retrieval on {first.dataset}, k = {at}"
+    return _letter_section(title, "retriever", systems, metrics, first.seed)
+
+
+def _gate_section(runs: Mapping[str, GateRun]) -> Section:
+    first = next(iter(runs.values()))
+    systems: dict[str, Predictions] = {}
+    for run_name, run in runs.items():
+        suffix = f" ({run_name})" if len(runs) > 1 else ""
+        systems[f"gate {run.gate}{suffix}"] = run.predictions()
+        systems |= {f"{name}{suffix}": run.predictions(name) for name in run.baselines}
+    return _letter_section(
+        f"Gates on {first.dataset}", "predictor", systems, GATE_METRICS, first.seed
+    )
+
+
+def _letter_section(
+    title: str,
+    column: str,
+    systems: Mapping[str, Rankings | Predictions],
+    metrics: Sequence[str],
+    seed: int,
+) -> Section:
+    letters = {metric: significance_letters(systems, metric, seed=seed) for metric in metrics}
+    main = metrics[0]
+    rows: list[tuple[Cell, ...]] = []
+    bars: list[Series] = []
+    for name in letters[main]:  # best first
+        figures = [interval(systems[name], metric, seed=seed) for metric in metrics]
+        marks = [letters[metric][name] for metric in metrics]
+        rows.append((name, *(cell for pair in zip(figures, marks) for cell in pair)))
+        bars.append(Series(f"{name}  {marks[0]}", (figures[0],)))
+    columns = (column, *(part for metric in metrics for part in (metric, f"{metric} differs")))
+    says = "Systems that share a letter cannot be told apart."
+    start = 0.5 if main == "auroc" else 0.0
+    figure = Bars(f"{main}: {title}", main, tuple(bars), start=start, says=says)
+    return Section(title, (Table(title, columns, tuple(rows), LETTERS_NOTE), figure))
+
+
+def changed_cells(studies: Mapping[str, Study]) -> tuple[Table, ...]:
+    """Every cell of the later studies that reads differently from the first one's."""
+    (base_name, base), *others = studies.items()
+    known = {table.title: table for table in base.tables}
+    note = "Only what reads differently is listed; tables and rows that one of them lacks are not."
+    found = []
+    for name, study in others:
+        rows: list[tuple[Cell, ...]] = []
+        for table in study.tables:
+            before = known.get(table.title)
+            if before is not None and before.columns == table.columns:
+                rows += _changed_rows(before, table)
+        columns = ("table", "row", "column", base_name, name)
+        found.append(Table(f"{name} beside {base_name}", columns, tuple(rows), note))
+    return tuple(found)
+
+
+def _changed_rows(before: Table, now: Table) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    for old, new in zip(before.rows, now.rows):
+        if old[0] == new[0]:
+            for column, was, now_is in zip(before.columns[1:], old[1:], new[1:]):
+                if format_cell(was) != format_cell(now_is):
+                    rows.append((before.title, str(old[0]), column, was, now_is))
+    return rows

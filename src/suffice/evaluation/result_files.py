@@ -1,4 +1,4 @@
-"""Results on disk: one JSON document each, whose kind and version are checked before anything else of it is believed."""
+"""Results on disk: one JSON document each, whose kind and version are checked before it is read."""
 
 from __future__ import annotations
 
@@ -10,41 +10,77 @@ from typing import Any, TypeVar
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import readable_file
 
-__all__ = ["load_result", "result_text"]
+__all__ = ["load_result", "result_text", "source_commit"]
 
 T = TypeVar("T")
 
 
 def result_text(document: Mapping[str, Any]) -> str:
-    """The document as it is written: the same values give the same text, and what is no number stands in none."""
-    return json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":")) + "\n"
+    """The document as it is written: the same values give the same text; NaN is an error."""
+    text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return text + "\n"
 
 
 def load_result(
-    path: Path, read: Callable[[dict[str, Any]], T], *, named: str, version: int, again: str, **marks: str
-) -> T:  # fmt: skip
-    """What `read` makes of the document; `marks` are what it must say of itself, as in kind="run".
+    path: Path,
+    parse: Callable[[dict[str, Any]], T],
+    *,
+    what: str,
+    version: int,
+    command: str,
+    **marks: str,
+) -> T:
+    """What `parse` makes of the document; `marks` must stand in it, as in kind="run".
 
-    InputError where it is something else, NotReadyError where it has another version, DataError where it is damaged; `again`
-    is the command that makes a new one.
+    InputError on another document, NotReadyError on another version, DataError on a damaged one.
+    `command` makes a new one.
     """
-    path, hint = readable_file(Path(path)), f"make it again with: {again}"
+    path, hint = readable_file(Path(path)), f"make it again with: {command}"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a {named}: not valid JSON: {error}", hint=hint) from error
-    if not isinstance(document, dict) or any(
-        document.get(mark) != value for mark, value in marks.items()
-    ):
-        raise InputError(f"{path} is not a {named}", hint=hint)
+        raise InputError(f"{path} is not a {what}: not valid JSON: {error}", hint=hint) from error
+    right = isinstance(document, dict)
+    if not right or any(document.get(mark) != value for mark, value in marks.items()):
+        raise InputError(f"{path} is not a {what}", hint=hint)
     if document.get("version") != version:
         raise NotReadyError(
-            f"{path} has format version {document.get('version')}, this suffice reads version {version}",
+            f"{path} has format version {document.get('version')}, "
+            f"this suffice reads version {version}",
             hint=hint,
         )
     try:
-        return read(document)
+        return parse(document)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise DataError(
-            f"{path} is a damaged {named}: {type(error).__name__}: {error}", hint=hint
+            f"{path} is a damaged {what}: {type(error).__name__}: {error}", hint=hint
         ) from error
+
+
+def source_commit(package: Path | None = None) -> str | None:
+    """The commit of this package's checkout, from git's files; None for an installed wheel."""
+    root = (package or Path(__file__)).resolve().parent
+    for folder in (root, *root.parents):
+        if (folder / "pyproject.toml").is_file():
+            return _head_commit(folder / ".git")
+    return None
+
+
+def _head_commit(git: Path) -> str | None:
+    try:
+        if git.is_file():  # a worktree: the file names the real folder
+            named = git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            git = (git.parent / named).resolve()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        common = git / "commondir"
+        if common.is_file():
+            git = (git / common.read_text(encoding="utf-8").strip()).resolve()
+        name = head.removeprefix("ref: ")
+        if (git / name).is_file():
+            return (git / name).read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(" " + name)), None)
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,52 +1,217 @@
-"""The retrieval experiment: named retrievers over a data set's own corpus, or over a given store, at several cut-offs."""
+"""How good retrievers are: systems times questions, kept as one document.
+
+A run keeps, for each system and question, the ranks that hold gold. Every table, interval,
+comparison and plot is computed from it afterwards, without searching again. Two runs with the same
+seed are the same bytes but for the timings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from suffice.datasets.dataset import Dataset
-from suffice.errors import InputError
-from suffice.evaluation.report import write_report
-from suffice.evaluation.runs import GIVEN, RetrievalRun, evaluate_retrieval
+from suffice.datasets.gold import GoldQuestion
+from suffice.errors import InputError, did_you_mean
+from suffice.evaluation.figures import Bars, Curves, Series
+from suffice.evaluation.metrics import Rankings, judge_rankings, ranking_metric, score
+from suffice.evaluation.result_files import load_result, result_text, source_commit
 from suffice.evaluation.searching import (
+    GIVEN,
     RetrieverSet,
     encoder_for,
     index_documents,
     retriever_factories,
 )
-from suffice.evaluation.significance import interval
-from suffice.evaluation.tables import (
-    PublishedTable,
-    Table,
-    comparison_table,
-    kind_table,
-    retrieval_table,
-)
-from suffice.jobs import JobRunner, run_in_process
-from suffice.protocols import Progress, Store
+from suffice.evaluation.significance import Interval, compare, interval
+from suffice.evaluation.tables import Cell, Table
+from suffice.jobs import Job, JobRunner, run_in_process
+from suffice.protocols import Progress, Retriever, Store
+from suffice.registry import Registry
 from suffice.retrieval.corpus import chunk_documents
-from suffice.types import DocId, Document
-from suffice_research.frames import published
-from suffice_research.magaf import published as magaf_published
+from suffice.storage import package_versions, write_atomically
+from suffice.types import DocId, Hit
 
 __all__ = [
+    "RetrievalRun",
     "RetrievalSettings",
+    "SystemResult",
     "compare_retrievers",
-    "documents_in_chunks",
-    "retrieval_report",
+    "evaluate_retrieval",
     "retrieval_summary",
+    "retrieval_table",
     "retrieval_tables",
 ]
 
+VERSION = 1
+MAX_DEPTH = 100_000  # hits of a question in a run: its tables have a column for each
 FIGURES = ("recall", "complete", "precision", "ndcg", "mrr", "map", "hits")
-PUBLISHED: Mapping[str, tuple[PublishedTable, ...]] = {
-    "controlled": (magaf_published.TABLE_3,),
-    "frames": (published.TABLE_4, published.TABLE_5),
-}
+DEFAULT_METRICS = ("recall", "complete", "ndcg", "mrr")
+_FIRST_DEPTH, _MOST_DEPTH = 4, 16  # chunks per wanted parent that are searched, first and at most
+Parents = Mapping[DocId, DocId] | Callable[[DocId], DocId]
+# Plug-ins `tables.DATASET`: (run, narrow) -> tables that put a run beside published figures.
+PUBLISHED_TABLES: Registry[list[Table]] = Registry("tables")
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """What one system found: ranks (from 1) that hold gold, best scores, and errors."""
+
+    name: str
+    ranks: tuple[tuple[int, ...], ...]
+    top_scores: tuple[float | None, ...]  # -inf: nothing found; None: unknown
+    errors: Mapping[str, str] = field(default_factory=dict)  # question id -> error
+
+
+@dataclass(frozen=True)
+class RetrievalRun:
+    """One evaluation of retrieval. A failed question counts as one where nothing was found."""
+
+    dataset: str
+    ks: tuple[int, ...]
+    question_ids: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    gold: tuple[int, ...]  # number of gold documents of each question; 0: a null question
+    systems: tuple[SystemResult, ...]
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)  # file name -> sha256
+    packages: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)  # system -> seconds of searching
+
+    @property
+    def depth(self) -> int:
+        return max(self.ks)
+
+    @property
+    def middle_k(self) -> int:
+        return self.ks[len(self.ks) // 2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(system.name for system in self.systems)
+
+    @property
+    def known_kinds(self) -> list[str]:
+        return sorted({kind for kind in self.kinds if kind})
+
+    def system(self, name: str) -> SystemResult:
+        for system in self.systems:
+            if system.name == name:
+                return system
+        known = did_you_mean(name, self.names)
+        raise InputError(f"the run has no system named {name!r}", hint=known)
+
+    def rankings(self, name: str, *, kind: str | None = None) -> Rankings:
+        """A system's rankings, ready for metrics; with `kind`, only the questions of that kind."""
+        system = self.system(name)
+        relevance = np.zeros((len(self.gold), self.depth))
+        rows = np.repeat(np.arange(len(self.gold)), [len(ranks) for ranks in system.ranks])
+        ranks = np.fromiter((rank for ranks in system.ranks for rank in ranks), np.intp)
+        np.add.at(relevance, (rows, ranks - 1), 1)
+        scores = [math.nan if one is None else one for one in system.top_scores]
+        rankings = Rankings(relevance, self.gold, scores)
+        if kind is None:
+            return rankings
+        if kind not in self.kinds:
+            raise InputError(
+                f"the run has no questions of kind {kind!r}",
+                hint=did_you_mean(kind, self.known_kinds),
+            )
+        return rankings.rows(np.array([one == kind for one in self.kinds]))
+
+    def to_json(self, *, timings: bool = True) -> str:
+        """The document; without timings, two runs with the same seed give the same text."""
+        systems = []
+        for system in self.systems:
+            # JSON has no infinity: an empty result is written as words, an unknown score as null.
+            scores = ["none found" if one == -math.inf else one for one in system.top_scores]
+            systems.append({**asdict(system), "top_scores": scores})
+        columns = {"ids": self.question_ids, "kinds": self.kinds, "gold": self.gold}
+        plain = ("dataset", "seed", "settings", "data", "packages", "commit", "ks")
+        document = {
+            "kind": "run",
+            "version": VERSION,
+            "task": "retrieval",
+            **{name: getattr(self, name) for name in plain},
+            "questions": columns,
+            "systems": systems,
+            "timings": dict(self.timings) if timings else {},
+        }
+        return result_text(document)
+
+    def save(self, path: Path) -> Path:
+        """Write the document whole or not at all; returns where."""
+        write_atomically(Path(path), self.to_json())
+        return Path(path)
+
+    @staticmethod
+    def load(path: Path) -> RetrievalRun:
+        """Read a run that this version can read; the error says what else the file is."""
+        options: Any = {"version": VERSION, "command": "suffice evaluate retrieval"}
+        return load_result(path, _run_from_json, kind="run", what="run", **options)
+
+
+def _run_from_json(document: Mapping[str, Any]) -> RetrievalRun:
+    questions = document["questions"]
+    run = RetrievalRun(
+        dataset=str(document["dataset"]),
+        ks=_check_ks(document["ks"]),
+        question_ids=tuple(map(str, questions["ids"])),
+        kinds=tuple(None if kind is None else str(kind) for kind in questions["kinds"]),
+        gold=tuple(map(int, questions["gold"])),
+        systems=tuple(map(_system_from_json, document["systems"])),
+        seed=int(document["seed"]),
+        settings=dict(document["settings"]),
+        data=dict(document["data"]),
+        packages=dict(document["packages"]),
+        commit=document["commit"],
+        timings=dict(document["timings"]),
+    )
+    lengths = {len(run.question_ids), len(run.kinds), len(run.gold)}
+    lengths |= {len(one) for system in run.systems for one in (system.ranks, system.top_scores)}
+    if len(lengths) > 1:
+        raise ValueError("its columns have different lengths")
+    if run.seed < 0:
+        raise ValueError(f"its seed is {run.seed}")
+    ranks = (rank for system in run.systems for one in system.ranks for rank in one)
+    if any(not 1 <= rank <= run.depth for rank in ranks):
+        raise ValueError(f"a rank lies outside 1 to {run.depth}")
+    return run
+
+
+def _system_from_json(record: Mapping[str, Any]) -> SystemResult:
+    scores = (-math.inf if one == "none found" else one for one in record["top_scores"])
+    return SystemResult(
+        name=str(record["name"]),
+        ranks=tuple(tuple(map(int, ranks)) for ranks in record["ranks"]),
+        top_scores=tuple(None if one is None else float(one) for one in scores),
+        errors=dict(record["errors"]),
+    )
+
+
+def _check_ks(ks: Sequence[int]) -> tuple[int, ...]:
+    def whole(k: Any) -> bool:
+        return isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MAX_DEPTH
+
+    if not ks or not all(map(whole, ks)):
+        raise InputError(
+            f"k is {list(ks)!s:.80}, expected whole numbers from 1 to {MAX_DEPTH:,}",
+            hint="for example --k 2,4,8",
+        )
+    return tuple(sorted(set(ks)))
+
+
+# ------------------------------------------------------------------------------------ experiment
 
 
 @dataclass(frozen=True)
@@ -71,100 +236,389 @@ def compare_retrievers(
     progress: Progress | None = None,
     mapped: JobRunner | None = None,
 ) -> RetrievalRun:
-    """Search every question with every retriever. Without a `store` the data set's documents are indexed in memory.
+    """Search every question with every retriever, in `store` or in the data set's own documents.
 
-    Hits that came with the questions are judged too, as "given"; naming only that searches nothing. `data` names the files that
-    were read, with their hashes; the run keeps it. Gold that the corpus does not hold cannot be found and counts as missed.
-    `mapped` is where the work is done, here unless told.
+    Hits that came with the questions are judged as "given"; naming only that searches nothing. The
+    run keeps `data`, the hashes of the files that were read. `mapped` runs the work.
     """
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
-    chosen = retriever_factories(name for name in settings.retrievers if name != GIVEN)
-    examples = list(islice(dataset.questions(), settings.limit))
-    if not chosen and any(example.hits is None for example in examples):
+    factories = retriever_factories(name for name in settings.retrievers if name != GIVEN)
+    questions = list(islice(dataset.questions(), settings.limit))
+    if not factories and any(one.hits is None for one in questions):
         raise InputError(
             f"not every question of {dataset.name!r} comes with hits",
             hint="name a retriever, like bm25",
         )
-    encoder = encoder_for(chosen, settings.encoder)
+    encoder = encoder_for(factories, settings.encoder)
     if store is None:
-        documents = documents_in_chunks(dataset, settings) if chosen else ()
-        store = index_documents(
-            documents, encoder, progress, encoder_name=settings.encoder, mapped=mapped
-        )
-    told = {name: value for name, value in asdict(settings).items() if name != "seed"}
+        documents = dataset.documents() if factories else ()
+        if settings.chunk_tokens:
+            sizes = {"tokens": settings.chunk_tokens, "overlap": settings.chunk_overlap}
+            documents = chunk_documents(documents, **sizes)
+        name = settings.encoder
+        store = index_documents(documents, encoder, progress, encoder_name=name, mapped=mapped)
+    parents = {one.doc_id: one.parent for one in store.documents() if one.parent}
+    chosen = {name: value for name, value in asdict(settings).items() if name != "seed"}
     return evaluate_retrieval(
         dataset.name,
-        examples,
-        RetrieverSet.over(chosen, store, encoder, settings.encoder),
+        questions,
+        RetrieverSet.over(factories, store, encoder, settings.encoder),
         settings.ks,
-        parents=_parents(store),
+        parents=parents or None,
         progress=progress,
         seed=settings.seed,
-        settings={**told, "documents": len(store)},
+        settings={**chosen, "documents": len(store)},
         data=data,
         mapped=mapped or run_in_process,
     )
 
 
-def documents_in_chunks(dataset: Dataset, settings: RetrievalSettings) -> Iterable[Document]:
-    """The data set's documents, in chunks where the settings say so."""
-    if not settings.chunk_tokens:
-        return dataset.documents()
-    return chunk_documents(
-        dataset.documents(), tokens=settings.chunk_tokens, overlap=settings.chunk_overlap
+def evaluate_retrieval(
+    dataset: str,
+    questions: Iterable[GoldQuestion],
+    retrievers: Mapping[str, Retriever],
+    ks: Sequence[int] = (2, 4, 8),
+    *,
+    parents: Parents | None = None,
+    batch: int = 64,
+    progress: Progress | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    data: Mapping[str, str] | None = None,
+    commit: str | None = None,
+    mapped: JobRunner = run_in_process,
+) -> RetrievalRun:
+    """Search every question with every retriever and keep where the gold came out.
+
+    With `parents` (chunk id -> id of the whole) chunks are folded into their parents: the first
+    chunk gives the parent's place. Hits that came with the questions are the system "given".
+    """
+    questions, cutoffs = list(questions), _check_ks(ks)
+    ids = [one.question.question_id for one in questions]
+    given = all(one.hits is not None for one in questions)
+    _check_questions(ids, retrievers, given=given, batch=batch)
+    fold = _parent_of(parents)
+    systems: list[SystemResult] = []
+    if given:
+        ranked = [_RankedIds.of(_fold_hits(one.hits or (), fold)) for one in questions]
+        systems.append(_system_result(GIVEN, questions, ranked, max(cutoffs)))
+    search = partial(_search_block, depth=max(cutoffs))
+    found = _search_all(retrievers, questions, parents, search, batch, mapped, progress)
+    for name in retrievers:
+        systems.append(_system_result(name, questions, found[name], max(cutoffs)))
+    return RetrievalRun(
+        dataset=dataset,
+        ks=cutoffs,
+        question_ids=tuple(ids),
+        kinds=tuple(one.gold.kind for one in questions),
+        gold=tuple(len(set(one.gold.doc_ids)) for one in questions),
+        systems=tuple(systems),
+        seed=seed,
+        settings={"batch": batch, "folded": parents is not None, **(settings or {})},
+        data=dict(data or {}),
+        packages=package_versions(),
+        commit=commit if commit is not None else source_commit(),
+        timings={name: sum(one.seconds for one in found[name]) for name in retrievers},
     )
 
 
-def _parents(store: Store) -> dict[DocId, DocId] | None:
-    parents = {
-        document.doc_id: document.parent for document in store.documents() if document.parent
+def _check_questions(
+    ids: Sequence[str], retrievers: Mapping[str, Retriever], *, given: bool, batch: int
+) -> None:
+    if not ids:
+        raise InputError("there are no questions to evaluate", hint="check the questions file")
+    if len(set(ids)) < len(ids):
+        twice = next(one for at, one in enumerate(ids) if one in ids[:at])
+        raise InputError(
+            f"question id {twice!r} occurs twice", hint="give each question its own id"
+        )
+    if batch < 1:
+        raise InputError(f"batch is {batch}, expected at least 1")
+    if GIVEN in retrievers and given:
+        raise InputError(
+            f"the name {GIVEN!r} is taken by the hits that came with the questions",
+            hint="choose another name",
+        )
+    if not retrievers and not given:
+        raise InputError(
+            "there is nothing to evaluate: no retriever, and not every question has hits",
+            hint="name a retriever, like bm25",
+        )
+
+
+def _parent_of(parents: Parents | None) -> Callable[[DocId], DocId]:
+    if parents is None:
+        return lambda doc_id: doc_id
+    if callable(parents):
+        return parents
+    return lambda doc_id: parents.get(doc_id, doc_id)
+
+
+def _fold_hits(hits: Sequence[Hit], fold: Callable[[DocId], DocId]) -> tuple[Hit, ...]:
+    first: dict[DocId, Hit] = {}
+    for hit in hits:
+        parent = fold(hit.doc_id)
+        first.setdefault(parent, hit if parent == hit.doc_id else replace(hit, doc_id=parent))
+    return tuple(first.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A question on its way to a retriever."""
+
+    name: str
+    question_id: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.name}, question {self.question_id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedIds:
+    """What a retriever found: ranked ids and the best score, or the error; and the seconds."""
+
+    doc_ids: list[DocId]
+    top_score: float | None
+    error: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit]) -> _RankedIds:
+        if not hits:
+            return cls([], -math.inf)
+        top = hits[0].score
+        known = float(top) if top is not None and math.isfinite(top) else None
+        return cls([hit.doc_id for hit in hits], known)
+
+
+def _search_all(
+    retrievers: Mapping[str, Retriever],
+    questions: Sequence[GoldQuestion],
+    parents: Parents | None,
+    search: partial[list[list[Any]]],
+    batch: int,
+    mapped: JobRunner,
+    progress: Progress | None,
+) -> dict[str, list[_RankedIds]]:
+    """For each retriever what it found for each question, in blocks of `batch` questions."""
+    texts = [(one.question.question_id, one.question.text) for one in questions]
+    blocks = (
+        [_Query(name, *one) for one in texts[start : start + batch]]
+        for name in retrievers
+        for start in range(0, len(texts), batch)
+    )
+    portable = isinstance(retrievers, RetrieverSet) and mapped is not run_in_process
+    key = f"{retrievers.key} {search.keywords['depth']}" if portable else ""  # type: ignore[attr-defined]
+    results = mapped(Job("searching", search, (retrievers, parents), key=key), blocks)
+    found: dict[str, list[_RankedIds]] = {name: [] for name in retrievers}
+    for name in retrievers:
+        while len(found[name]) < len(questions):
+            found[name] += [_RankedIds(*row) for row in next(results)]
+            if progress is not None:
+                progress(name, len(found[name]), len(questions))
+    return found
+
+
+def _search_block(
+    block: Sequence[_Query],
+    shared: tuple[Mapping[str, Retriever], Parents | None],
+    *,
+    depth: int,
+) -> list[list[Any]]:
+    """As rows of `_RankedIds`: together, and one by one where the block fails."""
+    retrievers, parents = shared
+    retriever, fold = retrievers[block[0].name], _parent_of(parents)
+
+    def search(texts: Sequence[str]) -> list[_RankedIds]:
+        hits = _search_folded(retriever, texts, depth, fold, deepen=parents is not None)
+        return [_RankedIds.of(one) for one in hits]
+
+    def search_alone(text: str) -> _RankedIds:
+        try:
+            return search([text])[0]
+        except Exception as error:  # noqa: BLE001 - recorded, not fatal
+            return _RankedIds([], None, f"{type(error).__name__}: {error}")
+
+    started = time.perf_counter()
+    try:
+        found = search([one.text for one in block])
+    except Exception:  # noqa: BLE001 - a retriever may raise anything: find the question that fails
+        found = [search_alone(one.text) for one in block]
+    seconds = (time.perf_counter() - started) / len(block)
+    return [[one.doc_ids, one.top_score, one.error, seconds] for one in found]
+
+
+def _search_folded(
+    retriever: Retriever,
+    texts: Sequence[str],
+    depth: int,
+    fold: Callable[[DocId], DocId],
+    *,
+    deepen: bool,
+) -> list[tuple[Hit, ...]]:
+    """Hits folded into parents; searched deeper where too many chunks fold together."""
+
+    def search(some: Sequence[int], k: int) -> list[int]:
+        """Search these texts; return those that need a deeper search."""
+        found = retriever.search([texts[at] for at in some], k=k)
+        if len(found) != len(some):
+            raise InputError(f"the retriever gave {len(found)} results for {len(some)} questions")
+        for at, hits in zip(some, found):
+            folded[at] = _fold_hits(hits, fold)
+        pairs = zip(some, found)
+        return [at for at, hits in pairs if len(hits) >= k and len(folded[at]) < depth]
+
+    folded: list[tuple[Hit, ...]] = [()] * len(texts)
+    k = depth * (_FIRST_DEPTH if deepen else 1)
+    short = search(range(len(texts)), k)
+    while deepen and short and k < depth * _MOST_DEPTH:
+        k *= 2
+        short = search(short, k)
+    return folded
+
+
+def _system_result(
+    name: str, questions: Sequence[GoldQuestion], found: Sequence[_RankedIds], depth: int
+) -> SystemResult:
+    gold = [one.gold.doc_ids for one in questions]
+    rankings = judge_rankings([one.doc_ids for one in found], gold, depth=depth)
+    ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in rankings.relevance)
+    pairs = zip(questions, found)
+    errors = {
+        asked.question.question_id: one.error for asked, one in pairs if one.error is not None
     }
-    return parents or None
+    return SystemResult(name, ranks, tuple(one.top_score for one in found), errors)
 
 
-def published_for(run: RetrievalRun) -> tuple[PublishedTable, ...]:
-    """The papers' tables that this run can stand beside: those of its data set that report one of its retrievers."""
-    return tuple(
-        paper for paper in PUBLISHED.get(run.dataset, ()) if set(paper.figures) & set(run.names)
-    )
+# ------------------------------------------------------------------------------------ what is shown
 
 
 def retrieval_tables(run: RetrievalRun) -> list[Table]:
-    """What a person wants to see of a run: each figure, beside the paper's where there is one, by kind, and paired."""
-    papers = published_for(run)
-    shown = [_published_table(run, paper) for paper in papers] or [
-        retrieval_table(run, intervals=True)
-    ]
-    middle = run.ks[len(run.ks) // 2]
-    if len({kind for kind in run.kinds if kind}) > 1:
-        shown.append(kind_table(run, f"complete@{middle}"))
+    """Every figure (beside published ones where known), by kind, and paired."""
+    tables = published_tables(run) or [retrieval_table(run, intervals=True)]
+    return tables + detail_tables(run)
+
+
+def published_tables(run: RetrievalRun, *, narrow: bool = False) -> list[Table]:
+    """The run beside the published figures that a plug-in knows for its data set, if any."""
+    if run.dataset not in PUBLISHED_TABLES.names():
+        return []
+    return PUBLISHED_TABLES.get(run.dataset)(run, narrow=narrow)
+
+
+def detail_tables(run: RetrievalRun, *, intervals: bool = False) -> list[Table]:
+    """complete@k by kind of question, and each system against the first."""
+    metric, tables = f"complete@{run.middle_k}", []
+    if len(run.known_kinds) > 1:
+        tables.append(kind_table(run, metric, intervals=intervals))
     if len(run.names) > 1:
-        shown.append(comparison_table(run, f"complete@{middle}"))
-    return shown
+        tables.append(comparison_table(run, metric))
+    return tables
 
 
-def _published_table(run: RetrievalRun, paper: PublishedTable) -> Table:
-    metrics = list(
-        dict.fromkeys(metric.partition("@")[0] for row in paper.figures.values() for metric in row)
+def retrieval_table(
+    run: RetrievalRun,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    ks: Sequence[int] | None = None,
+    intervals: bool = False,
+    title: str = "",
+) -> Table:
+    """One row for each system and k, one column for each metric, named without its k.
+
+    A metric that takes no k (null_rejection) has the same figure in every row of its system, and a
+    single row when no other metric is asked for.
+    """
+    takes_k = {name: ranking_metric(name).metric.at == "k" for name in metrics}
+    cutoffs: Sequence[int | None] = (ks or run.ks) if any(takes_k.values()) else (None,)
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        rankings = run.rankings(system)
+        for k in cutoffs:
+            names = [f"{name}@{k}" if takes_k[name] else name for name in metrics]
+            if intervals:
+                cells = [interval(rankings, name, seed=run.seed) for name in names]
+            else:
+                cells = [Interval(score(rankings, name)) for name in names]
+            rows.append((system, k, *cells))
+    columns = ("retriever", "k", *metrics)
+    title = title or f"Retrieval on {run.dataset}"
+    return Table(title, columns, tuple(rows), _run_note(run, intervals))
+
+
+def kind_table(run: RetrievalRun, metric: str, *, intervals: bool = False) -> Table:
+    """One row for each system, one column for each kind of question: where a system is weak."""
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        parts = [run.rankings(system, kind=kind) for kind in run.known_kinds]
+        if intervals:
+            rows.append((system, *(interval(part, metric, seed=run.seed) for part in parts)))
+        else:
+            rows.append((system, *(score(part, metric) for part in parts)))
+    counts = [f"{kind} (n={run.kinds.count(kind):,})" for kind in run.known_kinds]
+    title = f"{metric} by kind of question on {run.dataset}"
+    return Table(title, ("retriever", *counts), tuple(rows), _run_note(run, intervals))
+
+
+def comparison_table(run: RetrievalRun, metric: str, *, against: str | None = None) -> Table:
+    """Each system against one of them (the first by default), paired over questions."""
+    base = against or run.names[0]
+    reference = run.rankings(base)
+    rows: list[tuple[Cell, ...]] = []
+    for system in run.names:
+        if system != base:
+            difference = compare(run.rankings(system), reference, metric, seed=run.seed)
+            rows.append((system, difference, difference.p))
+    note = (
+        "Difference with 95 % interval and two-sided p, "
+        "paired bootstrap over questions, 1,000 resamples."
     )
-    ks = [
-        k
-        for k in run.ks
-        if any(f"{metric}@{k}" in row for row in paper.figures.values() for metric in metrics)
-    ]
-    return retrieval_table(run, metrics, ks=ks or run.ks, paper=paper)
+    title = f"{metric} against {base} on {run.dataset}"
+    return Table(title, ("retriever", "difference", "p"), tuple(rows), note)
+
+
+def _run_note(run: RetrievalRun, intervals: bool) -> str:
+    nulls = sum(not gold for gold in run.gold)
+    without = f" and {nulls:,} null questions" if nulls else ""
+    parts = [f"n = {len(run.gold) - nulls:,} questions{without}."]
+    if intervals:
+        parts.append("In brackets: 95 % bootstrap interval over questions.")
+    for system in run.systems:
+        if system.errors:
+            failed = f"{len(system.errors):,} of {len(run.gold):,} questions"
+            parts.append(f"{system.name}: {failed} failed and count as nothing found.")
+    return " ".join(parts)
+
+
+def metric_bars(run: RetrievalRun, metric: str) -> Bars:
+    """A metric of every system of a run."""
+    bars = tuple(
+        Series(name, (interval(run.rankings(name), metric, seed=run.seed),)) for name in run.names
+    )
+    return Bars(f"{metric} on {run.dataset}", metric, bars)
+
+
+def depth_curves(run: RetrievalRun, metric: str, *, ks: Sequence[int] | None = None) -> Curves:
+    """A metric without its k, at the run's own cutoffs or at `ks`."""
+    points, lines = tuple(ks or run.ks), []
+    for name in run.names:
+        rankings = run.rankings(name)
+        values = (interval(rankings, f"{metric}@{k}", seed=run.seed) for k in points)
+        lines.append(Series(name, tuple(values)))
+    title, across = f"{metric}@k on {run.dataset}", "k (hits read)"
+    return Curves(title, across, f"{metric}@k", points, tuple(lines))
 
 
 def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
-    """The run for a script: what was asked, and every figure of every retriever with its interval."""
+    """The run for a script: every figure of every retriever with its interval."""
     figures = {}
     for name in run.names:
-        judged = run.judged(name)
+        rankings = run.rankings(name)
         wanted = [f"{metric}@{k}" for k in run.ks for metric in FIGURES]
-        figures[name] = {
-            metric: asdict(interval(judged, metric, seed=run.seed)) for metric in wanted
-        }
+        figures[name] = {one: asdict(interval(rankings, one, seed=run.seed)) for one in wanted}
     return {
         "dataset": run.dataset,
         "n": sum(gold > 0 for gold in run.gold),
@@ -177,8 +631,3 @@ def retrieval_summary(run: RetrievalRun) -> dict[str, Any]:
         "failed": {system.name: dict(system.errors) for system in run.systems if system.errors},
         "seconds": dict(run.timings),
     }
-
-
-def retrieval_report(run: RetrievalRun, path: Path, *, command: str = "") -> Path:
-    """One HTML file that shows the run beside the papers it can stand beside."""
-    return write_report(run, path, papers=published_for(run), command=command)

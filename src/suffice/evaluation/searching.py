@@ -1,37 +1,54 @@
-"""Named retrievers over a data set's own corpus, in memory: what every experiment begins with; and searching in blocks."""
+"""Named retrievers over a data set's corpus, and labelled questions with what they retrieved.
+
+Every experiment starts here. `retrieve_dataset` is the only place where gold labels meet evidence;
+`to_labelled_question` turns the result into what a gate learns from.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import islice, product
 from typing import Any
 
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Gold, GoldQuestion, draw_key
+from suffice.errors import InputError
+from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, identity, run_in_process, split_into_blocks
-from suffice.protocols import Encoder, Progress, Retriever, Store
+from suffice.protocols import Encoder, Progress, Retriever, Store, documents_by_id
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import BlockEncoder, PortableEncoder
 from suffice.retrieval.memory import MemoryStore
-from suffice.types import Document, Filter, Hit, RetrieverScore
+from suffice.types import DocId, Document, Evidence, Filter, Hit, Question, RetrieverScore
 
 __all__ = [
+    "GIVEN",
     "CachedRetriever",
-    "RetrieverFactories",
+    "RetrievedDataset",
+    "RetrievedQuestion",
     "RetrieverSet",
     "encoder_for",
     "index_documents",
     "open_retrievers",
+    "questions_digest",
+    "retrieve_dataset",
     "retriever_factories",
     "search_in_blocks",
+    "to_labelled_question",
 ]
 
 RetrieverFactories = Mapping[str, Callable[..., Retriever]]
-_QUESTIONS = 256
+GIVEN = "given"  # the system that stands for hits which came with the questions
+_BLOCK = 256  # questions
+_DEEP = 100  # hits that are searched, whatever k is
 
 
 def retriever_factories(names: Iterable[str]) -> RetrieverFactories:
@@ -39,9 +56,9 @@ def retriever_factories(names: Iterable[str]) -> RetrieverFactories:
     return {name: RETRIEVERS.get(name) for name in names}
 
 
-def encoder_for(chosen: RetrieverFactories, name: str) -> Encoder | None:
-    """The named encoder if one of them takes it: nobody else should have to wait for vectors."""
-    return ENCODERS.get(name)() if any(map(_takes_encoder, chosen.values())) else None
+def encoder_for(factories: RetrieverFactories, name: str) -> Encoder | None:
+    """The named encoder if one of the retrievers takes it, so that no one else waits for vectors."""
+    return ENCODERS.get(name)() if any(map(_takes_encoder, factories.values())) else None
 
 
 def index_documents(
@@ -52,24 +69,25 @@ def index_documents(
     encoder_name: str = "",
     mapped: JobRunner | None = None,
 ) -> MemoryStore:
-    """A store of the documents, with vectors where there is an encoder, which is registered as `encoder_name`.
+    """A store of the documents, with vectors where there is an encoder.
 
-    `mapped` is where they are encoded, here unless told.
+    `encoder_name` is its registered name; `mapped` runs the encoding, in this process by default.
     """
     held = list(documents)
     if encoder is None:
         return MemoryStore(held)
-    spread = BlockEncoder(encoder_name or encoder.name, encoder, mapped or run_in_process, progress)
-    return MemoryStore(held, spread.encode([searchable_text(document) for document in held]))
+    name = encoder_name or encoder.name
+    blocks = BlockEncoder(name, encoder, mapped or run_in_process, progress)
+    return MemoryStore(held, blocks.encode([searchable_text(document) for document in held]))
 
 
 def open_retrievers(
-    chosen: RetrieverFactories, store: Store, encoder: Encoder | None
+    factories: RetrieverFactories, store: Store, encoder: Encoder | None
 ) -> dict[str, Retriever]:
     """The retrievers, ready to search the store."""
     return {
         name: factory(store, encoder=encoder) if _takes_encoder(factory) else factory(store)
-        for name, factory in chosen.items()
+        for name, factory in factories.items()
     }
 
 
@@ -78,7 +96,7 @@ def _takes_encoder(factory: Callable[..., Any]) -> bool:
 
 
 class CachedRetriever:
-    """A retriever that is asked for no question twice, unless deeper."""
+    """A retriever that searches no question twice, unless deeper."""
 
     def __init__(self, inner: Retriever) -> None:
         self._inner = inner
@@ -88,18 +106,17 @@ class CachedRetriever:
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         fresh = [one for one in dict.fromkeys(questions) if self._known.get(one, (0, ()))[0] < k]
-        for start in range(0, len(fresh), _QUESTIONS):
-            some = fresh[start : start + _QUESTIONS]
-            self._known |= {
-                one: (k, hits) for one, hits in zip(some, self._inner.search(some, k=k))
-            }
+        for start in range(0, len(fresh), _BLOCK):
+            some = fresh[start : start + _BLOCK]
+            found = self._inner.search(some, k=k)
+            self._known |= {one: (k, hits) for one, hits in zip(some, found)}
         return [self._known[one][1][:k] for one in questions]
 
 
 class RetrieverSet(Mapping[str, Retriever]):
-    """Named retrievers over a store, made when the first is asked for. What travels are the names and the store.
+    """Named retrievers over a store, made on first use. Only the names and the store are pickled.
 
-    A store that cannot travel has a method `elsewhere`, which gives what opens it in another process.
+    A store that cannot be pickled has a method `elsewhere`, which gives what opens it.
     """
 
     def __init__(
@@ -111,27 +128,20 @@ class RetrieverSet(Mapping[str, Retriever]):
     def over(
         cls, names: Iterable[str], store: Store, encoder: Encoder | None, encoder_name: str
     ) -> RetrieverSet:
-        """`encoder_name` is the one under which it is registered."""
-        return cls(
-            names,
-            partial(identity, store),
-            None if encoder is None else PortableEncoder.of(encoder_name, encoder),
-        )
+        """`encoder_name` is the name that the encoder is registered under."""
+        portable = None if encoder is None else PortableEncoder.of(encoder_name, encoder)
+        return cls(names, partial(identity, store), portable)
 
     @cached_property
     def _opened(self) -> dict[str, Retriever]:
-        return open_retrievers(
-            retriever_factories(self._names),
-            self._store(),
-            self._encoder.open() if self._encoder else None,
-        )
+        encoder = self._encoder.open() if self._encoder else None
+        return open_retrievers(retriever_factories(self._names), self._store(), encoder)
 
     @cached_property
     def key(self) -> str:
-        """A hash of the documents, the names and what the encoder says."""
-        digest = hashlib.sha256(
-            repr((self._names, self._encoder and self._encoder.fingerprint)).encode()
-        )
+        """A hash of the documents, the names and the encoder's description."""
+        said = self._encoder and self._encoder.fingerprint
+        digest = hashlib.sha256(repr((self._names, said)).encode())
         for document in self._store().documents():
             digest.update(json.dumps(asdict(document), default=str).encode())
         return digest.hexdigest()
@@ -146,13 +156,9 @@ class RetrieverSet(Mapping[str, Retriever]):
         return len(self._names)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        store = self._store()
-        elsewhere = getattr(store, "elsewhere", None)
-        return RetrieverSet, (
-            self._names,
-            self._store if elsewhere is None else elsewhere(),
-            self._encoder,
-        )
+        elsewhere = getattr(self._store(), "elsewhere", None)
+        opener = self._store if elsewhere is None else elsewhere()
+        return RetrieverSet, (self._names, opener, self._encoder)
 
 
 def search_in_blocks(
@@ -165,29 +171,191 @@ def search_in_blocks(
     """The hits of each question, a block of questions at a time."""
     key = "" if mapped is run_in_process else f"{retrievers.key} {name} {k}"
     job = Job(f"searching with {name}", partial(_search_block, name=name, k=k), retrievers, key=key)
-    for rows in mapped(job, split_into_blocks(questions, _QUESTIONS)):
+    for rows in mapped(job, split_into_blocks(questions, _BLOCK)):
         yield [tuple(_hit_from_row(one) for one in row) for row in rows]
 
 
 def _search_block(
     questions: Sequence[str], retrievers: Mapping[str, Retriever], *, name: str, k: int
 ) -> list[list[list[Any]]]:
-    return [[_hit_to_row(hit) for hit in hits] for hits in retrievers[name].search(questions, k=k)]
+    found = retrievers[name].search(questions, k=k)
+    return [[_hit_to_row(hit) for hit in hits] for hits in found]
 
 
 def _hit_to_row(hit: Hit) -> list[Any]:
     score = None if hit.score is None else float(hit.score)
-    return [
-        hit.doc_id,
-        score,
-        [[part.name, part.score] for part in hit.parts],
-        list(hit.matched),
-        hit.relaxed,
-    ]
+    parts = [[part.name, part.score] for part in hit.parts]
+    return [hit.doc_id, score, parts, list(hit.matched), hit.relaxed]
 
 
 def _hit_from_row(row: Sequence[Any]) -> Hit:
     doc_id, score, parts, matched, relaxed = row
     return Hit(
         doc_id, score, tuple(RetrieverScore(*part) for part in parts), tuple(matched), relaxed
+    )
+
+
+# ------------------------------------------------------------------------------------ questions
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedQuestion:
+    """A question, what was retrieved for it, and what it needs."""
+
+    question: Question
+    gold: Gold
+    evidence: Evidence
+    gold_titles: Mapping[DocId, str] = field(default_factory=dict)
+    deeper: tuple[Hit, ...] = ()  # the first 2k hits
+    background: float = 0.0  # mean score of a deep ranking, for the baselines NQC and WIG
+    others: tuple[Any, ...] = ()  # what other retrievers found, as Evidence
+
+    @property
+    def complete(self) -> bool:
+        """Every needed document is held. A question without an answer is never complete."""
+        held = {hit.doc_id for hit in self.evidence.hits}
+        return bool(self.gold.doc_ids) and self.gold.doc_ids <= held
+
+    @property
+    def hits(self) -> list[dict[str, Any]]:
+        """The hits as a gate takes them."""
+        records = []
+        for hit in self.evidence.hits:
+            document = self.evidence.documents.get(hit.doc_id)
+            title, text = (document.title, document.text) if document else ("", "")
+            records.append({"doc_id": hit.doc_id, "title": title, "text": text, "score": hit.score})
+        return records
+
+
+@dataclass(frozen=True)
+class RetrievedDataset:
+    """The retrieved questions of a data set, in the same order for every retriever and k."""
+
+    dataset: str
+    by: Mapping[tuple[str, int], tuple[RetrievedQuestion, ...]]
+    store: Store | None = field(default=None, repr=False)
+
+    def questions(self, retriever: str, k: int) -> tuple[RetrievedQuestion, ...]:
+        return self.by[retriever, k]
+
+
+def retrieve_dataset(
+    dataset: Dataset,
+    retrievers: Sequence[str],
+    ks: Sequence[int],
+    *,
+    beside: Sequence[str] = (),
+    encoder: str = "wordllama",
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 42,
+    progress: Progress | None = None,
+    mapped: JobRunner | None = None,
+) -> RetrievedDataset:
+    """Search every question of the data set with every retriever, once and deep.
+
+    `limit` keeps the first questions, `sample` a draw by their words and the seed. What the
+    retrievers in `beside` find becomes `others`. `mapped` runs the work, in this process by default.
+    """
+    if not retrievers or not ks or min(ks) < 1:
+        raise InputError(
+            f"retrievers are {list(retrievers)} and k is {list(ks)}: "
+            "expected at least one of each, k from 1 on"
+        )
+    asked = _draw(dataset, limit, sample, seed)
+    every = list(dict.fromkeys([*retrievers, *beside]))
+    factories = retriever_factories(name for name in every if name != GIVEN)
+    if GIVEN in every and (lacking := next((one for one in asked if one.hits is None), None)):
+        raise InputError(
+            f"question {lacking.question.question_id!r} came without hits", hint="name a retriever"
+        )
+    opened = encoder_for(factories, encoder)
+    documents = dataset.documents() if dataset.has_documents else ()
+    store = index_documents(documents, opened, progress, encoder_name=encoder, mapped=mapped)
+    texts = [one.question.text for one in asked]
+    ranked: dict[str, list[tuple[Hit, ...]]] = {}
+    if GIVEN in every:
+        ranked[GIVEN] = [one.hits or () for one in asked]
+    searchers = RetrieverSet.over(factories, store, opened, encoder)
+    depth, runner = max(_DEEP, *ks), mapped or run_in_process
+    for name in searchers:
+        ranked[name] = []
+        for found in search_in_blocks(searchers, name, texts, depth, runner):
+            ranked[name] += found
+            if progress is not None:
+                progress(f"searching with {name}", len(ranked[name]), len(texts))
+    titles = {document.doc_id: document.title for document in store.documents() if document.title}
+    by: dict[tuple[str, int], tuple[RetrievedQuestion, ...]] = {}
+    for name, k in product(retrievers, ks):
+        others = [ranked[other] for other in beside if other != name]
+        by[name, k] = tuple(
+            _retrieved_question(one, hits, k, store, titles, [run[at] for run in others])
+            for at, (one, hits) in enumerate(zip(asked, ranked[name]))
+        )
+    return RetrievedDataset(dataset.name, by, store)
+
+
+def _draw(dataset: Dataset, limit: int | None, sample: int | None, seed: int) -> list[GoldQuestion]:
+    asked = list(islice(dataset.questions(), limit))
+    if sample is not None and sample < len(asked):
+        order = sorted(range(len(asked)), key=lambda at: draw_key(seed, asked[at].question.text))
+        asked = [asked[at] for at in sorted(order[:sample])]
+    if not asked:
+        raise InputError(
+            f"the data set '{dataset.name}' has no questions", hint="check the questions file"
+        )
+    return asked
+
+
+def _retrieved_question(
+    asked: GoldQuestion,
+    deep: Sequence[Hit],
+    k: int,
+    store: Store,
+    titles: Mapping[DocId, str],
+    others: Sequence[Sequence[Hit]],
+) -> RetrievedQuestion:
+    def evidence(hits: Sequence[Hit]) -> Evidence:
+        found = documents_by_id(store.get, (hit.doc_id for hit in hits))
+        return Evidence(asked.question, tuple(hits), found)
+
+    deeper = evidence(deep[: 2 * k])
+    held = Evidence(asked.question, tuple(deep[:k]), deeper.documents)
+    known = {doc_id: titles[doc_id] for doc_id in sorted(asked.gold.doc_ids) if doc_id in titles}
+    scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
+    background = sum(scores) / len(scores) if scores else 0.0
+    beside = tuple(evidence(hits[:k]) for hits in others)
+    return RetrievedQuestion(
+        asked.question, asked.gold, held, known, deeper.hits, background, beside
+    )
+
+
+def questions_digest(questions: Sequence[RetrievedQuestion]) -> str:
+    """A hash of everything that the questions hold."""
+    digest = hashlib.sha256()
+    for one in questions:
+        found = []
+        for evidence in (one.evidence, *one.others):
+            documents = [asdict(document) for document in evidence.documents.values()]
+            found.append([[asdict(hit) for hit in evidence.hits], documents])
+        gold = {**asdict(one.gold), "doc_ids": sorted(one.gold.doc_ids)}
+        deeper = [asdict(hit) for hit in one.deeper]
+        record = [[asdict(one.question), gold, found], deeper, dict(one.gold_titles)]
+        digest.update(json.dumps([*record, one.background], default=str).encode())
+    return digest.hexdigest()
+
+
+def to_labelled_question(one: RetrievedQuestion) -> LabelledQuestion:
+    """What a gate learns from. A list twice as long stands in for one more round of retrieval."""
+    return LabelledQuestion(
+        one.question.text,
+        one.evidence.hits,
+        one.gold.doc_ids,
+        hits_after=one.deeper,
+        titles=one.gold_titles,
+        kind=one.gold.kind,
+        labels=one.gold.labels,
+        hops=float(one.gold.hops),
+        documents=one.evidence.documents,
+        others=one.others,
     )

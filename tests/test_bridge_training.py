@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,7 @@ from suffice.types import Document, Question
 from suffice_research.training import bridge as training_bridge
 from suffice_research.training.bridge_study import (
     bridge_study,
-    choose_documents,
     failure_cause,
-    question_folds,
 )
 
 SMALL = {
@@ -66,7 +65,7 @@ def test_states_hold_what_is_needed_and_what_is_not(lessons: BridgeQuestions) ->
     assert states.rows.shape == (len(states.needed), len(FEATURES))
     assert states.needed.any()
     assert not states.needed.all()
-    assert set(states.question.tolist()) == set(range(len(lessons.examples)))
+    assert set(states.question.tolist()) == set(range(len(lessons.questions)))
     assert all(not pool.held for pool in lessons.pools)
 
 
@@ -77,33 +76,36 @@ def test_the_same_seed_gives_the_same_bytes(lessons: BridgeQuestions) -> None:
 
 def test_what_was_learned_is_used(lessons: BridgeQuestions) -> None:
     ranker = fit_ranker([candidate_states(lessons)], trees=SMALL)
-    found = choose_documents(lessons, ranker, np.arange(6), 2)
+    found = lessons.choose(ranker, np.arange(6), 2)
     assert [set(ids) for ids in found] == [{f"film{at}", f"person{at}"} for at in range(6)]
 
 
 def test_states_of_some_questions(lessons: BridgeQuestions) -> None:
     states = candidate_states(lessons)
-    some = states.of(np.arange(len(lessons.examples)) < 3)
+    some = states.of(np.arange(len(lessons.questions)) < 3)
     assert set(some.question.tolist()) == {0, 1, 2}
 
 
 def test_without_gold_among_the_candidates_nothing_is_learned(lessons: BridgeQuestions) -> None:
     lost = [
         GoldQuestion(one.question, Gold(one.question.question_id, frozenset({"nowhere"})))
-        for one in lessons.examples[:2]
+        for one in lessons.questions[:2]
     ]
     with pytest.raises(InputError, match="nothing can be learned"):
         candidate_states(BridgeQuestions.of("lost", lessons.bridge, lost))
 
 
 def test_a_question_stays_in_its_fold(lessons: BridgeQuestions) -> None:
-    folds = question_folds(lessons.examples, 42)
-    assert question_folds(lessons.examples[::-1], 42).tolist() == folds[::-1].tolist()
+    folds = lessons.folds(42)
+    assert (
+        replace(lessons, questions=lessons.questions[::-1]).folds(42).tolist()
+        == folds[::-1].tolist()
+    )
     assert set(folds.tolist()) <= set(range(5))
 
 
 def test_causes_are_told_apart(lessons: BridgeQuestions) -> None:
-    pool, gold = lessons.pools[0], lessons.examples[0].gold.doc_ids
+    pool, gold = lessons.pools[0], lessons.questions[0].gold.doc_ids
     pool.release()
     assert failure_cause(pool, gold | {"nowhere"}, ["film0"], 5) == "not a candidate"
     assert failure_cause(pool, frozenset("abc"), [], 2) == "more gold than places"
@@ -122,7 +124,7 @@ def test_a_study_says_what_was_measured(
     )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows
-    assert row[:2] == ("village", len(lessons.examples))
+    assert row[:2] == ("village", len(lessons.questions))
     assert said
 
 

@@ -1,15 +1,16 @@
-"""A study: a paper's whole experiment done again, kept as one document with every table and figure in it.
+"""A study: a whole experiment as one document with every table and figure in it.
 
-One module a paper beside this one; each has `study(*, seed, data, progress) -> Study`. The document says what was done, with
-which seed, on which files, and what came out, in sections of tables and figures (numbers, not pictures). Timings stand apart:
-two studies with the same seed are the same bytes but for them. `evaluate.report.study_report` makes a page of one.
+The document says what was done, with which seed, on which files, and what came out, in sections of
+tables and figures (numbers, not pictures). Two studies with the same seed are the same bytes but
+for the timings. `evaluation.report.study_report` renders one as a page.
+
+Studies by name come from plug-ins, as entry points `study.NAME` in the group `suffice.plugins`.
+Each is a function `study(*, seed, data, progress, ...) -> Study`; `suffice reproduce NAME` runs it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,25 +19,13 @@ from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.figures import Figure, figure_from_json, figure_json
 from suffice.evaluation.result_files import load_result, result_text
 from suffice.evaluation.tables import Table
+from suffice.registry import Registry
 from suffice.storage import write_atomically
 
-__all__ = ["VERSION", "Section", "StageTimer", "Study"]
+__all__ = ["STUDIES", "Section", "Study"]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
-
-
-class StageTimer:
-    """Seconds of each part of the work: `with clock("searched"): ...`."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[what] = time.perf_counter() - started
 
 
 @dataclass(frozen=True)
@@ -66,48 +55,34 @@ class Study:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return tuple(
-            one for section in self.sections for one in section.shown if isinstance(one, Table)
-        )
+        shown = (one for section in self.sections for one in section.shown)
+        return tuple(one for one in shown if isinstance(one, Table))
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        return tuple(
-            one for section in self.sections for one in section.shown if not isinstance(one, Table)
-        )
+        shown = (one for section in self.sections for one in section.shown)
+        return tuple(one for one in shown if not isinstance(one, Table))
 
     def table(self, title: str) -> Table:
         """The first table whose title begins so."""
         for one in self.tables:
             if one.title.startswith(title):
                 return one
-        raise InputError(
-            f"the study has no table {title!r}",
-            hint=did_you_mean(title, [one.title for one in self.tables]),
-        )
+        known = [one.title for one in self.tables]
+        raise InputError(f"the study has no table {title!r}", hint=did_you_mean(title, known))
 
     def to_json(self, *, timings: bool = True) -> str:
         """The document; without timings, two studies with the same seed give the same text."""
-        document = self.as_json() if timings else {**self.as_json(), "timings": {}}
-        return result_text(document)
+        return result_text(self.as_json() if timings else {**self.as_json(), "timings": {}})
 
     def as_json(self) -> dict[str, Any]:
         """The document as plain values."""
-        document = {
-            "kind": "study",
-            "version": VERSION,
-            "name": self.name,
-            "title": self.title,
-            "seed": self.seed,
-            "settings": dict(self.settings),
-            "data": dict(self.data),
-            "summary": list(self.summary),
-            "notes": list(self.notes),
-            "sections": [_section_to_json(section) for section in self.sections],
-            "commit": self.commit,
-            "packages": dict(self.packages),
-            "timings": dict(self.timings),
-        }
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        sections = []
+        for section in self.sections:
+            shown = [_item_to_json(one) for one in section.shown]
+            sections.append({"title": section.title, "says": section.says, "shown": shown})
+        document = {"kind": "study", "version": VERSION, **fields, "sections": sections}
         rounded: dict[str, Any] = _round_numbers(document)
         return rounded
 
@@ -119,32 +94,24 @@ class Study:
     @staticmethod
     def load(path: Path) -> Study:
         """Read a study that this version can read; the error says what else the file is."""
-        return load_result(
-            path,
-            _study_from_json,
-            kind="study",
-            named="study",
-            version=VERSION,
-            again="suffice reproduce",
-        )
+        options: Any = {"version": VERSION, "command": "suffice reproduce"}
+        return load_result(path, _study_from_json, kind="study", what="study", **options)
 
 
-def _section_to_json(section: Section) -> dict[str, Any]:
-    shown = [one.to_json() if isinstance(one, Table) else figure_json(one) for one in section.shown]
-    return {"title": section.title, "says": section.says, "shown": shown}
+STUDIES: Registry[Study] = Registry("study")
+
+
+def _item_to_json(item: Table | Figure) -> dict[str, Any]:
+    return item.to_json() if isinstance(item, Table) else figure_json(item)
 
 
 def _study_from_json(document: Mapping[str, Any]) -> Study:
+    def item(record: Mapping[str, Any]) -> Table | Figure:
+        return Table.from_json(record) if "table" in record else figure_from_json(record)
+
     sections = tuple(
-        Section(
-            str(section["title"]),
-            tuple(
-                Table.from_json(one) if "table" in one else figure_from_json(one)
-                for one in section["shown"]
-            ),
-            str(section["says"]),
-        )
-        for section in document["sections"]
+        Section(str(one["title"]), tuple(map(item, one["shown"])), str(one["says"]))
+        for one in document["sections"]
     )
     return Study(
         name=str(document["name"]),

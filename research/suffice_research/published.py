@@ -1,0 +1,110 @@
+"""What a paper reports, as data, and tables of ours that stand beside it.
+
+Each paper's figures are typed in under the names of our own retrievers and metrics. Nothing is
+computed from them and nothing is tuned on them, except where a docstring says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from suffice.evaluation.metrics import ranking_metric
+from suffice.evaluation.retrieval import RetrievalRun, retrieval_table
+from suffice.evaluation.significance import Interval
+from suffice.evaluation.tables import Cell, Table, WithPublished
+
+__all__ = ["PublishedTable", "beside_paper", "beside_papers", "paper_tables"]
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of a paper.
+
+    `figures`: system -> metric -> value. `printed`: our name of a system -> the paper's.
+    `cautions`: metric without its k -> why the paper's figure and ours are not quite the same.
+    """
+
+    paper: str
+    table: str
+    caption: str
+    figures: Mapping[str, Mapping[str, float]]
+    printed: Mapping[str, str] = field(default_factory=dict)
+    cautions: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, system: str, metric: str) -> float | None:
+        """The published figure, or None where the paper has none."""
+        return self.figures.get(system, {}).get(metric)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Every metric that the paper reports, with its k, in order."""
+        return list(dict.fromkeys(metric for row in self.figures.values() for metric in row))
+
+
+def beside_paper(
+    run: RetrievalRun,
+    metrics: Sequence[str],
+    paper: PublishedTable,
+    *,
+    ks: Sequence[int] | None = None,
+    intervals: bool = False,
+    title: str = "",
+) -> Table:
+    """The table of a run with the paper's figures in parentheses.
+
+    A single metric has room for three columns: measured, paper, difference.
+    """
+    table = retrieval_table(run, metrics, ks=ks, intervals=intervals, title=title)
+    alone = len(metrics) == 1
+    rows: list[tuple[Cell, ...]] = []
+    for system, k, *figures in table.rows:
+        cells: list[Cell] = [system, k]
+        for name, figure in zip(metrics, figures):
+            assert isinstance(figure, Interval)
+            takes_k = ranking_metric(name).metric.at == "k"
+            published = paper.get(str(system), f"{name}@{k}" if takes_k else name)
+            both = WithPublished(figure if intervals else figure.value, published)
+            cells += [figure, published, both.difference] if alone else [both]
+        rows.append(tuple(cells))
+    named = ("measured", "paper", "difference") if alone else tuple(metrics)
+    cautions = [paper.cautions[name] for name in metrics if name in paper.cautions]
+    beside = "" if title else f" (in parentheses: {paper.paper}, {paper.table})"
+    return replace(
+        table,
+        title=table.title + beside,
+        columns=("retriever", "k", *named),
+        rows=tuple(rows),
+        note=" ".join([table.note, *cautions]),
+    )
+
+
+def paper_tables(
+    run: RetrievalRun, paper: PublishedTable, *, intervals: bool = True
+) -> list[Table]:
+    """A narrow table for each metric of the paper, at the cutoffs that run and paper share."""
+    tables = []
+    published = paper.metrics
+    for name in dict.fromkeys(metric.partition("@")[0] for metric in published):
+        ks = [k for k in run.ks if f"{name}@{k}" in published]
+        if ks or name in published:
+            title = f"{name} on {run.dataset}, beside {paper.paper}, {paper.table}"
+            tables.append(beside_paper(run, [name], paper, ks=ks, intervals=intervals, title=title))
+    return tables
+
+
+def beside_papers(
+    run: RetrievalRun, papers: Sequence[PublishedTable], *, narrow: bool
+) -> list[Table]:
+    """The run beside each paper that reports one of its retrievers; `narrow`: a table a metric."""
+    tables = []
+    for paper in papers:
+        if not set(paper.figures) & set(run.names):
+            continue
+        if narrow:
+            tables += paper_tables(run, paper)
+            continue
+        metrics = list(dict.fromkeys(metric.partition("@")[0] for metric in paper.metrics))
+        ks = [k for k in run.ks if any(f"{name}@{k}" in paper.metrics for name in metrics)]
+        tables.append(beside_paper(run, metrics, paper, ks=ks or run.ks))
+    return tables
