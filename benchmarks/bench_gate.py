@@ -93,7 +93,9 @@ def systems(
         ),
         "gate.check, hardened": lambda case: hardened.check(case.question.text, hits[id(case)]),
         "MAGAF, row by row": lambda case: forest(magaf_features([case.evidence]).astype(float)),
-        "cross-encoder": lambda case: judge.score(case.question.text, [hit["text"] for hit in case.hits]),
+        "cross-encoder": lambda case: judge.score(
+            case.question.text, [hit["text"] for hit in case.hits]
+        ),
     }
 
 

@@ -70,7 +70,7 @@ def load_setting(source: Source, lists: int) -> AttackSetting:
         open_source(source, DATA), ["bm25"], list(KS), sample=QUESTIONS, seed=SEED
     )
     return AttackSetting.of(
-        source.name, list(zip(*(collected.cases("bm25", k) for k in KS), strict=True)), lists
+        source.name, list(zip(*(collected.questions("bm25", k) for k in KS), strict=True)), lists
     )
 
 

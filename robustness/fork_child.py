@@ -50,13 +50,13 @@ def _preload() -> None:
     import sklearn.linear_model
     import sklearn.mixture
     import sklearn.model_selection  # noqa: F401
-    import suffice.evaluation.searching
     import wordllama
 
     import suffice.benchmark.pipeline
     import suffice.datasets
     import suffice.evaluation.benchmark_files
     import suffice.evaluation.gate_evaluation
+    import suffice.evaluation.searching
     import suffice.integrations.openai
     import suffice.library
     from suffice.gate import model

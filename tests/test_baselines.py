@@ -12,7 +12,7 @@ from suffice.datasets import load
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluation.baselines import (
-    BASELINES,
+    baselines,
     baseline_predictions,
     cross_encoder_figures,
     score_figures,
@@ -95,8 +95,8 @@ def test_every_baseline_gives_a_probability_for_every_case() -> None:
     complete = [one.complete for one in cases]
     folds = grouped_folds([one.question.text for one in cases], complete, 2, 1)
     found = baseline_predictions(cases, folds, reranker=Reader())
-    assert list(found)[: len(BASELINES)] == [one.name for one in BASELINES]
-    assert len(found) == len(BASELINES) + 3
+    assert list(found)[: len(baselines())] == [one.name for one in baselines()]
+    assert len(found) == len(baselines()) + 3
     for p in found.values():
         assert ((p >= 0) & (p <= 1)).all()
     assert score(Predictions(complete, found["top score"]), "auroc") == pytest.approx(1.0)
@@ -139,19 +139,19 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
         controlled_collection(documents=120), ["tfidf", "bm25"], [2, 4], limit=20
     )
     assert sorted(found.by) == [("bm25", 2), ("bm25", 4), ("tfidf", 2), ("tfidf", 4)]
-    for short, long in zip(found.cases("bm25", 2), found.cases("bm25", 4)):
+    for short, long in zip(found.questions("bm25", 2), found.questions("bm25", 4)):
         assert short.evidence.hits == long.evidence.hits[:2]
         assert short.deeper[:2] == short.evidence.hits
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
     beside = retrieve_dataset(
         controlled_collection(documents=120), ["bm25"], [2], beside=["tfidf", "bm25"], limit=3
-    ).cases("bm25", 2)
+    ).questions("bm25", 2)
     assert [[one.hits for one in case.others] for case in beside] == [
-        [case.evidence.hits] for case in found.cases("tfidf", 2)[:3]
+        [case.evidence.hits] for case in found.questions("tfidf", 2)[:3]
     ]
-    lesson = to_labelled_question(found.cases("bm25", 4)[0])
-    assert lesson.needed == found.cases("bm25", 4)[0].gold.doc_ids
+    lesson = to_labelled_question(found.questions("bm25", 4)[0])
+    assert lesson.needed == found.questions("bm25", 4)[0].gold.doc_ids
 
 
 def test_hits_that_did_not_come_cannot_be_judged() -> None:
@@ -165,7 +165,7 @@ def test_frames_predictor_is_as_good_as_its_paper_says(data_folder: Path) -> Non
     """ROC-AUC 0.796 with 18 features and 0.856 with the hop count, logistic regression, Hybrid-title, k = 10."""
     cases = retrieve_dataset(
         load("frames", data_folder / "frames" / "test.tsv"), ["hybrid-title"], [10]
-    ).cases("hybrid-title", 10)
+    ).questions("hybrid-title", 10)
     complete = [one.complete for one in cases]
     folds = grouped_folds([one.question.text for one in cases], complete, 5, 2024)
     p = baseline_predictions(cases, folds, names=["FRAMES (oracle)"])["FRAMES (oracle)"]

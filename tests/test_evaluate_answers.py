@@ -33,10 +33,10 @@ from suffice.evaluation.answers import (
     equal_coverage_table,
     kinds_table,
     make_answer_run,
-    risk_figure,
 )
 from suffice.evaluation.gate_evaluation import count_seen
 from suffice.types import Hit, Question
+from suffice_research.par_rag.tables import risk_figure
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,10 +14,17 @@ import pytest
 
 from suffice.errors import InputError, MissingExtraError
 from suffice.evaluation.figures import Bars, Curves, Series, draw_figure
-from suffice.evaluation.report import report_html, write_report
-from suffice.evaluation.retrieval import RetrievalRun, SystemResult, depth_curves, metric_bars
+from suffice.evaluation.report import page_html, run_page, write_report
+from suffice.evaluation.retrieval import (
+    PUBLISHED_TABLES,
+    RetrievalRun,
+    SystemResult,
+    depth_curves,
+    metric_bars,
+)
 from suffice.evaluation.significance import Interval
 from suffice_research.magaf import published
+from suffice_research.published import PublishedTable, beside_papers
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
 
@@ -37,6 +47,15 @@ def village(name: str = "tfidf", dataset: str = "village", **options: object) ->
     return RetrievalRun(
         dataset, question_ids=ids, kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **more
     )  # type: ignore[arg-type]
+
+
+@contextmanager
+def beside(*papers: PublishedTable) -> Iterator[None]:
+    """As if a plug-in knew published figures for the village."""
+    with pytest.MonkeyPatch.context() as patch:
+        known = {"village": partial(beside_papers, papers=papers)}
+        patch.setattr(PUBLISHED_TABLES, "_factories", known)
+        yield
 
 
 def test_the_numbers_of_a_plot_can_be_read_without_drawing_it():
@@ -90,11 +109,9 @@ def test_a_plot_of_an_unknown_format_is_an_input_error():
 
 
 def test_the_report_shows_the_paper_beside_the_measured_and_how_to_make_it_again():
-    page = report_html(
-        village(),
-        papers=[published.TABLE_3],
-        command="suffice evaluate retrieval --collection controlled",
-    )
+    command = "suffice evaluate retrieval --collection controlled"
+    with beside(published.TABLE_3):
+        page = page_html(run_page(village(), command=command))
     text = re.sub(r"<[^>]+>", " ", page)
     for shown in (
         "Retrieval on village",
@@ -111,7 +128,7 @@ def test_the_report_shows_the_paper_beside_the_measured_and_how_to_make_it_again
 
 
 def test_the_report_fetches_nothing_runs_nothing_and_lets_no_markup_in():
-    page = report_html(village(HOSTILE, HOSTILE), command=HOSTILE)
+    page = page_html(run_page(village(HOSTILE, HOSTILE), command=HOSTILE))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     # Namespaces of SVG are names, not addresses that are fetched; everything else must be inside the file.
@@ -127,13 +144,13 @@ def test_names_in_any_script_and_broken_ones_can_be_reported(tmp_path: Path):
 
 
 def test_the_same_run_gives_the_same_report():
-    assert report_html(village(), papers=[published.TABLE_3]) == report_html(
-        village(), papers=[published.TABLE_3]
-    )
+    with beside(published.TABLE_3):
+        first, again = (page_html(run_page(village())) for _ in range(2))
+    assert first == again
 
 
 def test_drawings_follow_the_page_in_the_dark_and_fit_a_phone():
-    page = report_html(village())
+    page = page_html(run_page(village()))
     svg = page[page.index("<svg") : page.index("</svg>")]
     assert "currentColor" in svg
     assert "#1f2328" not in svg
@@ -147,7 +164,7 @@ def test_a_run_of_null_questions_only_still_has_a_report():
     run = RetrievalRun(
         "nothing", (2,), ("q0",), (None,), (0,), (SystemResult("tfidf", ((),), (None,)),)
     )
-    assert "nothing can be said" in report_html(run)
+    assert "nothing can be said" in page_html(run_page(run))
 
 
 def test_the_report_is_written_whole(tmp_path: Path):
@@ -159,7 +176,7 @@ def test_the_report_is_written_whole(tmp_path: Path):
 def test_without_the_extra_the_error_says_the_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError) as caught:
-        report_html(village())
+        page_html(run_page(village()))
     assert "suffice[report]" in caught.value.hint
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError) as caught:

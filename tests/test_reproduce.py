@@ -24,7 +24,7 @@ from suffice.evaluation.figures import (
     figure_json,
 )
 from suffice.evaluation.metrics import Predictions
-from suffice.evaluation.report import study_html, study_report
+from suffice.evaluation.report import page_html, study_page, study_report
 from suffice.evaluation.significance import Difference, Interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
@@ -206,13 +206,13 @@ def test_the_page_of_a_study_holds_tables_figures_reasons_and_nothing_from_outsi
     assert page.count("<svg") == len(FIGURES)
     assert "<script" not in page
     assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", page)
-    assert study_html(small()) == study_html(small())
+    assert page_html(study_page(small())) == page_html(study_page(small()))
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nothing"], "no paper is named 'nothing'"),
+        (["nothing"], "no study is named 'nothing'"),
         (["magaf", "--data", "."], "holds no multihop_rag/"),
         (["frames"], "test.tsv"),
     ],

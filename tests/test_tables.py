@@ -19,7 +19,7 @@ from suffice.evaluation.significance import Difference, Interval
 from suffice.evaluation.tables import SignedNumber, Table, format_cell
 from suffice_research.frames import published
 from suffice_research.magaf import published as magaf_published
-from suffice_research.published import PublishedTable, paper_tables
+from suffice_research.published import PublishedTable, beside_paper, paper_tables
 
 
 def small_run(**options: object) -> RetrievalRun:
@@ -109,11 +109,11 @@ def test_a_retrieval_table_has_a_row_for_each_system_and_k():
 def test_a_papers_figure_and_the_difference_stand_beside_ours_and_missing_ones_are_dashes():
     run = small_run()
     paper = PublishedTable("Paper", "Table 9", "made up", {"tfidf": {"recall@2": 0.3}})
-    single = retrieval_table(run, ["recall"], paper=paper)
+    single = beside_paper(run, ["recall"], paper)
     assert single.columns == ("retriever", "k", "measured", "paper", "difference")
     assert single.texts[0] == ["tfidf", "2", "0.333", "0.300", "+0.033"]
     assert single.texts[1] == ["tfidf", "4", "0.333", "--", "--"]
-    wide = retrieval_table(run, ["recall", "mrr"], paper=paper)
+    wide = beside_paper(run, ["recall", "mrr"], paper)
     assert wide.columns[2:] == ("recall", "mrr")
     assert wide.texts[0][2:] == ["0.333 (0.300)", "0.500"]
     assert wide.records()[0]["recall"] == {"value": pytest.approx(1 / 3), "paper": 0.3}

@@ -22,9 +22,7 @@ DRAWN = (
 
 
 def command(name: str) -> str:
-    return (
-        f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW_STUDIES else ''} --out {name}"
-    )
+    return f"suffice reproduce {name} --data $DATA{' --quality' if name in SLOW_STUDIES else ''} --out {name}"
 
 
 def stored(name: str) -> Path:

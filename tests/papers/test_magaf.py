@@ -38,7 +38,7 @@ STORED = (
 
 @pytest.fixture(scope="module")
 def cases() -> tuple[RetrievedQuestion, ...]:
-    return retrieve_dataset(controlled_collection(), [HYBRID], [K]).cases(HYBRID, K)
+    return retrieve_dataset(controlled_collection(), [HYBRID], [K]).questions(HYBRID, K)
 
 
 def test_the_paper_s_predictor_is_as_good_as_printed_on_the_test_part(cases):

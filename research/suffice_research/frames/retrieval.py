@@ -55,12 +55,12 @@ class SearchResults:
 
     def cases(self, retriever: str = HYBRID) -> tuple[RetrievedQuestion, ...]:
         """At the depth where the paper predicts."""
-        return self.collected.cases(retriever, K)
+        return self.collected.questions(retriever, K)
 
     @cached_property
     def judged(self) -> dict[str, Rankings]:
         """Each retriever's rankings down to the deepest cut-off."""
-        return {name: _judge(self.collected.cases(name, max(KS))) for name in NAMES}
+        return {name: _judge(self.collected.questions(name, max(KS))) for name in NAMES}
 
     @cached_property
     def articles(self) -> list[int]:

@@ -148,7 +148,7 @@ def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Secti
             shown.equal_coverage_table(run),
             shown.equal_documents_table(run),
         ]
-        figures = [shown.risk_figure(run, good) for good in ("complete", "right")]
+        figures = [tables.risk_figure(run, good) for good in ("complete", "right")]
         sections.append(
             Section(f"{name}: when to stop", (*(one for one in stops if one.rows), *figures))
         )

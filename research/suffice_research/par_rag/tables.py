@@ -7,9 +7,17 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.answers import COVERAGES, AnswerRun, equal_documents_table
+from suffice.evaluation.answers import (
+    COVERAGES,
+    GATE_COMPARISONS,
+    AnswerRun,
+    equal_documents_table,
+    ranked_answers,
+)
+from suffice.evaluation.figures import Lines
 from suffice.evaluation.significance import Difference, Interval, compare, statistic_interval
 from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
+from suffice_research.curves import risk_lines
 from suffice_research.par_rag.published import FIGURE_2, GAINS, TABLE_2, TABLE_4
 from suffice_research.published import PublishedTable
 
@@ -224,3 +232,12 @@ def _at_equal_coverage(run: AnswerRun) -> str:
             parts.append(f"{format_cell(difference)} at {coverage:g}")
     told = ", ".join(parts)
     return f"at equal coverage, answers without all evidence by the gate less by the loop's own confidence: {told}."
+
+
+def risk_figure(run: AnswerRun, good: str) -> Lines:
+    """The share of incomplete (or wrong) among the answered, as more is answered."""
+    pairs = dict.fromkeys(pair for one, others in GATE_COMPARISONS for pair in (one, *others))
+    found = {", by ".join(pair): ranked_answers(run, pair, good) for pair in pairs}
+    lines = {name: one for name, one in found.items() if one is not None}
+    word = "incomplete" if good == "complete" else "wrong"
+    return risk_lines(f"Risk of {word} answers on {run.dataset}", lines, word=word)

@@ -160,7 +160,7 @@ class _Loop:
         )
         searched = retrieve_dataset(dataset, source.retrievers, KS, seed=SEED)
         self.say(f"searched for {len(drawn)} questions made from {source.name}")
-        plain = searched.cases(RETRIEVER, K)
+        plain = searched.questions(RETRIEVER, K)
         gates = {
             "others": self.gate(
                 f"{source.name}-others", lambda: train_gate(self.lessons(source.name))
@@ -179,7 +179,7 @@ class _Loop:
                 ),
             ),
         }
-        judged = self.real(source).cases(RETRIEVER, K)
+        judged = self.real(source).questions(RETRIEVER, K)
         said = {
             name: np.asarray(gate.probabilities(gate_inputs(judged)), dtype=np.float64)
             for name, gate in gates.items()

@@ -166,7 +166,7 @@ def fit(
                 bad = data.bad
                 lessons = [
                     to_labelled_question(one)
-                    for one in retrieve_dataset(data, [retriever], [k], **options).cases(
+                    for one in retrieve_dataset(data, [retriever], [k], **options).questions(
                         retriever, k
                     )
                 ]

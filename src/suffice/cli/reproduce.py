@@ -12,8 +12,11 @@ from suffice.cli.loaders import open_model
 from suffice.cli.options import BaseUrl, Json, ModelMaxChars, ModelName, ModelTimeout
 from suffice.cli.output import handle_errors, print_json, progress_bar, say, show_table
 
+
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="A study of the research package, such as magaf or frames.")],
+    paper: Annotated[
+        str, typer.Argument(help="A study of the research package, such as magaf or frames.")
+    ],
     data: Annotated[
         Path | None,
         typer.Option(

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.figures import Lines
 from suffice.evaluation.metrics import ANSWER_METRICS, Predictions, score
 from suffice.evaluation.significance import (
     Difference,
@@ -30,7 +29,6 @@ from suffice.evaluation.significance import (
 from suffice.evaluation.tables import Cell, Table
 from suffice.storage import BadRecords, package_versions, read_json_records, write_atomically
 from suffice.types import Cost, DocId
-from suffice_research.curves import risk_lines
 
 __all__ = [
     "COVERAGES",
@@ -50,7 +48,6 @@ __all__ = [
     "kinds_table",
     "make_answer_run",
     "read_answers",
-    "risk_figure",
 ]
 
 
@@ -491,7 +488,7 @@ def equal_coverage_table(run: AnswerRun) -> Table:
         for coverage in COVERAGES:
             cells: list[Cell] = []
             for good in ("complete", "right"):
-                one, other = (_ranked_answers(run, pair, good) for pair in (first, second))
+                one, other = (ranked_answers(run, pair, good) for pair in (first, second))
                 if one is not None and other is not None:
                     name = f"risk_at_coverage@{coverage:g}"
                     cells += [
@@ -517,7 +514,7 @@ def equal_coverage_table(run: AnswerRun) -> Table:
     return Table(f"At equal coverage on {run.dataset}", columns, tuple(rows), note)
 
 
-def _ranked_answers(run: AnswerRun, pair: tuple[str, str], good: str) -> Predictions | None:
+def ranked_answers(run: AnswerRun, pair: tuple[str, str], good: str) -> Predictions | None:
     system, order = pair
     return run.ordered(system, order, good) if system in run.systems else None
 
@@ -559,15 +556,3 @@ def _complete_at_size(run: AnswerRun, look: str, system: str) -> npt.NDArray[np.
     return run.complete(
         [replace(one, held=(one.held or ())[: len(other.held or ())]) for one, other in pairs]
     )
-
-
-def risk_figure(run: AnswerRun, good: str) -> Lines:
-    """The share of incomplete (or wrong) among the answered, as more is answered."""
-    pairs = dict.fromkeys(pair for one, others in GATE_COMPARISONS for pair in (one, *others))
-    lines = {
-        ", by ".join(pair): one
-        for pair in pairs
-        if (one := _ranked_answers(run, pair, good)) is not None
-    }
-    word = "incomplete" if good == "complete" else "wrong"
-    return risk_lines(f"Risk of {word} answers on {run.dataset}", lines, word=word)

@@ -106,7 +106,7 @@ def benchmark_questions(
         _twin_question(to_labelled_question(case), without[case.question.question_id], k)
         if case.question.question_id in without
         else to_labelled_question(case)
-        for case in found.cases(retriever, k)
+        for case in found.questions(retriever, k)
     ]
     if not any(set(one.needed) <= {hit.doc_id for hit in one.hits} for one in lessons):
         raise InputError(

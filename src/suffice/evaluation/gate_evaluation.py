@@ -221,7 +221,7 @@ def evaluate_gate(
         "progress": progress,
         "mapped": mapped,
     }
-    cases = retrieve_dataset(dataset, [retriever], [k], **options).cases(retriever, k)
+    cases = retrieve_dataset(dataset, [retriever], [k], **options).questions(retriever, k)
     searched = time.perf_counter()
     complete = np.array([case.complete for case in cases], dtype=bool)
     texts = [case.question.text for case in cases]

@@ -118,9 +118,9 @@ class GateRun:
             _gate_run_from_json,
             kind="run",
             task="gate",
-            named="gate's run",
+            what="gate's run",
             version=VERSION,
-            again="suffice evaluate gate",
+            command="suffice evaluate gate",
         )
 
 
