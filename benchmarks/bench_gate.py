@@ -46,7 +46,7 @@ print(time.perf_counter() - start)
 
 def cases(count: int) -> list[RetrievedQuestion]:
     """Questions with ten hits, each text cut or repeated to 100 words."""
-    found = retrieve_dataset(controlled_collection(), ["bm25"], [HITS], limit=count).cases(
+    found = retrieve_dataset(controlled_collection(), ["bm25"], [HITS], limit=count).questions(
         "bm25", HITS
     )
     return [_sized(case) for case in found if len(case.evidence.hits) == HITS]
