@@ -12,8 +12,8 @@ from suffice.datasets import load
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluation.baselines import (
-    baselines,
     baseline_predictions,
+    baselines,
     cross_encoder_figures,
     score_figures,
 )

@@ -267,9 +267,9 @@ def test_what_is_drawn_follows_from_seed_and_words() -> None:
     assert len({case.question.text for case in some}) == 200
     assert draw_lists(collected(), lists=2) == some
     assert draw_lists(collected(), lists=2, seed=1) != some
-    fewer = retrieve_dataset(controlled_collection(documents=200), ["bm25"], [3], sample=50).questions(
-        "bm25", 3
-    )
+    fewer = retrieve_dataset(
+        controlled_collection(documents=200), ["bm25"], [3], sample=50
+    ).questions("bm25", 3)
     assert {case.question.text for case in fewer} < {case.question.text for case in some}
 
 

@@ -162,7 +162,9 @@ def measure(
         dataset, RetrievalSettings(RETRIEVERS, (2, 4, 8), seed=seed), progress=progress
     )
     clock.lap("retrieval")
-    cases = retrieve_dataset(dataset, [HYBRID], [K], seed=seed, progress=progress).questions(HYBRID, K)
+    cases = retrieve_dataset(dataset, [HYBRID], [K], seed=seed, progress=progress).questions(
+        HYBRID, K
+    )
     parts = parts_of(cases, seed)
     complete = np.array([case.complete for case in cases])
     clock.lap("cases")

@@ -194,7 +194,9 @@ def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
         material = Material(
             preset=asked.preset,
             lessons=lessons,
-            judged={one.name: collected[one.name].questions(one.judged_by, max(KS)) for one in wanted},
+            judged={
+                one.name: collected[one.name].questions(one.judged_by, max(KS)) for one in wanted
+            },
             recipe=recipe,
             fit=gate_fitter(PolicyChoice(), looking, asked.seed),
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
