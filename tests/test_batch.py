@@ -124,7 +124,7 @@ def test_a_block_that_keeps_failing_is_named_with_its_place_and_its_cause() -> N
         str(caught.value)
         == "log.jsonl:4 to log.jsonl:6: could not be done in 3 tries: OSError: no room left"
     )
-    assert "run again: suffice check --batch log.jsonl (with --blocks DIR" in caught.value.hint
+    assert "run again: suffice check --batch log.jsonl (with --checkpoint DIR" in caught.value.hint
     assert caught.value.retryable
 
 
@@ -354,13 +354,13 @@ def test_a_log_with_a_bad_line_is_checked_up_to_it_and_goes_on_when_it_is_mended
     broken.write_text(
         "\n".join([*lines[:550], '{"question": 7}', *lines[551:]]) + "\n", encoding="utf-8"
     )
-    stopped = suffice("check", "--batch", broken, "--json", "--blocks", tmp_path / "blocks")
+    stopped = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
     assert stopped.exit_code == 2
     assert "log.jsonl:551: expected a 'question' text" in stopped.stderr
     assert stopped.stdout.splitlines()[:550] == whole.stdout.splitlines()[:550]
     assert len(list((tmp_path / "blocks").iterdir())) == 3
     broken.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    mended = suffice("check", "--batch", broken, "--json", "--blocks", tmp_path / "blocks")
+    mended = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
     assert mended.stdout == whole.stdout
     assert not (tmp_path / "blocks").exists()
 
@@ -417,6 +417,6 @@ def test_without_dask_the_pip_line_is_told(log: Path, monkeypatch: pytest.Monkey
 
 def test_where_no_folder_can_be_made_blocks_are_not_kept(log: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    result = suffice("check", "--batch", log, "--blocks", tmp_path / "file" / "blocks")
+    result = suffice("check", "--batch", log, "--checkpoint", tmp_path / "file" / "blocks")
     assert result.exit_code == 2
     assert "cannot be a folder for blocks" in result.stderr

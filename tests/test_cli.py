@@ -344,14 +344,15 @@ def test_a_wide_table_in_a_pipe_keeps_the_names_of_its_rows_whole(
 ) -> None:
     figures = tuple(Interval(0.5, 0.4, 0.6) for _ in range(7))
     columns = ("system", *(f"complete@{k}" for k in range(1, 8)))
-    output.show_table(Table("By system", columns, (("our filter, relaxed by the gate", *figures),)))
+    output.show_tables(
+        [Table("By system", columns, (("our filter, relaxed by the gate", *figures),))]
+    )
     assert "our filter, relaxed by the gate" in capsys.readouterr().out
 
 
 def test_a_table_of_long_texts_in_a_pipe_wraps_them_instead_of_growing_without_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    output.show_table(
-        Table("Questions", ("question", "p"), (("Who taught the teacher of Ada? " * 40, 0.5),))
-    )
+    rows = (("Who taught the teacher of Ada? " * 40, 0.5),)
+    output.show_tables([Table("Questions", ("question", "p"), rows)])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 240

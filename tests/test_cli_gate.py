@@ -134,7 +134,7 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
     )
     assert found == {"question_id": "q1", **alone}
     beside = lines(
-        suffice("check", *files, "--beside", tmp_path / "run.txt", "--gate", gate, "--json")
+        suffice("check", *files, "--others", tmp_path / "run.txt", "--gate", gate, "--json")
     )
     assert beside == [found]  # a gate that was fitted without other runs does not look at them
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
@@ -152,7 +152,7 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         (["check"], "give either --hits"),
         (["check", "--hits", "x.json"], "needs the question"),
         (["check", "Who?", "--batch", "x.jsonl"], "brings its own"),
-        (["check", "--batch", "x.jsonl", "--beside", "run.txt"], "goes with --run"),
+        (["check", "--batch", "x.jsonl", "--others", "run.txt"], "goes with --run"),
         (["check", "Who?", "--hits", "nowhere.json"], "does not exist"),
         (["fit", "--out", "x"], "give one of --examples, --dataset or --benchmark"),
         (["fit", "--out", "x", "--examples", "nowhere.jsonl"], "does not exist"),
@@ -207,7 +207,7 @@ def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path
         "check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json", "--skip-bad"
     )
     assert len(lines(kept)) == 2
-    assert "left out 2 bad records" in kept.stderr
+    assert "skipped 2 bad records" in kept.stderr
 
 
 # ------------------------------------------------------------------------------------------------------ fit

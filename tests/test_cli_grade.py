@@ -43,7 +43,7 @@ def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> N
     ("words", "says"),
     [
         (["--prices", "cheap"], "two numbers"),
-        (["--model", "m", "--by-model", "cooking"], "no stage is named 'cooking'"),
+        (["--model", "m", "--model-stages", "cooking"], "no stage is named 'cooking'"),
         (["--model", "m", "--base-url", "nowhere"], "error:"),
         (["--forms", "sonnet"], "no form is named"),
     ],

@@ -129,7 +129,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert "laptop" in listed
     assert json.loads(made)["token"] not in listed
     assert run("key", "revoke", "laptop", "--keys", file)[0] == 0
-    assert "holds no key" in run("key", "list", "--keys", file)[1]
+    assert "has no key" in run("key", "list", "--keys", file)[1]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--limit", "concurrent_reqests=3"), "did you mean 'concurrent_requests'"),
         (("--limit", "concurrent_requests=many"), "'many' is not a number"),
         (("--limit", "concurrent_requests=0"), "expected a number above 0"),
-        (("--gate", "a=default", "--gate", "a=default"), "two gates are called 'a'"),
+        (("--gate", "a=default", "--gate", "a=default"), "two gates are named 'a'"),
         (("--preset", "best"), "no preset is named 'best'"),
     ],
 )

@@ -62,7 +62,7 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
     """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the budget, rules do instead."""
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
     words = (
-        "--by-model",
+        "--model-stages",
         by_model,
         "--max-requests",
         str(requests),
@@ -108,7 +108,7 @@ def reader(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
     )
 
 
-MIXED = ("--by-model", "claims,validation")
+MIXED = ("--model-stages", "claims,validation")
 
 
 def test_a_server_that_dies_half_way_loses_nothing_that_was_done(
@@ -159,4 +159,4 @@ def test_whatever_the_server_does_rules_can_go_on(reply: Any, corpus: Path, tmp_
     with serving(reply) as (url, _):
         result = grade(corpus, tmp_path / "made", url, "--fallback")
     assert set(as_json(result)["by_hops"]) >= {"2", "3"}
-    assert "rules went on without the model" in result.stderr
+    assert "rules took over from the model" in result.stderr

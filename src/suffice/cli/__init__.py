@@ -1,4 +1,4 @@
-"""The command line: `suffice --help`. Heavy parts are imported by the command that needs them, so that help is quick."""
+"""The command line: `suffice --help`. Each command imports what it needs, so help is fast."""
 
 from suffice.cli.app import main
 

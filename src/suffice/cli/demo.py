@@ -1,71 +1,88 @@
-"""`suffice demo`: what `make run` does: the whole job on a collection that is made on the spot, in a minute or so."""
+"""`suffice demo`: the main job on a small corpus: three questions, three verdicts."""
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from suffice.cli.options import Json
-from suffice.cli.output import handle_errors, print_json, progress_bar, say, show_table
+from suffice.cli import options as opt
+from suffice.cli.output import command, print_json
 
-SHOWN = ("Table 3", "Table 4", "Our gate", "Null questions", "What one expansion")
+CORPUS = Path(__file__).parent / "demo_corpus.jsonl"
+K = 6
+QUESTIONS = (
+    "Where was the designer of the LakeBuoy born?",
+    "Where did the founder of Halden Instruments study?",
+    "Which university did the director of Nordlinje attend?",
+)
+NEXT = """
+next, with your own documents:
+  suffice build documents.jsonl --out library         build a library
+  suffice fit --examples labelled.jsonl --out gate    adapt the gate (docs/howto/adapt.md)
+  suffice serve --library library --gate gate         HTTP service, and a page on port 8080
+  suffice mcp --library library                       MCP; more in docs/howto/integrations.md"""
 
 
+@command
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Where the study and the report go.")] = Path(
-        "demo"
-    ),
-    seed: Annotated[
-        int,
-        typer.Option("--seed", help="Of the collection, the splits, the models and the bootstrap."),
-    ] = 42,
-    json: Json = False,
+    out: Annotated[Path | None, Option(help="Keep the library in this folder.")] = None,
+    json: opt.Json = False,
 ) -> None:
-    """Make the controlled collection, retrieve, fit a gate, judge it beside the MAGAF paper, and write a report."""
-    with handle_errors(json=json):
-        from suffice.datasets import describe
-        from suffice.errors import MissingExtraError
-        from suffice.evaluation.report import study_report
-        from suffice_research.controlled import controlled_collection
-        from suffice_research.magaf import study as study_module
+    """Build a small library, ask it three questions, and show the gate's verdicts."""
+    from suffice.datasets import load
+    from suffice.gate.gate import Gate
+    from suffice.library import Library
 
-        say(
-            "1/3  making the controlled collection: news articles, and questions that need two to four of them"
-        )
-        counts = describe(controlled_collection(seed=seed))
-        say(
-            f"     {counts.documents:,} documents, {counts.questions:,} questions, {counts.null_questions:,} of them null"
-        )
-        say(
-            "2/3  searching, and learning to say when the evidence is complete: the paper's predictors, and our gate"
-        )
-        with progress_bar(quiet=json) as progress:
-            study = study_module.study(seed=seed, folds=False, progress=progress)
-        study.save(out / "study.json")
-        say("3/3  writing the report")
-        try:
-            report: Path | None = study_report(
-                study, out / "report.html", command=f"suffice demo --seed {seed}"
+    gate = Gate.load()
+    documents = load("jsonl", corpus=CORPUS).documents()
+    with (
+        nullcontext(str(out)) if out else tempfile.TemporaryDirectory() as folder,
+        Library.build(Path(folder) / "library", documents) as library,
+    ):
+        if not json:
+            print(
+                f"A library of {len(library)} documents of a small company: its handbook, manuals,"
             )
-        except MissingExtraError as error:
-            report = None
-            say(f"     left out: {error}; {error.hint}")
-        if json:
-            print_json(study.as_json())
-        else:
-            for table in study.tables:
-                if table.title.startswith(SHOWN):
-                    show_table(table)
-        for line in study.summary:
-            say(f"\n{line}")
-        say(f"\nstudy:  {out / 'study.json'}")
-        if report:
-            say(f"report: {report}  (open it in a browser)")
-        say(
-            "next:   suffice reproduce magaf --data DIR --out magaf   (the same on the real MultiHop-RAG files)"
-        )
-        say(
-            '        suffice build my_documents.jsonl --out library && suffice search library "your question"'
-        )
+            print("notes, chats, people and places. The gate reads a question and its hits.")
+        records = [_ask(library, gate, question, json=json) for question in QUESTIONS]
+        size = len(library)
+    if json:
+        print_json({"documents": size, "questions": records})
+        return
+    if out:
+        print(f'\nlibrary: {out / "library"}; ask it: suffice search {out / "library"} "..."')
+    print(NEXT)
+
+
+def _ask(library: Any, gate: Any, question: str, *, json: bool) -> dict[str, Any]:
+    """Check the first hits of a question, and if they are not enough, expand them."""
+    hits = library.search(question, k=K)
+    documents = library.get([hit.doc_id for hit in hits])
+    verdict = gate.check(question, list(zip(documents, (hit.score for hit in hits))))
+    record = {"question": question, "hits": [hit.doc_id for hit in hits], **verdict.as_json()}
+    if not json:
+        print(f"\nQ: {question}")
+        _show("first hits", [document.title for document in documents], verdict)
+    if verdict.action != "answer":
+        completion = library.complete(question, gate, k=K)
+        found = library.get([hit.doc_id for hit in completion.hits])
+        record["expanded"] = {
+            "hits": [document.doc_id for document in found],
+            "rounds": len(completion.rounds()),
+            **completion.verdict.as_json(),
+        }
+        if not json:
+            _show("after expanding", [document.title for document in found], completion.verdict)
+    return record
+
+
+def _show(when: str, titles: list[str], verdict: Any) -> None:
+    first, *details = str(verdict).splitlines()
+    print(f"  {when}: {', '.join(titles)}\n  {first}")
+    for line in details:
+        if line.startswith(("  missing:", "  look for:")):
+            print("  " + line)

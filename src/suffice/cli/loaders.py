@@ -1,7 +1,8 @@
-"""What the options that commands share stand for, opened: documents and questions, a language model, a place to work."""
+"""Open what the shared options name: a data set, a language model, an executor."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,44 +15,36 @@ if TYPE_CHECKING:
     from suffice.protocols import LanguageModel
 
 
-def open_dataset(
-    *,
-    collection: str | None,
-    dataset: str | None,
-    path: Path | None,
-    questions: Path | None,
-    corpus: Path | None,
-    skip_bad: bool,
-    seed: int,
-    documents: int | None = None,
-) -> Dataset:
-    """The data set or collection that the options name."""
-    if (collection is None) == (dataset is None):
-        raise InputError(
-            "give either --collection or --dataset", hint="for example --collection controlled"
-        )
-    if dataset is not None:
-        from suffice.datasets import load
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """The options --collection or --dataset with its files."""
 
-        return load(dataset, path, questions=questions, corpus=corpus, skip_bad=skip_bad)
-    from suffice.datasets import make_collection
+    collection: str | None
+    dataset: str | None
+    path: Path | None
+    questions: Path | None
+    corpus: Path | None
 
-    size = {} if documents is None else {"documents": documents}
-    return make_collection(str(collection), seed=seed, **size)
+    def open(self, *, skip_bad: bool, seed: int, documents: int | None = None) -> Dataset:
+        from suffice.datasets import load, make_collection
 
+        if (self.collection is None) == (self.dataset is None):
+            hint = "for example --collection controlled"
+            raise InputError("give either --collection or --dataset", hint=hint)
+        if self.dataset is not None:
+            files = {"questions": self.questions, "corpus": self.corpus}
+            return load(self.dataset, self.path, **files, skip_bad=skip_bad)
+        size = {} if documents is None else {"documents": documents}
+        return make_collection(str(self.collection), seed=seed, **size)
 
-def hash_files(*paths: Path | None) -> dict[str, str]:
-    """The name and sha256 of every file that was given, or that a given folder holds."""
-    from suffice.storage import sha256_of
+    def hashes(self) -> dict[str, str]:
+        """The sha256 of each given file, and of each file in a given folder, by name."""
+        from suffice.storage import sha256_of
 
-    files = [
-        one
-        for path in paths
-        if path
-        for one in (sorted(path.iterdir()) if path.is_dir() else [path])
-        if one.is_file()
-    ]
-    return {file.name: sha256_of(file) for file in files}
+        files: list[Path] = []
+        for path in filter(None, (self.path, self.questions, self.corpus)):
+            files += sorted(path.iterdir()) if path.is_dir() else [path]
+        return {file.name: sha256_of(file) for file in files if file.is_file()}
 
 
 def open_model(
@@ -63,25 +56,22 @@ def open_model(
     seed: int = 42,
     cache: Path | None = None,
 ) -> LanguageModel | None:
-    """The language model that --model names, if it does; with a cache folder it is asked nothing twice."""
+    """The model of --model, or None; with a cache folder it never gets the same prompt twice."""
     if name is None:
         if base_url is not None:
-            raise InputError(
-                "--base-url names a server, but no --model",
-                hint="name the model as its server does",
-            )
+            hint = "name the model as its server does"
+            raise InputError("--base-url needs --model", hint=hint)
         return None
     from suffice.integrations.openai import CachedModel, OpenAIModel
 
-    asked = OpenAIModel(
+    model = OpenAIModel(
         name, base_url=base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed
     )
-    return asked if cache is None else CachedModel(asked, cache / "answers.db")
+    return model if cache is None else CachedModel(model, cache / "answers.db")
 
 
-def open_executor(scheduler: str | None, blocks: Path | None) -> BatchRunner:
-    """Where the work is done: in this process, or on the workers of --scheduler. Blocks that are finished stand in the folder
-    until the command is through."""
+def open_executor(scheduler: str | None, checkpoint: Path | None) -> BatchRunner:
+    """Runs jobs in this process, or on the workers of --scheduler."""
     from suffice.engines.batch import BatchRunner
 
-    return BatchRunner(scheduler, keep=blocks, tell=say, again=typed_command())
+    return BatchRunner(scheduler, keep=checkpoint, tell=say, again=typed_command())

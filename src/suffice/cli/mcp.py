@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from suffice.cli.options import GateName, LibraryOption, Preset
-from suffice.cli.output import handle_errors, say
+from contextlib import nullcontext
+
+from suffice.cli import options as opt
+from suffice.cli.output import command, say
 
 
+@command
 def mcp(
-    library: LibraryOption = None,
-    gate: GateName = "default",
-    preset: Preset = "fast",
+    library: opt.LibraryOption = None,
+    gate: opt.GateName = "default",
+    preset: opt.Preset = "fast",
 ) -> None:
-    """Serve check_context, and with --library complete_context, to an MCP client over stdin and stdout."""
-    with handle_errors():
-        from contextlib import nullcontext
+    """Serve check_context, and with --library complete_context, to an MCP client over stdio."""
+    from suffice.gate.gate_ref import open_gate
+    from suffice.integrations.mcp import create_server
+    from suffice.library import Library
 
-        from suffice.gate.gate_ref import open_gate
-        from suffice.integrations.mcp import create_server
-        from suffice.library import Library
-
-        judge = open_gate(gate, preset)
-        with Library.open(library) if library else nullcontext() as opened:
-            tools = "check_context and complete_context" if opened is not None else "check_context"
-            say(
-                f"serving {tools} over stdio; an MCP client starts this command itself, end it with Ctrl-C"
-            )
-            create_server(judge, opened).run()
+    loaded = open_gate(gate, preset)
+    with Library.open(library) if library else nullcontext() as opened:
+        tools = "check_context and complete_context" if opened is not None else "check_context"
+        say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")
+        create_server(loaded, opened).run()

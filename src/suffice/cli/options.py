@@ -1,127 +1,75 @@
-"""The options that several commands share, so that one idea has one name and one help text everywhere."""
+"""Options that several commands share: one name and one help text per idea.
+
+An option is named after its parameter: `skip_bad` is `--skip-bad`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-_DATASET = typer.Option(
-    "--dataset", help="The format: jsonl, beir, trec, frames, hotpotqa, musique, multihop_rag, ..."
-)
+_FORMAT = Option(help="The format: jsonl, beir, trec, frames, hotpotqa, musique, ...")
 _LIBRARY = "A folder made by `suffice build`, or an address like qdrant://host:6333/news."
 
-Collection = Annotated[
-    str | None, typer.Option("--collection", help="A collection made here: controlled.")
+# Data
+Collection = Annotated[str | None, Option(help="A generated collection: controlled.")]
+DatasetName = Annotated[str | None, _FORMAT]
+DatasetFormat = Annotated[str, _FORMAT]  # for commands that require one
+DatasetPath = Annotated[Path | None, Option("--path", help="The file or folder of the data set.")]
+QuestionsFile = Annotated[Path | None, Option(help="The question file, if separate.")]
+CorpusFile = Annotated[Path | None, Option(help="The corpus file, if separate.")]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Skip bad records and list them.")]
+Limit = Annotated[int | None, Option(min=1, help="Only the first so many questions.")]
+ChunkTokens = Annotated[int, Option(min=0, help="Split documents into chunks of so many words.")]
+ChunkOverlap = Annotated[int, Option(min=0, help="Words shared by neighbouring chunks.")]
+Benchmark = Annotated[Path | None, Option(help="A folder made by `suffice grade`.")]
+
+# Retrieval
+LibraryArgument = Annotated[str, Argument(help=_LIBRARY)]
+LibraryOption = Annotated[str | None, Option(help=_LIBRARY)]
+StoreAddress = Annotated[
+    str | None, Option("--store", help="qdrant://host:6333/collection; key: QDRANT_API_KEY.")
 ]
-DatasetName = Annotated[str | None, _DATASET]
-DatasetFormat = Annotated[str, _DATASET]  # of a command that cannot do without
-DatasetPath = Annotated[Path | None, typer.Option("--path", help="The data set's file or folder.")]
-QuestionsFile = Annotated[
-    Path | None, typer.Option("--questions", help="Its question file, where it stands apart.")
+EncoderName = Annotated[str, Option(help="wordllama, bge-small-en-v1.5, or a model folder.")]
+RetrieverName = Annotated[str, Option(help="The retriever; 'given' for hits in the files.")]
+DefaultRetriever = Annotated[str | None, Option(help="Default: hybrid; bm25 without vectors.")]
+RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit --bridge`.")]
+OtherRetrievers = Annotated[
+    str | None, Option(help="Other retrievers whose agreement counts: a,b.")
 ]
-CorpusFile = Annotated[
-    Path | None, typer.Option("--corpus", help="Its corpus file, where it stands apart.")
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad records out and list them.")]
-EncoderName = Annotated[
-    str,
-    typer.Option("--encoder", help="Vectors by wordllama, bge-small-en-v1.5 or a model folder."),
-]
-ChunkTokens = Annotated[
-    int, typer.Option("--chunk-tokens", min=0, help="Cut documents into chunks of so many words.")
-]
-ChunkOverlap = Annotated[
-    int, typer.Option("--chunk-overlap", min=0, help="Words that neighbouring chunks share.")
-]
-GateName = Annotated[
-    str,
-    typer.Option(
-        "--gate", help="'default' for the one that ships, or a folder made by `suffice fit`."
-    ),
+HitCount = Annotated[int, Option(min=1, help="How many hits the gate sees.")]
+CutOffs = Annotated[str, Option(help="One or more, like 2,4,8.")]
+
+# Gates
+GateName = Annotated[str, Option(help="'default', or a folder made by `suffice fit`.")]
+FittedGate = Annotated[
+    str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]
 Preset = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        help="fast; quality: looks through an encoder, too; hardened: skips hits that seem stuffed.",
-    ),
+    str, Option(help="fast; quality: uses an encoder; hardened: skips stuffed hits.")
 ]
-RerankerName = Annotated[
-    str | None,
-    typer.Option("--reranker", help="quality: also read the hits with this cross-encoder; slow."),
-]
-OtherRetrievers = Annotated[
-    str | None,
-    typer.Option(
-        "--beside", help="Other retrievers, with commas: how far they agree is looked at, too."
-    ),
-]
-PolicyName = Annotated[
-    str, typer.Option("--policy", help="How the threshold is chosen: f1, cost or risk.")
-]
-Alpha = Annotated[
-    float,
-    typer.Option("--alpha", help="risk: at most this share of the answered is incomplete ..."),
-]
-Delta = Annotated[float, typer.Option("--delta", help="... except with this probability.")]
-CostList = Annotated[
-    str, typer.Option("--costs", help="Of a wrong answer, an expansion, an abstention.")
-]
-LibraryArgument = Annotated[str, typer.Argument(help=_LIBRARY)]
-LibraryOption = Annotated[str | None, typer.Option("--library", help=_LIBRARY)]
-RetrieverName = Annotated[
-    str, typer.Option("--retriever", help="Who searches; 'given' for hits that came along.")
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Only the first so many questions.")
-]
-RunFile = Annotated[Path | None, typer.Option("--out", help="Write the run (JSON) here.")]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")]
-PlotFile = Annotated[Path | None, typer.Option("--plot", help="Draw it here (.png or .svg).")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON for a script instead of words for a person.")
-]
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model", help="A language model, as its server names it; the key: OPENAI_API_KEY."
-    ),
-]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--base-url", help="Its server, like http://127.0.0.1:8080/v1; else OPENAI_BASE_URL."
-    ),
-]
-ModelTimeout = Annotated[
-    float,
-    typer.Option("--timeout-s", min=0.1, help="How long one request may take, retries included."),
-]
-ModelMaxChars = Annotated[
-    int, typer.Option("--letters", min=1, help="model: characters of passages it is shown at once.")
-]
-ModelPrices = Annotated[
-    str,
-    typer.Option("--prices", help="model: what a million tokens cost, in and out, like 0.15,0.60."),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler", help="Work on the workers of this Dask scheduler, like tcp://127.0.0.1:8786."
-    ),
-]
-CheckpointDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--blocks",
-        help="Keep finished blocks here until the end: a run that was cut short goes on.",
-    ),
-]
-StoreAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--store", help="On Qdrant: qdrant://host:6333/collection; the key: QDRANT_API_KEY."
-    ),
-]
+RerankerName = Annotated[str | None, Option(help="quality: also use this cross-encoder; slow.")]
+PolicyName = Annotated[str, Option(help="How to choose the threshold: f1, cost or risk.")]
+Alpha = Annotated[float, Option(help="risk: at most this share of answers is incomplete ...")]
+Delta = Annotated[float, Option(help="... except with this probability.")]
+CostList = Annotated[str, Option(help="Of a wrong answer, an expansion, an abstention.")]
+Folds = Annotated[int, Option(min=2, help="For --gate fitted and the baselines.")]
+
+# Language models
+ModelName = Annotated[str | None, Option(help="A language model; its key: OPENAI_API_KEY.")]
+BaseUrl = Annotated[str | None, Option(help="Its server; default: OPENAI_BASE_URL.")]
+ModelTimeout = Annotated[float, Option(min=0.1, help="Seconds per request, with retries.")]
+ModelMaxChars = Annotated[int, Option(min=1, help="model: characters of passages per prompt.")]
+ModelMaxTokens = Annotated[int, Option(min=1, help="model: tokens per answer.")]
+ModelPrices = Annotated[str, Option(help="model: price per million tokens, in and out: 0.15,0.60.")]
+
+# Running and results
+Scheduler = Annotated[str | None, Option(help="Run on this Dask scheduler: tcp://127.0.0.1:8786.")]
+CheckpointDir = Annotated[Path | None, Option(help="Keep finished blocks here to resume from.")]
+Seed = Annotated[int, Option(help="Same seed, same result.")]
+RunFile = Annotated[Path | None, Option(help="Write the run (JSON) here.")]
+ReportFile = Annotated[Path | None, Option(help="Write an HTML report here.")]
+PlotFile = Annotated[Path | None, Option(help="Write a plot here (.png or .svg).")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]

@@ -1,56 +1,43 @@
-"""`suffice report`: one or more runs and studies beside each other, with letters that say which systems really differ."""
+"""`suffice report`: compare runs and studies."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from suffice.cli.options import Json
-from suffice.cli.output import handle_errors, print_json, say, show_table
+from suffice.cli import options as opt
+from suffice.cli.output import command, print_json, say_written, show_tables
 
 
+@command
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="Runs and studies: files that suffice wrote, or folders with one."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write an HTML page here instead of printing.")
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", min=1, help="The cut-off for retrieval runs.")
-    ] = None,
-    json: Json = False,
+    runs: Annotated[list[Path], Argument(help="Run or study files of suffice, or their folders.")],
+    out: Annotated[Path | None, Option(help="Write an HTML page here instead.")] = None,
+    k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
+    json: opt.Json = False,
 ) -> None:
-    """Set runs and studies beside each other: figures with intervals, and which differences are more than chance."""
-    with handle_errors(json=json):
-        from suffice.evaluation.report import (
-            compare_runs,
-            comparison_report,
-            load_run,
-            require_report_extra,
-        )
-        from suffice.evaluation.tables import Table
+    """Compare runs and studies, with intervals and the differences that are significant."""
+    from suffice.evaluation import report as reports
+    from suffice.evaluation.tables import Table
 
-        if out:
-            require_report_extra()
-        opened = {name: load_run(path) for name, path in _short_names(runs).items()}
-        sections = compare_runs(opened, k=k)
-        tables = [one for section in sections for one in section.shown if isinstance(one, Table)]
-        if json:
-            print_json([{"title": table.title, "rows": table.records()} for table in tables])
-        elif out is None:
-            for table in tables:
-                show_table(table)
-        if out:
-            command = " ".join(["suffice report", *(path.name for path in runs)])
-            say(f"wrote {comparison_report(opened, sections, out, command=command)}")
+    if out:
+        reports.require_report_extra()
+    opened = {name: reports.load_run(path) for name, path in _short_names(runs).items()}
+    sections = reports.compare_runs(opened, k=k)
+    tables = [item for section in sections for item in section.shown if isinstance(item, Table)]
+    if json:
+        print_json([{"title": table.title, "rows": table.records()} for table in tables])
+    elif out is None:
+        show_tables(tables)
+    if out:
+        typed = " ".join(["suffice report", *(path.name for path in runs)])
+        say_written(reports.comparison_report(opened, sections, out, command=typed))
 
 
 def _short_names(paths: list[Path]) -> dict[str, Path]:
-    """A short name for each: the file's, or its folder's where files are called alike."""
+    """Name each by its file, or by its folder if file names repeat."""
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [path.name if path.is_dir() else path.resolve().parent.name for path in paths]

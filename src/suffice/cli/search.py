@@ -1,301 +1,188 @@
-"""`suffice search --complete`: how the evidence was completed, round by round."""
+"""`suffice search`: search a library, and see which retriever found each hit and why."""
 
 from __future__ import annotations
 
+import json as json_module
 from dataclasses import asdict
 from datetime import date
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
+from suffice.cli import options as opt
 from suffice.cli.loaders import open_model
-from suffice.cli.options import BaseUrl, Json, ModelName, ModelTimeout, StoreAddress
-from suffice.cli.output import handle_errors, print_json, say
+from suffice.cli.output import command, print_json, say, wide_console
+from suffice.errors import InputError
 from suffice.types import printable
 
-
-def run_completion(
-    lib: Any, question: str, gate: Any, *, k: int, retriever: str | None, json: bool, **options: Any
-) -> None:
-    """Search until the gate is content, and show the rounds: the probability, what joined or went, and why it ended."""
-    found = lib.complete(question, gate, k=k, retriever=retriever, **options)
-    ids = [hit.doc_id for hit in found.hits]
-    documents = dict(zip(ids, lib.get(ids)))
-    if json:
-        print_json(_completion_record(question, found, documents))
-    else:
-        _show_completion(found, documents)
-
-
-def _completion_record(question: str, found: Any, documents: dict[str, Any]) -> dict[str, Any]:
-    titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
-    return {
-        "question": question,
-        "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in found.hits],
-        "verdict": asdict(found.verdict),
-        "stopped": {"name": found.stopped.name.lower(), "words": str(found.stopped)},
-        "checks": found.checks,
-        "rounds": found.rounds(),
-    }
-
-
-def _show_completion(found: Any, documents: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    rounds = Table(box=None, pad_edge=False)
-    for heading in ("round", "p", "", "held", "what happened"):
-        rounds.add_column(heading, overflow="fold")
-    for at, step in enumerate(found.trace.steps, start=1):
-        p = step.verdict.p_complete
-        # Notes hold ids and queries, which come from strangers' texts: as Text they cannot carry markup into the terminal.
-        rounds.add_row(
-            str(at),
-            f"{p:.2f}",
-            "█" * round(12 * p),
-            str(len(step.hits)),
-            Text(printable(step.note)),
-        )
-    console = Console()
-    wide = Console(width=None if console.is_terminal else 120)
-    wide.print(rounds)
-    print(f"\nstopped: {found.stopped}\n\n{found.verdict}\n")
-    for rank, hit in enumerate(found.hits, start=1):
-        document = documents[hit.doc_id]
-        print(
-            f"{rank:2}  {printable((document.title or document.text[:60]) if document else hit.doc_id)}"
-        )
-
-
-# --- search: `suffice search`: look something up in a library, and see who found it and why.
+if TYPE_CHECKING:
+    from suffice.library import Library
+    from suffice.types import Document, Extraction
 
 FILTER_EXAMPLE = '{"source": {"$in": ["The Verge"]}}'
+Documents = dict[str, "Document | None"]
 
 
+@command
 def search(
-    library: Annotated[
-        str,
-        typer.Argument(help="A folder made by `suffice build`, or an address; none with --store."),
-    ],
-    question: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
-    store: StoreAddress = None,
-    k: Annotated[int, typer.Option("--k", help="How many hits.")] = 10,
-    retriever: Annotated[
-        str | None,
-        typer.Option("--retriever", help="Default: hybrid; bm25 in a library without vectors."),
-    ] = None,
+    library: Annotated[str, Argument(help="A folder made by `suffice build`, or an address.")],
+    question: Annotated[str | None, Argument(help="What to search for.")] = None,
+    store: opt.StoreAddress = None,
+    k: Annotated[int, Option(help="How many hits.")] = 10,
+    retriever: opt.DefaultRetriever = None,
     filter: Annotated[
-        str | None,
-        typer.Option(
-            "--filter", help=f"For example {FILTER_EXAMPLE}; auto: what the question names."
-        ),
+        str | None, Option(help=f"{FILTER_EXAMPLE}; auto: from the question.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Only what passes the filter, even if that is nothing.")
-    ] = False,
-    gate: Annotated[
-        str | None,
-        typer.Option(
-            "--gate", help="Relax the filter while this gate says incomplete: default, or a folder."
-        ),
-    ] = None,
-    ranker: Annotated[
-        Path | None,
-        typer.Option("--ranker", help="bridge: choose by a ranker made by `suffice fit --bridge`."),
-    ] = None,
+    strict: Annotated[bool, Option("--strict", help="Never relax the filter.")] = False,
+    gate: Annotated[str | None, Option(help="Relax the filter until this gate answers.")] = None,
+    ranker: opt.RankerFolder = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Search on until the gate says complete; k at most.")
+        bool, Option("--complete", help="Search until the gate says complete; at most k documents.")
     ] = False,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    timeout_s: ModelTimeout = 10.0,
-    today: Annotated[
-        str | None, typer.Option("--today", help='The day that "yesterday" is before; else today.')
-    ] = None,
-    json: Json = False,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    timeout_s: opt.ModelTimeout = 10.0,
+    today: Annotated[str | None, Option(help='The date that "yesterday" refers to.')] = None,
+    json: opt.Json = False,
 ) -> None:
-    """Look something up in a library."""
-    with handle_errors(json=json):
-        # DROPPED
-        from suffice.errors import InputError
-        from suffice.gate.gate_ref import open_gate
-        from suffice.library import Library
+    """Search a library."""
+    from suffice.gate.gate_ref import open_gate
+    from suffice.library import Library
+    from suffice.retrieval.bridge import TreeRanker
 
-        library, question = _library_and_question(library, question, store)
-        if complete and (filter is not None or strict or model is not None):
-            raise InputError(
-                "--complete goes without a filter", hint="leave out --filter, --strict and --model"
+    address, text = _check_places(library, question, store)
+    if complete and (filter is not None or strict or model is not None):
+        hint = "leave out --filter, --strict and --model"
+        raise InputError("--complete does not support filters", hint=hint)
+    if not complete:
+        _check_filter_options(filter, gate, model)
+    options = {"ranker": TreeRanker.load(ranker)} if ranker else {}
+    retriever = (retriever or "bridge") if ranker else retriever
+    gate_name = gate or ("default" if complete else None)
+    loaded = open_gate(gate_name) if gate_name else None
+    day, wanted = _parse_day(today), _parse_filter(filter)
+    with Library.open(address) as lib:
+        if complete:
+            completion = lib.complete(text, loaded, k=k, retriever=retriever, **options)
+            documents = _get_documents(lib, completion.hits)
+            if json:
+                print_json(_completion_record(text, completion, documents))
+            else:
+                _show_completion(completion, documents)
+            return
+        extraction = None
+        if wanted == "auto":
+            extraction = _extract_filter(
+                lib, text, open_model(model, base_url, timeout_s=timeout_s), day
             )
-        if not complete:
-            _check_filter_options(filter, gate, model)
-        retriever, options = (
-            (retriever or "bridge", {"ranker": _load_ranker(ranker)}) if ranker else (retriever, {})
-        )
-        judged_by = gate or ("default" if complete else None)
-        judge, clock, wanted = (
-            open_gate(judged_by) if judged_by else None,
-            _parse_day(today),
-            _parse_filter(filter),
-        )
-        with Library.open(library) as lib:
-            if complete:
-                run_completion(lib, question, judge, k=k, retriever=retriever, json=json, **options)
-                return
-            read = (
-                _extractor(lib, model, base_url, timeout_s, clock).extract([question])[0]
-                if wanted == "auto"
-                else None
-            )
-            chosen = read.filter if read else wanted
-            hits = lib.search(
-                [question],
-                k=k,
-                retriever=retriever,
-                filter=chosen,
-                strict=strict,
-                gate=judge,
-                **options,
-            )[0]
-            documents = dict(
-                zip([hit.doc_id for hit in hits], lib.get([hit.doc_id for hit in hits]))
-            )
-        if read is not None and not json:
-            _say_filter(read)
-        if json:
-            print_json(
-                {
-                    "question": question,
-                    "filter": _extraction_record(read),
-                    "hits": [_hit_record(hit, documents) for hit in hits],
-                }
-            )
-        elif not hits:
-            print(
-                "no document matches\n\nnext: other words, or `--retriever dense`, which also finds near meanings"
-            )
-        else:
-            _show_hits(hits, documents)
+            wanted = extraction.filter
+        hits = lib.search(
+            [text], k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
+        )[0]
+        documents = _get_documents(lib, hits)
+    if json:
+        records = [_hit_record(hit, documents[hit.doc_id]) for hit in hits]
+        print_json({"question": text, "filter": _extraction_record(extraction), "hits": records})
+        return
+    if extraction is not None:
+        _say_filter(extraction)
+    if hits:
+        _show_hits(hits, documents)
+    else:
+        print("no document matches\n\nnext: try other words, or `--retriever dense`")
 
 
-def _library_and_question(library: str, question: str | None, store: str | None) -> tuple[str, str]:
-    """Which library and what question: with --store the only argument is the question."""
-    from suffice.errors import InputError
-
+def _check_places(library: str, question: str | None, store: str | None) -> tuple[str, str]:
+    """The library and the question: with --store, the only argument is the question."""
     if store and question is not None:
-        raise InputError(
-            "--store and a library are two places", hint="give one of them, and the question"
-        )
+        raise InputError("give a library or --store, not both", hint="and the question")
     if not store and question is None:
-        raise InputError(
-            "there is a library or a question, and both are needed",
-            hint='suffice search DIR "Who ...?"',
-        )
+        hint = 'suffice search DIR "Who ...?"'
+        raise InputError("give both a library and a question", hint=hint)
     return (store, library) if store else (library, question or "")
 
 
-def _load_ranker(path: Path) -> Any:
-    from suffice.retrieval.bridge import TreeRanker
-
-    return TreeRanker.load(path)
-
-
 def _check_filter_options(filter: str | None, gate: str | None, model: str | None) -> None:
-    """Options that would do nothing are a misunderstanding, and better said."""
-    from suffice.errors import InputError
-
     if gate is not None and filter is None:
-        raise InputError("--gate relaxes a filter, and there is none", hint="add --filter auto")
+        raise InputError("--gate relaxes a filter, but there is none", hint="add --filter auto")
     if model is not None and filter != "auto":
-        raise InputError(
-            "--model makes the filter, and none is to be made", hint="add --filter auto"
-        )
+        raise InputError("--model makes the filter for --filter auto", hint="add --filter auto")
 
 
-def _extractor(
-    lib: Any, model: str | None, base_url: str | None, timeout_s: float, today: date
-) -> Any:
-    """Filters by a language model where one is named; otherwise by what the library's documents carry."""
-    from suffice.retrieval.filter_extraction import VocabularyExtractor
+def _get_documents(library: Library, hits: Any) -> Documents:
+    ids = [hit.doc_id for hit in hits]
+    return dict(zip(ids, library.get(ids)))
+
+
+def _title(document: Document | None, doc_id: str) -> str:
+    return printable(document.title or document.text[:60]) if document else doc_id
+
+
+# Filters
+
+
+def _extract_filter(library: Library, question: str, model: Any, today: date) -> Extraction:
+    """The filter in the question, by a language model or by the library's own metadata."""
+    from suffice.retrieval.filter_extraction import ModelExtractor, VocabularyExtractor
     from suffice.retrieval.metadata import Vocabulary
 
-    vocabulary = Vocabulary.of_store(lib.store)
-    asked = open_model(model, base_url, timeout_s=timeout_s)
-    if asked is None:
-        return VocabularyExtractor(vocabulary, today=today)
-    from suffice.retrieval.filter_extraction import ModelExtractor
-
-    return ModelExtractor(asked, vocabulary, today=today)
+    vocabulary = Vocabulary.of_store(library.store)
+    if model is None:
+        return VocabularyExtractor(vocabulary, today=today).extract([question])[0]
+    return ModelExtractor(model, vocabulary, today=today).extract([question])[0]
 
 
-def _extraction_record(extraction: Any) -> dict[str, Any] | None:
-    """What was read off the question, as JSON; None where the filter was given."""
+def _extraction_record(extraction: Extraction | None) -> dict[str, Any] | None:
     if extraction is None:
         return None
-    return {
-        "conditions": [asdict(one) for one in extraction.filter.conditions],
-        "notes": extraction.notes,
-    }
+    conditions = [asdict(condition) for condition in extraction.filter.conditions]
+    return {"conditions": conditions, "notes": extraction.notes}
 
 
-def _say_filter(extraction: Any) -> None:
-    """What was read off the question, before the hits that it explains."""
+def _say_filter(extraction: Extraction) -> None:
     words = {"$in": "is", "$nin": "is not", "$gte": "from", "$lte": "until"}
     conditions = [
-        f"{one.field} {words[one.operator]} {' or '.join(map(str, one.values))}"
-        for one in extraction.filter.conditions
+        f"{condition.field} {words[condition.operator]} {' or '.join(map(str, condition.values))}"
+        for condition in extraction.filter.conditions
     ]
-    say(
-        printable(
-            f"filter: {', and '.join(conditions) or 'none, the question names no known source or date'}"
-        )
-    )
+    none = "none, the question names no known source or date"
+    say(printable(f"filter: {', and '.join(conditions) or none}"))
     for note in extraction.notes:
         say(printable(f"note: {note}"))
 
 
 def _parse_day(text: str | None) -> date:
-    from suffice.errors import InputError
-
     try:
         return date.fromisoformat(text) if text else date.today()
     except ValueError as error:
-        raise InputError(
-            f"--today is {text!r}, expected a day", hint="for example --today 2023-12-01"
-        ) from error
+        hint = "for example --today 2023-12-01"
+        raise InputError(f"--today is {text!r}, expected a date", hint=hint) from error
 
 
 def _parse_filter(text: str | None) -> Any:
-    import json
-
-    from suffice.errors import InputError
-
     if text is None or text == "auto":
         return text
     try:
-        value = json.loads(text)
+        value = json_module.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"--filter is not valid JSON: {error}", hint=f"for example {FILTER_EXAMPLE}"
-        ) from error
+        hint = f"for example {FILTER_EXAMPLE}"
+        raise InputError(f"--filter is not valid JSON: {error}", hint=hint) from error
     if not isinstance(value, dict):
         raise InputError("--filter is not a JSON object", hint=f"for example {FILTER_EXAMPLE}")
     return value
 
 
-def _hit_record(hit: Any, documents: dict[str, Any]) -> dict[str, Any]:
-    document = documents[hit.doc_id]
-    about = (
-        {"title": document.title, "source": document.source, "published_at": document.published_at}
-        if document
-        else {}
-    )
-    return {**asdict(hit), **about}
+# Results. Titles and notes come from documents: as Text they cannot carry terminal markup.
 
 
-def _show_hits(hits: Any, documents: dict[str, Any]) -> None:
-    from rich.console import Console
+def _hit_record(hit: Any, document: Document | None) -> dict[str, Any]:
+    if document is None:
+        return asdict(hit)
+    names = ("title", "source", "published_at")
+    return {**asdict(hit), **{name: getattr(document, name) for name in names}}
+
+
+def _show_hits(hits: Any, documents: Documents) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -306,11 +193,38 @@ def _show_hits(hits: Any, documents: dict[str, Any]) -> None:
     for rank, hit in enumerate(hits, start=1):
         score = hit.score or 0.0
         bar = "█" * max(1, round(12 * max(score, 0.0) / best))
-        document = documents[hit.doc_id]
-        # Titles come from the corpus: as Text they cannot carry markup into the terminal.
-        title = Text(printable(document.title or document.text[:60]) if document else hit.doc_id)
-        found = " ".join(f"{part.name} {part.score:.3g}" for part in hit.parts)
-        matched = "; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else "")
-        table.add_row(str(rank), f"{score:.3f}", bar, title, Text(found), Text(printable(matched)))
-    console = Console()
-    Console(width=None if console.is_terminal else 120).print(table)
+        title = Text(_title(documents[hit.doc_id], hit.doc_id))
+        found_by = Text(" ".join(f"{part.name} {part.score:.3g}" for part in hit.parts))
+        matched = Text(
+            printable("; ".join(hit.matched) + (" (filter relaxed)" if hit.relaxed else ""))
+        )
+        table.add_row(str(rank), f"{score:.3f}", bar, title, found_by, matched)
+    wide_console().print(table)
+
+
+def _completion_record(question: str, completion: Any, documents: Documents) -> dict[str, Any]:
+    titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
+    return {
+        "question": question,
+        "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in completion.hits],
+        "verdict": asdict(completion.verdict),
+        "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},
+        "checks": completion.checks,
+        "rounds": completion.rounds(),
+    }
+
+
+def _show_completion(completion: Any, documents: Documents) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("round", "p", "", "documents", "what happened"):
+        table.add_column(heading, overflow="fold")
+    for at, step in enumerate(completion.trace.steps, start=1):
+        p, note = step.verdict.p_complete, Text(printable(step.note))
+        table.add_row(str(at), f"{p:.2f}", "█" * round(12 * p), str(len(step.hits)), note)
+    wide_console().print(table)
+    print(f"\nstopped: {completion.stopped}\n\n{completion.verdict}\n")
+    for rank, hit in enumerate(completion.hits, start=1):
+        print(f"{rank:2}  {_title(documents[hit.doc_id], hit.doc_id)}")

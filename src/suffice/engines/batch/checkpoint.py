@@ -68,7 +68,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            hint = "give --blocks another folder"
+            hint = "give --checkpoint another folder"
             raise InputError(
                 f"{self.folder} cannot be a folder for blocks: {error}", hint=hint
             ) from error

@@ -151,7 +151,7 @@ class BatchRunner:
         kept = (
             "finished blocks are taken up"
             if self._kept
-            else "with --blocks DIR, finished blocks would be taken up"
+            else "with --checkpoint DIR, finished blocks would be taken up"
         )
         return f"then run again: {self._again} ({kept})"
 
