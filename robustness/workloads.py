@@ -393,7 +393,9 @@ def grade_request(home: Path, out: Path, seed: int, *, blocks: bool = False) -> 
         4,
         "--json",
     )
-    return RunRequest(tuple(map(str, (*words, "--checkpoint", home / "blocks") if blocks else words)))
+    return RunRequest(
+        tuple(map(str, (*words, "--checkpoint", home / "blocks") if blocks else words))
+    )
 
 
 def folder_contents(folder: Path) -> dict[str, bytes]:

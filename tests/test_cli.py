@@ -192,7 +192,11 @@ def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
             "either --collection or --dataset",
             "--collection controlled",
         ),
-        (("evaluate", "retrieval", "--collection", "magaf"), "no dataset is named 'magaf'", "controlled"),
+        (
+            ("evaluate", "retrieval", "--collection", "magaf"),
+            "no dataset is named 'magaf'",
+            "controlled",
+        ),
         (
             ("evaluate", "retrieval", "--collection", "controlled", "--k", "0"),
             "--k is '0'",
