@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suffice.retrieval.name_links import ALIASES, aliases, initials
+from suffice.retrieval.name_links import MAX_ALIASES, aliases, initials
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_list_of_names_is_not_claimed_whole() -> None:
         )
         + " is a list."
     )
-    assert len(aliases("Smith", text)) <= ALIASES
+    assert len(aliases("Smith", text)) <= MAX_ALIASES
 
 
 @pytest.mark.parametrize("title", ["", "It", "(only this)", "   ", "東京", "\ud800", "a" * 10_000])

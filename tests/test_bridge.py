@@ -108,14 +108,14 @@ def test_a_page_that_links_to_all_others_brings_a_few() -> None:
         "list", "Villages: " + ", ".join(one.title for one in others), "List of villages"
     )
     found = made(everything, *others, depth=3)
-    (pool,) = found.pools(["What is on the List of villages?"])
+    (pool,) = found.build_pools(["What is on the List of villages?"])
     assert len(pool) <= 6 + NAMESAKES + EXPANDED * (OUT + NAMESAKES + SHARED + INTO)
     assert len(pool) < 200
 
 
 def test_a_title_of_many_documents_brings_at_most_its_namesakes() -> None:
     many = [Document(f"d{at}", f"Paragraph {at} on rivers.", "Kingston Town") for at in range(100)]
-    (pool,) = made(*many, depth=2).pools(["Where is Kingston Town?"])
+    (pool,) = made(*many, depth=2).build_pools(["Where is Kingston Town?"])
     assert len(pool) <= NAMESAKES + 4 + SHARED
 
 

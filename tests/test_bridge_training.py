@@ -137,6 +137,6 @@ def test_a_users_own_ranker_is_saved_and_used(lessons: BridgeQuestions, tmp_path
     fit_ranker([candidate_states(lessons)], trees=SMALL).save(
         tmp_path / "mine", card={"data": "mine"}
     )
-    mine = lessons.bridge.ranked_by(TreeRanker.load(tmp_path / "mine"))
+    mine = lessons.bridge.with_ranker(TreeRanker.load(tmp_path / "mine"))
     (hits,) = mine.search(["When was the director of Tide of Harbour3 born?"], k=2)
     assert {hit.doc_id for hit in hits} == {"film3", "person3"}

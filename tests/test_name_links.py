@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError
-from suffice.retrieval.name_links import MENTIONS, NameLinks, name_links, stem
+from suffice.retrieval.name_links import MAX_MENTIONS, NameLinks, name_links, stem
 from suffice.types import Document
 
 ALBUMS = (
@@ -77,7 +77,7 @@ def test_entities_of_the_metadata_are_names() -> None:
 
 def test_a_question_names_titles_and_others_in_any_case() -> None:
     links = made(*ALBUMS)
-    asked = links.asked(
+    asked = links.question_names(
         [
             "When was the Battle of New Orleans that Stanton Moore sang of?",
             "battle of new orleans",
@@ -107,7 +107,7 @@ def test_common_words_as_titles_link_nothing() -> None:
         Document("x", "Who knows what it is?"),
     )
     assert mentioned(links, "x") == set()
-    assert links.asked(["who knows it"])[0].tolist() == []
+    assert links.question_names(["who knows it"])[0].tolist() == []
 
 
 def test_a_page_that_lists_a_hundred_thousand_others_keeps_a_few() -> None:
@@ -116,7 +116,7 @@ def test_a_page_that_lists_a_hundred_thousand_others_keeps_a_few() -> None:
         Document("list", "; ".join(names) + "."),
         Document("one", f"{names[0]} lives here.", names[0]),
     )
-    assert len(links.mentioned.row(0)) <= MENTIONS
+    assert len(links.mentioned.row(0)) <= MAX_MENTIONS
 
 
 def test_rare_names_say_more() -> None:
@@ -130,7 +130,7 @@ def test_rare_names_say_more() -> None:
 
 def test_no_documents_no_names() -> None:
     links = made()
-    assert [one.tolist() for one in links.asked(["Who is Ada?"])] == [[]]
+    assert [one.tolist() for one in links.question_names(["Who is Ada?"])] == [[]]
     assert links.numbers(["ada"]).tolist() == [-1]
 
 
@@ -168,7 +168,7 @@ def test_saved_links_come_back(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one.starts, other.starts)
         np.testing.assert_array_equal(one.values, other.values)
     question = ["Who fought the Battle of New Orleans?"]
-    assert back.asked(question)[0].tolist() == links.asked(question)[0].tolist()
+    assert back.question_names(question)[0].tolist() == links.question_names(question)[0].tolist()
 
 
 def test_damaged_links_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from suffice.text import title_key, title_words
 
 def found(text: str, *names: str) -> list[str]:
     phrases = PhraseMatcher(map(title_key, names))
-    (reading,) = phrases.read([text])
+    (reading,) = phrases.find([text])
     return [names[match.phrase] for match in reading.matches]
 
 
@@ -28,9 +28,9 @@ def test_names_begin_and_end_with_whole_words() -> None:
 
 
 def test_a_match_knows_its_words() -> None:
-    (reading,) = PhraseMatcher(["new york"]).read(["Is it in New York, or not?"])
+    (reading,) = PhraseMatcher(["new york"]).find(["Is it in New York, or not?"])
     assert reading.matches == (PhraseMatch(0, 3, 5),)
-    assert reading.words.written[3:5] == ("New", "York")
+    assert reading.words[3:5] == ("New", "York")
 
 
 def test_common_words_need_a_capital_and_stop_words_more() -> None:
@@ -67,7 +67,7 @@ def test_a_title_without_parentheses_is_keyed_like_the_words_of_a_text(title: st
 @given(st.lists(st.sampled_from(["New", "York", "Times", "of", "and", "Paris"]), max_size=12))
 def test_matches_never_overlap_and_say_what_stands_there(words: list[str]) -> None:
     keys = ["new york", "new york times", "york times", "paris and new york"]
-    (reading,) = PhraseMatcher(keys).read([" ".join(words)])
+    (reading,) = PhraseMatcher(keys).find([" ".join(words)])
     end = 0
     for match in reading.matches:
         assert match.start >= end

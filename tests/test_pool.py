@@ -8,7 +8,7 @@ import pytest
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
-    LETTERS,
+    MAX_CHARS,
     CandidatePool,
     question_terms,
 )
@@ -30,7 +30,7 @@ LINKS = name_links(lambda: DOCUMENTS)
 
 
 def pool_of(question: str, *documents: Document) -> CandidatePool:
-    asked = question_terms(question, LINKS.asked([question])[0], LINKS)
+    asked = question_terms(question, LINKS.question_names([question])[0], LINKS)
     pool = CandidatePool(
         asked, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)]
     )
@@ -102,7 +102,7 @@ def test_metadata_that_the_question_names_counts_until_it_is_held() -> None:
     links = name_links(lambda: news)
     vocabulary = Vocabulary({"source": ["The Verge", "BBC"]})
     asked = question_terms(
-        question, links.asked([question])[0], links, vocabulary.mentions([question])[0]
+        question, links.question_names([question])[0], links, vocabulary.mentions([question])[0]
     )
     pool = CandidatePool(asked, links, [], [])
     pool.join(news, {})
@@ -127,7 +127,7 @@ def test_documents_without_title_or_text_and_of_any_length_are_candidates() -> N
     )
     pool = pool_of(QUESTION, *DOCUMENTS, *odd)
     assert np.isfinite(pool.features()).all()
-    assert max(len(text) for text in pool._texts) <= LETTERS + 2
+    assert max(len(text) for text in pool._texts) <= MAX_CHARS + 2
 
 
 def test_shares_stay_between_zero_and_one() -> None:

@@ -96,7 +96,7 @@ def collection(data: Path, name: str, vectors: Path) -> Collection:
         near=100,
         hops=HOPS,
     )
-    pools = bridge.pools([one.question.text for one in examples])
+    pools = bridge.build_pools([one.question.text for one in examples])
     questions = []
     for one, pool in zip(load_questions(data, name), pools, strict=True):
         order = np.argsort(-WeightedRanker().p(pool.features()), kind="stable")[:90]
@@ -154,7 +154,7 @@ def roll(
     alone = [np.zeros(0) for _ in pools]
     for step in range(CHOICES):
         if 0 < step <= HOPS:
-            one.bridge.grow(pools, None, [pool.held[-1:] for pool in pools])
+            one.bridge.expand(pools, None, [pool.held[-1:] for pool in pools])
         features = [pool.features() for pool in pools]
         alone = [
             np.concatenate([was, np.full(len(pool) - len(was), UNREAD)])
@@ -230,7 +230,7 @@ def _read(
     for at, (pool, candidates) in enumerate(zip(pools, chosen)):
         held = [searchable_text(pool.documents[one]) for one in pool.held]
         pairs += layout.pairs(
-            pool.asked.text, held, [searchable_text(pool.documents[one]) for one in candidates]
+            pool.question.text, held, [searchable_text(pool.documents[one]) for one in candidates]
         )
         owner += [at] * len(candidates)
     said, start = np.clip(say(owner, pairs), -15, 15), 0

@@ -65,7 +65,7 @@ class RuleJudge:
         for name in fresh:
             self._naming[name] = set()
         phrases = PhraseMatcher(fresh)
-        readings = phrases.read(f"{one.title} {one.text}" for one in self._documents)
+        readings = phrases.find(f"{one.title} {one.text}" for one in self._documents)
         for document, reading in zip(self._documents, readings):
             for match in reading.matches:
                 self._naming[fresh[match.phrase]].add(document.doc_id)

@@ -66,7 +66,9 @@ class BridgeQuestions:
     ) -> BridgeQuestions:
         pools: list[CandidatePool] = []
         for start in range(0, len(questions), BATCH):
-            pools += bridge.pools([one.question.text for one in questions[start : start + BATCH]])
+            pools += bridge.build_pools(
+                [one.question.text for one in questions[start : start + BATCH]]
+            )
         return cls(name, bridge, tuple(questions), tuple(pools))
 
     def folds(self, seed: int) -> npt.NDArray[np.int64]:
@@ -76,7 +78,7 @@ class BridgeQuestions:
 
     def choose(self, ranker: Ranker, which: npt.NDArray[np.int64], k: int) -> list[list[DocId]]:
         """The documents that the ranker chooses for some of the questions, in their order."""
-        retriever, chosen = self.bridge.ranked_by(ranker), []
+        retriever, chosen = self.bridge.with_ranker(ranker), []
         for start in range(0, len(which), BATCH):
             pools = [self.pools[at] for at in which[start : start + BATCH].tolist()]
             for pool in pools:
@@ -125,7 +127,7 @@ class CandidateStates:
 
 def candidate_states(training: BridgeQuestions, *, seed: int = SEED) -> CandidateStates:
     """The states of every question. Each weighs 1, however many candidates it has."""
-    retriever = training.bridge.ranked_by(WeightedRanker())
+    retriever = training.bridge.with_ranker(WeightedRanker())
     parts: list[CandidateStates] = []
     for start in range(0, len(training.questions), BATCH):
         batch = training.questions[start : start + BATCH]
@@ -157,8 +159,8 @@ def _along_paths(
         pool.release()
     for step in range(STEPS):
         if step:
-            retriever.grow(pools, None, [pool.held[-1:] for pool in pools])
-        for at, (pool, p) in enumerate(zip(pools, retriever.judged(pools))):
+            retriever.expand(pools, None, [pool.held[-1:] for pool in pools])
+        for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
             yield from _state(at, pool, p, questions[at], seed + step)
             if len(pool.held) < len(pool):
                 pool.hold(int(np.argmax(p)))
@@ -178,8 +180,8 @@ def _holding_parts(
             if len(gold) > 1:
                 for at in rng.permutation(gold)[: rng.integers(1, len(gold))].tolist():
                     pool.hold(int(at))
-        retriever.grow(pools, None, [pool.held for pool in pools])
-        for at, (pool, p) in enumerate(zip(pools, retriever.judged(pools))):
+        retriever.expand(pools, None, [pool.held for pool in pools])
+        for at, (pool, p) in enumerate(zip(pools, retriever.rank(pools))):
             if pool.held:
                 yield from _state(at, pool, p, questions[at], seed + 200 + turn)
     for pool in pools:

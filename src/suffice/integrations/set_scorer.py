@@ -26,8 +26,8 @@ from suffice.protocols import Encoder, Retriever, Store
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import (
     QUALITY_FEATURES,
+    READ_AGAIN,
     READ_FIRST,
-    READ_LATER,
     QualityBridgeRetriever,
 )
 from suffice.retrieval.builtin import DEFAULT_ENCODER
@@ -274,7 +274,7 @@ def bridge_quality(
     depth: int = 40,
     near: int = 100,
     first: int = READ_FIRST,
-    again: int | Sequence[int] = READ_LATER,
+    again: int | Sequence[int] = READ_AGAIN,
     threads: int = 0,
 ) -> Retriever:
     """The bridge whose best candidates are read before each choice: `first` at the start, `again` in every later round.

@@ -1,24 +1,22 @@
 """From a question to hits.
 
-    named            the retrievers by name, each a few lines: start here
-    ranking          what they share: checked input, the k best of a row, hits that say who found them
+    builtin            the retrievers by name, each a few lines: start here
+    ranking            what they share: checked input, the k best of a row, hits with their scores
+    corpus             documents in order, their metadata as columns, chunks
+    lexical            BM25
+    dense              encoders and vector search
+    fusion             several scores fused into one ranking, reranking
+    memory             a store in memory; `store_checks` is what all stores agree on
 
-    corpus           documents in order, and their metadata as columns
-    lexical          scores by words; `dense` by meaning, `metadata` by agreement, `graph` by what hangs together
-    hybrid           several opinions fused; `rerank` lets a slower judge put the first hits in order
-    candidates       the same scores where a store is too large or too far to be read whole
-    iterative        search, read, search again
+    phrase_matcher     which of many known names a text contains
+    dates              which days a question asks about
+    metadata           which sources, categories, entities and dates a question names
+    filters            the grammar of filters; `filter_extraction` makes one from a question
+    soft_filter        filters that never empty the result
 
-    phrases          which of many known names a text contains; `aliases` has more names, `date_ranges`, `relative_dates` days
-    links            who names whose title; `ppr` walks along that
-    name_links       which names each document bears and mentions, for the bridge
-    bridge           a set of documents chosen along names: `pool` has its candidates, `ranker` chooses, `bridge_reading` reads
-
-    filters          the grammar of filters; `extract` makes one of a question, `model_extract` asks a language model for it
-    soft             a filter orders and never empties; `relax` lets it give way, `quota` shares places among named sources
-
-    stored           what every store agrees on; `memory` is the one without a disk
-    encoding         vectors of many texts, block by block; `chunks` cuts long documents
+    links              which document names whose title
+    name_links         which names each document bears and mentions
+    bridge             documents chosen one by one along names, from a `candidate_pool`
 
 Nothing here knows a network, a clock or a gold label.
 """

@@ -1,7 +1,10 @@
-"""Which candidate next: a small learned model over the features of (question, documents held, candidate).
+"""The bridge retriever: a set of documents that together answer the question.
 
-`TreeRanker` is boosted trees as ONNX, fitted by `suffice_research.training.bridge`; one ships, fitted on five data sets.
-`HandRanker` is a weighted sum that was never fitted: it leads the paths along which training states are gathered.
+Candidates are what text and vector search find, what the question names, and what is linked with
+the best of those by names; each chosen document adds its own links. A ranker says which candidate
+is needed next given those held, so the second document is chosen for what the first does not say.
+
+`QualityBridgeRetriever` also reads: a set scorer looks at the best candidates before each choice.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.protocols import Encoder, Store, StoreQuery, StoreResult, documents_by_id
+from suffice.protocols import Encoder, Store, StoreQuery, documents_by_id
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
@@ -33,15 +36,15 @@ from suffice.retrieval.filters import filter_for
 from suffice.retrieval.links import NAMESAKES
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
-from suffice.retrieval.ranking import cap_scores, check_search, name_parts
+from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
 from suffice.storage.artefacts import open_onnx
-from suffice.types import DocId, Document, Filter, Hit
+from suffice.types import DocId, Document, Hit
 
 __all__ = [
     "QUALITY_FEATURES",
+    "READ_AGAIN",
     "READ_FIRST",
-    "READ_LATER",
     "SHIPPED",
     "UNREAD",
     "WEIGHTS",
@@ -57,13 +60,21 @@ __all__ = [
     "shortlist",
 ]
 
-
 Floats = npt.NDArray[np.floating[Any]]
+# For each document that is to join a pool: who found it, with which score.
+Reasons = dict[DocId, dict[str, float]]
 
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
-AT_ONCE = 256  # rows of one run: beyond some 1,000, onnxruntime takes far longer for each
+RANKER_ROWS = 256  # of one run: beyond some 1,000, onnxruntime takes far longer for each
+
+EXPANDED = 10  # candidates whose links join the pool at the start
+OUT = 24  # documents that a candidate names, at most so many join
+SHARED = 16  # documents that mention the same rare names
+INTO = 6  # documents that name the candidate
+RARE = 8  # a name leads to those that mention it only if so few do
+CHOSEN_SINGLY = 10  # documents that are chosen one by one
 
 WEIGHTS: Mapping[str, float] = {
     "bm25": 1.0,
@@ -84,7 +95,7 @@ class Ranker(Protocol):
 
 
 class WeightedRanker:
-    """A weighted sum of a few features, put between 0 and 1."""
+    """A weighted sum of a few features, never fitted: training states are gathered with it."""
 
     def __init__(self, weights: Mapping[str, float] = WEIGHTS) -> None:
         self._weights = np.zeros(len(FEATURES))
@@ -96,30 +107,28 @@ class WeightedRanker:
 
 
 class TreeRanker:
-    """Boosted trees, run by onnxruntime on one thread: a question is too short to share."""
+    """Boosted trees as ONNX, on one thread: a question is too short to share."""
 
     def __init__(self, content: bytes) -> None:
-        """`content` are the bytes of an ONNX file; DataError where they are damaged or want other columns."""
+        """`content` is an ONNX file; DataError where it is damaged or has other columns."""
         self.content = content
         self._session = open_onnx(content, threads=1, hint=REFIT.format(path="PATH"))
-        shapes = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
-        if shapes != [("rows", [len(FEATURES)])] or [
-            one.name for one in self._session.get_outputs()
-        ] != ["p"]:
+        inputs = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
+        outputs = [one.name for one in self._session.get_outputs()]
+        if inputs != [("rows", [len(FEATURES)])] or outputs != ["p"]:
             raise DataError(
-                f"a ranker takes {shapes}, expected 'rows' of {len(FEATURES)} columns",
+                f"a ranker takes {inputs}, expected 'rows' of {len(FEATURES)} columns",
                 hint="fit it again",
             )
 
     def p(self, rows: Floats) -> Floats:
         given = np.ascontiguousarray(rows, dtype=np.float32)
+        starts = range(0, len(given), RANKER_ROWS)
         try:
-            parts = [
-                self._session.run(["p"], {"rows": given[at : at + AT_ONCE]})[0]
-                for at in range(0, len(given), AT_ONCE)
-            ]
+            blocks = [given[start : start + RANKER_ROWS] for start in starts]
+            parts = [self._session.run(["p"], {"rows": block})[0] for block in blocks]
             return np.concatenate(parts).reshape(len(given)).astype(float) if parts else np.zeros(0)
-        except Exception as error:  # onnxruntime raises classes of its own that it does not export
+        except Exception as error:  # onnxruntime does not export its exception classes
             raise DataError(f"a ranker fails: {error}", hint=REFIT.format(path="PATH")) from error
 
     def save(
@@ -127,55 +136,40 @@ class TreeRanker:
     ) -> None:
         """Write the ranker as an artefact folder; `card` says what it was fitted on."""
         settings = {**(card or {}), "schema": features_hash()}
-        with new_artefact(
+        columns = [
+            {"name": one.name, "description": one.description, "direction": one.direction}
+            for one in FEATURES
+        ]
+        artefact = new_artefact(
             Path(path), kind=KIND, version=VERSION, settings=settings, seed=seed
-        ) as folder:
+        )
+        with artefact as folder:
             write_atomically(folder / MODEL, self.content)
-            columns = [
-                {"name": one.name, "says": one.says, "direction": one.direction} for one in FEATURES
-            ]
             write_atomically(folder / "features.json", json.dumps(columns, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path | None = None) -> TreeRanker:
-        """The ranker in this folder; the one that ships unless told. NotReadyError where it looks at other features."""
+        """The ranker in this folder, by default the shipped one.
+
+        NotReadyError where it was fitted on other features.
+        """
         folder = SHIPPED if path is None else Path(path)
-        refit = (
-            "python -m suffice_research.training.bridge"
-            if path is None
-            else REFIT.format(path=folder)
-        )
-        if (
-            open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit).settings.get("schema")
-            != features_hash()
-        ):
-            raise NotReadyError(
-                f"{folder} was fitted with other features than this suffice has", hint=refit
-            )
+        refit = REFIT.format(path=folder)
+        if path is None:
+            refit = "python -m suffice_research.training.bridge"
+        manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit)
+        if manifest.settings.get("schema") != features_hash():
+            raise NotReadyError(f"{folder} was fitted on other features", hint=refit)
         return cls(np.fromfile(readable_file(folder / MODEL), dtype=np.uint8).tobytes())
 
 
 def features_hash() -> str:
-    """A hash of the features: a ranker fitted on others cannot be used."""
+    """A hash of the feature names: a ranker fitted on others cannot be used."""
     return hashlib.sha256(json.dumps([one.name for one in FEATURES]).encode()).hexdigest()
 
 
-# --- bridge: The bridge retriever: a set of documents that together answer the question, chosen along the names that link them.
-
-Ints = npt.NDArray[np.int64]
-
-EXPANDED = 10  # candidates whose links join the pool at the start
-OUT, INTO, RARE, SHARED = (
-    24,
-    6,
-    8,
-    16,
-)  # links of one candidate that join: names it has, documents that name it, if so few do
-SET = 10  # documents that are chosen one by one
-
-
 class BridgeRetriever:
-    """Retriever port. `hops` is how often chosen documents bring their links in."""
+    """Chooses documents one by one. `hops` is how often chosen documents add their links."""
 
     def __init__(
         self,
@@ -191,155 +185,135 @@ class BridgeRetriever:
     ) -> None:
         self.store, self.links, self.ranker, self.vocabulary = store, links, ranker, vocabulary
         self.depth, self.near, self.hops = depth, near or depth, hops
-        self._near = VectorSearch(store, encoder)
+        self._vectors = VectorSearch(store, encoder)
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        return self.choose(self.pools(questions, filters=filters), k=k, filters=filters)
+        return self.choose(self.build_pools(questions, filters=filters), k=k, filters=filters)
 
     def choose(
-        self,
-        pools: Sequence[CandidatePool],
-        *,
-        k: int,
-        filters: Sequence[Filter | None] | None = None,
-    ) -> list[tuple[Hit, ...]]:
-        """k candidates of each pool, one by one; each brings its links in while there are hops left.
+        self, pools: Sequence[CandidatePool], *, k: int, filters: Filters = None
+    ) -> HitLists:
+        """k candidates of each pool, one by one; the first few add their links.
 
-        Behind the first SET the rest follows in one go: nobody chooses a hundredth document for what ninety-nine do not say.
+        After CHOSEN_SINGLY, the rest follow by one ranking: nobody needs a hundredth document for
+        what ninety-nine do not say.
         """
         scores: list[list[float]] = [[] for _ in pools]
-        for step in range(min(k, SET + 1)):
+        for step in range(min(k, CHOSEN_SINGLY + 1)):
             if 0 < step <= self.hops:
-                self.grow(pools, filters, [pool.held[-1:] for pool in pools])
-            for pool, p, kept in zip(pools, self.judged(pools), scores):
-                count = min(1 if step < SET else k - SET, len(pool) - len(pool.held))
+                self.expand(pools, filters, [pool.held[-1:] for pool in pools])
+            for pool, p, chosen in zip(pools, self.rank(pools), scores):
+                wanted = 1 if step < CHOSEN_SINGLY else k - CHOSEN_SINGLY
+                count = min(wanted, len(pool) - len(pool.held))
                 for best in np.argsort(-p, kind="stable")[:count].tolist():
                     pool.hold(best)
-                    kept.append(float(p[best]))
+                    chosen.append(float(p[best]))
         return [
-            cap_scores([pool.hit(at, score) for at, score in zip(pool.held, kept)])
-            for pool, kept in zip(pools, scores)
+            cap_scores([pool.hit(at, score) for at, score in zip(pool.held, chosen)])
+            for pool, chosen in zip(pools, scores)
         ]
 
-    def ranked_by(self, ranker: Ranker) -> BridgeRetriever:
+    def with_ranker(self, ranker: Ranker) -> BridgeRetriever:
         """The same retriever with another ranker."""
         other = copy(self)
         other.ranker = ranker
         return other
 
-    # -------------------------------------------------------------------------------------------------- the pool
-
-    def pools(
-        self, questions: Sequence[str], *, filters: Sequence[Filter | None] | None = None
+    def build_pools(
+        self, questions: Sequence[str], *, filters: Filters = None
     ) -> list[CandidatePool]:
-        """The candidates of each question before anything is held: one look at the store, and one for what is linked."""
-        named, metadata = self.links.asked(questions), self._metadata(questions)
-        bearers = [dict(self._named(one)) for one in named]
-        seen = self._look(
-            questions, metadata, filters, [self.links.ids[row] for one in bearers for row in one]
-        )
-        pools, wanted = [], []
-        for at, question in enumerate(questions):
-            text, near, agreeing = (seen.hits[at + part * len(questions)] for part in range(3))
-            near = self._judged_near(near)
-            asked = question_terms(question, named[at], self.links, metadata[at])
-            pools.append(CandidatePool(asked, self.links, text, near))
-            why: dict[DocId, dict[str, float]] = {}
-            for name, hits in (
-                ("bm25", text),
-                ("dense", near[: self.near]),
-                ("metadata", agreeing),
-            ):
+        """The candidates of each question before any is held, in two queries to the store."""
+        names = self.links.question_names(questions)
+        metadata: Sequence[Mentions | None] = [None] * len(questions)
+        if self.vocabulary is not None:
+            metadata = self.vocabulary.mentions(questions)
+        bearers = [self._bearers(one.tolist()) for one in names]
+        ids = [self.links.ids[row] for one in bearers for row in one]
+        lists, documents = self._query_store(questions, metadata, filters, ids)
+        pools, reasons = [], []
+        for at, (question, text, near, agreeing) in enumerate(zip(questions, *lists)):
+            near = self._rescale(near)
+            terms = question_terms(question, names[at], self.links, metadata[at])
+            pools.append(CandidatePool(terms, self.links, text, near))
+            found: Reasons = {}
+            sources = (("bm25", text), ("dense", near[: self.near]), ("metadata", agreeing))
+            for name, hits in sources:
                 for hit in hits:
-                    why.setdefault(hit.doc_id, {})[name] = hit.score or 0.0
+                    found.setdefault(hit.doc_id, {})[name] = hit.score or 0.0
             for row, worth in bearers[at].items():
-                why.setdefault(self.links.ids[row], {})["named"] = worth
-            wanted.append(why)
-        self._join(pools, wanted, filters, seen.documents)
-        self.grow(
-            pools,
-            filters,
-            [np.argsort(-pool.good, kind="stable")[:EXPANDED].tolist() for pool in pools],
-        )
+                found.setdefault(self.links.ids[row], {})["named"] = worth
+            reasons.append(found)
+        self._join(pools, reasons, filters, documents)
+        best = [np.argsort(-pool.quality, kind="stable")[:EXPANDED].tolist() for pool in pools]
+        self.expand(pools, filters, best)
         for pool in pools:
             pool.mark()
         return pools
 
-    def _look(
+    def _query_store(
         self,
         questions: Sequence[str],
         metadata: Sequence[Mentions | None],
-        filters: Sequence[Filter | None] | None,
-        named: Sequence[DocId],
-    ) -> StoreResult:
-        """For all questions by words, then by vectors, then by words among the documents of the sources and dates they name."""
-        given = filters or [None] * len(questions)
+        filters: Filters,
+        ids: Sequence[DocId],
+    ) -> tuple[list[HitLists], dict[DocId, Document]]:
+        """Hits by words, by vectors, and by words among the sources and dates that are named."""
+        count, depth = len(questions), self.depth
+        given = filters or [None] * count
         own = [
             filter_for(one) if one and not filter else None for one, filter in zip(metadata, given)
         ]
-        looks = [
-            StoreQuery(self.depth, text=question, filter=filter)
-            for question, filter in zip(questions, given)
+        queries = [
+            *(StoreQuery(depth, text=text, filter=one) for text, one in zip(questions, given)),
+            *self._vectors.queries(questions, k=max(2 * depth, self.near), filters=given),
+            *(
+                StoreQuery(depth, text=text if one else None, filter=one)
+                for text, one in zip(questions, own)
+            ),
         ]
-        looks += self._near.queries(questions, k=max(2 * self.depth, self.near), filters=given)
-        looks += [
-            StoreQuery(self.depth, text=question if one else None, filter=one)
-            for question, one in zip(questions, own)
+        result = self.store.query(queries, ids)
+        lists = [
+            name_parts(name, result.hits[part * count : (part + 1) * count])
+            for part, name in enumerate(("bm25", "dense", "bm25"))
         ]
-        seen = self.store.query(looks, named)
-        text, near, agreeing = (
-            seen.hits[part * len(questions) : (part + 1) * len(questions)] for part in range(3)
-        )
-        return StoreResult(
-            [*name_parts("bm25", text), *name_parts("dense", near), *name_parts("bm25", agreeing)],
-            seen.documents,
-        )
+        return lists, result.documents
 
-    def _judged_near(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """What the vectors found, on the scale that the ranker was fitted with."""
+    def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """The vector hits on the scale that the ranker was fitted with."""
         return hits
 
-    def _metadata(self, questions: Sequence[str]) -> Sequence[Mentions | None]:
-        return (
-            [None] * len(questions)
-            if self.vocabulary is None
-            else self.vocabulary.mentions(questions)
-        )
-
-    def _named(self, names: Ints) -> Iterator[tuple[int, float]]:
-        for name in names.tolist():
+    def _bearers(self, names: Sequence[int]) -> dict[int, float]:
+        """The documents that bear these names, with one over the number of documents of the name."""
+        found: dict[int, float] = {}
+        for name in names:
             bearers = self.links.bearers.row(name)[:NAMESAKES].tolist()
-            yield from ((row, 1 / len(bearers)) for row in bearers)
+            found.update((row, 1 / len(bearers)) for row in bearers)
+        return found
 
-    def grow(
-        self,
-        pools: Sequence[CandidatePool],
-        filters: Sequence[Filter | None] | None,
-        chosen: Sequence[Sequence[int]],
+    def expand(
+        self, pools: Sequence[CandidatePool], filters: Filters, chosen: Sequence[Sequence[int]]
     ) -> None:
-        """The links of these candidates join, in one look at the store."""
-        wanted: list[dict[DocId, dict[str, float]]] = []
-        for pool, ats in zip(pools, chosen):
-            why: dict[DocId, dict[str, float]] = {}
-            for at in ats:
+        """Add the links of the chosen candidates to their pools, in one query to the store."""
+        reasons: list[Reasons] = []
+        for pool, positions in zip(pools, chosen):
+            found: Reasons = {}
+            for at in positions:
                 if at not in pool.expanded:
                     pool.expanded.add(at)
                     for row, worth in self._linked(self.links.position.get(pool.ids[at], -1)):
                         doc_id = self.links.ids[row]
                         if doc_id not in pool.at:
-                            why.setdefault(doc_id, {"link": worth})
-            wanted.append(why)
-        self._join(pools, wanted, filters)
+                            found.setdefault(doc_id, {"link": worth})
+            reasons.append(found)
+        self._join(pools, reasons, filters)
 
-    def _linked(self, row: int) -> list[tuple[int, float]]:
+    def _linked(self, row: int) -> Iterator[tuple[int, float]]:
+        """The documents that a document's names lead to, and what each link is worth."""
         if row < 0:
-            return []
+            return
         links = self.links
         found: dict[int, float] = {}
-        own = links.borne.row(row)
         mentioned = links.mentioned.row(row)
         for name in mentioned.tolist():
             if len(found) >= OUT:
@@ -347,46 +321,45 @@ class BridgeRetriever:
             bearers = links.bearers.row(name)[:NAMESAKES].tolist()
             for other in bearers:
                 found.setdefault(other, 1 / len(bearers))
-        # A name that nobody bears leads to the few who mention it, the rarest first.
-        shared = mentioned[links.bearing[mentioned] == 0]
-        sizes = np.diff(links.mentioners.starts)[shared]
-        for name in shared[np.argsort(sizes, kind="stable")].tolist():
+        # A name that no document bears leads to the few that mention it, the rarest first.
+        unborne = mentioned[links.bearing[mentioned] == 0]
+        sizes = np.diff(links.mentioners.starts)[unborne]
+        for name in unborne[np.argsort(sizes, kind="stable")].tolist():
             mentioners = links.mentioners.row(name)
             if len(mentioners) > RARE or len(found) >= OUT + SHARED:
                 break
             for other in mentioners.tolist():
                 found.setdefault(other, 1 / len(mentioners))
-        for name in own[:2].tolist():
-            if len(mentioners := links.mentioners.row(name)) <= RARE:
+        for name in links.borne.row(row)[:2].tolist():
+            mentioners = links.mentioners.row(name)
+            if len(mentioners) <= RARE:
                 for other in mentioners[:INTO].tolist():
                     found.setdefault(other, 1 / (1 + len(mentioners)))
         found.pop(row, None)
-        return list(found.items())
+        yield from found.items()
 
     def _join(
         self,
         pools: Sequence[CandidatePool],
-        wanted: Sequence[dict[DocId, dict[str, float]]],
-        filters: Sequence[Filter | None] | None,
-        seen: Mapping[DocId, Document] | None = None,
+        reasons: Sequence[Reasons],
+        filters: Filters,
+        documents: Mapping[DocId, Document] | None = None,
     ) -> None:
-        """Candidates come into their pools, if they pass the filter: the documents `seen`, or else got for the purpose."""
-        held = seen or documents_by_id(self.store.get, (doc_id for why in wanted for doc_id in why))
-        for at, (pool, why) in enumerate(zip(pools, wanted)):
-            documents = [held[doc_id] for doc_id in why if doc_id in held]
-            if documents and filters is not None and filters[at]:
-                passing = Corpus(documents).mask(filters[at])
-                documents = [one for one, passes in zip(documents, passing.tolist()) if passes]
-            pool.join(documents, why)
+        """Add candidates that pass the filter to their pools; without `documents`, fetch them."""
+        ids = (doc_id for found in reasons for doc_id in found)
+        known = documents or documents_by_id(self.store.get, ids)
+        for at, (pool, found) in enumerate(zip(pools, reasons)):
+            new = [known[doc_id] for doc_id in found if doc_id in known]
+            if new and filters is not None and filters[at]:
+                passing = Corpus(new).mask(filters[at]).tolist()
+                new = [one for one, passes in zip(new, passing) if passes]
+            pool.join(new, found)
 
-    # -------------------------------------------------------------------------------------------------- the choice
+    def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
+        """How likely each candidate of each pool is needed next; -1 for those held."""
+        return self._rank_rows(pools, [pool.features() for pool in pools])
 
-    def judged(self, pools: Sequence[CandidatePool]) -> list[Floats]:
-        """How likely each candidate of each pool is needed next; what is held already counts -1."""
-        return self._ranked(pools, [pool.features() for pool in pools])
-
-    def _ranked(self, pools: Sequence[CandidatePool], rows: Sequence[Floats]) -> list[Floats]:
-        """The ranker's word on all candidates of all pools in one go."""
+    def _rank_rows(self, pools: Sequence[CandidatePool], rows: Sequence[Floats]) -> list[Floats]:
         if not rows:
             return []
         ends = np.cumsum([len(one) for one in rows])[:-1]
@@ -396,29 +369,32 @@ class BridgeRetriever:
         return parts
 
 
-# --- bridge_reading: The bridge that reads: a set scorer looks at the best candidates before each choice.
-
-READ_FIRST, READ_LATER = 20, (5, 3, 2, 2)
-UNREAD = -20.0  # below every log-odds, so that trees tell it from what was read
+READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates read with none, one, two ... held
+UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
 
 QUALITY_FEATURES = (
     *FEATURES,
     Feature("alone", "The scorer's log-odds with nothing held.", 1),
     Feature("now", "The scorer's log-odds given what is held.", 1),
-    Feature("alone_behind", "How far that is behind the best candidate not held.", -1),
-    Feature("now_behind", "How far that is behind the best candidate not held.", -1),
+    Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
+    Feature("now_behind", "How far `now` is behind the best candidate not held.", -1),
 )
 
 
 @runtime_checkable
 class SetScorer(Protocol):
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
-        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
+        """The probability that each candidate is needed next, given the held texts."""
         ...
 
 
 class QualityBridgeRetriever(BridgeRetriever):
-    """A Bridge whose `ranker`, one over the columns READING, chooses whom the scorer reads and then whom to hold."""
+    """A bridge whose best candidates are read by a set scorer before each choice.
+
+    Reading takes some forty milliseconds a candidate, so only the best are read: `first` before
+    anything is held, fewer in later rounds, where pairs are longer and less is missing. The ranker,
+    over QUALITY_FEATURES, chooses which to read and then which to hold.
+    """
 
     def __init__(
         self,
@@ -429,7 +405,7 @@ class QualityBridgeRetriever(BridgeRetriever):
         *,
         scorer: SetScorer,
         first: int = READ_FIRST,
-        again: int | Sequence[int] = READ_LATER,
+        again: int | Sequence[int] = READ_AGAIN,
         **options: Any,
     ) -> None:
         super().__init__(store, encoder, links, ranker, **options)
@@ -439,69 +415,50 @@ class QualityBridgeRetriever(BridgeRetriever):
         self.scorer, self.first, self.again = scorer, first, again
         self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
 
-    def judged(self, pools: Sequence[CandidatePool]) -> list[Floats]:
-        """How likely each candidate of each pool is needed next; what is held already counts -1."""
+    def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
         features = [pool.features() for pool in pools]
-        alone = [self._remembered(pool) for pool in pools]
         unread = [np.full(len(pool), UNREAD) for pool in pools]
-        guess = self._ranked(pools, _beside(pools, features, alone, unread))
-        now = self.read(
-            pools,
-            [
-                shortlist(p, read_count(len(pool.held), self.first, self.again))
-                for pool, p in zip(pools, guess)
-            ],
-        )
-        for pool, read in zip(pools, now):
+        guess = self._rank_read(pools, features, unread)
+        counts = [read_count(len(pool.held), self.first, self.again) for pool in pools]
+        now = self.read(pools, [shortlist(p, count) for p, count in zip(guess, counts)])
+        for pool, scores in zip(pools, now):
             if not pool.held:
-                self._alone[pool] = read
-        return self._ranked(
-            pools, _beside(pools, features, [self._remembered(pool) for pool in pools], now)
-        )
+                self._alone[pool] = scores
+        return self._rank_read(pools, features, now)
+
+    def _rank_read(
+        self, pools: Sequence[CandidatePool], features: Sequence[Floats], now: Sequence[Floats]
+    ) -> list[Floats]:
+        rows = []
+        for pool, own, scores in zip(pools, features, now):
+            known = self._alone.get(pool, np.zeros(0))  # candidates that joined later are unread
+            alone = np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
+            rows.append(quality_rows(own, alone, scores, pool.held))
+        return self._rank_rows(pools, rows)
 
     def read(self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]) -> list[Floats]:
-        """The scorer's log-odds of the chosen candidates, UNREAD for the others: (candidates,) each."""
+        """The scorer's log-odds of the chosen candidates, UNREAD for the others."""
         found = []
-        for pool, at in zip(pools, chosen):
+        for pool, positions in zip(pools, chosen):
             texts = [searchable_text(document) for document in pool.documents]
-            said = self.scorer.score(
-                pool.asked.text, [texts[one] for one in pool.held], [texts[one] for one in at]
-            )
+            held, candidates = ([texts[at] for at in ats] for ats in (pool.held, positions))
+            p = self.scorer.score(pool.question.text, held, candidates)
             row = np.full(len(pool), UNREAD)
-            row[list(at)] = log_odds(np.asarray(said, dtype=float))
+            row[list(positions)] = log_odds(np.asarray(p, dtype=float))
             found.append(row)
         return found
 
-    def _judged_near(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        return _stretched(hits)
-
-    def _remembered(self, pool: CandidatePool) -> Floats:
-        """What was read with nothing held; candidates that joined since then are unread."""
-        known = self._alone.get(pool, np.zeros(0))
-        return np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
-
-
-def _stretched(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Scores from 1 (best) to 0 (last): a good encoder's lie close together."""
-    scores = np.array([hit.score or 0.0 for hit in hits])
-    if not len(scores) or scores[0] <= scores[-1]:
-        return hits
-    spread = (scores - scores[-1]) / (scores[0] - scores[-1])
-    return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
-
-
-def _beside(
-    pools: Sequence[CandidatePool],
-    features: Sequence[Floats],
-    alone: Sequence[Floats],
-    now: Sequence[Floats],
-) -> list[Floats]:
-    """The rows of each pool's candidates, with what was read."""
-    return [quality_rows(*one) for one in zip(features, alone, now, [pool.held for pool in pools])]
+    def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Scores from 1 (best) to 0 (last): a good encoder's are close together."""
+        scores = np.array([hit.score or 0.0 for hit in hits])
+        if not len(scores) or scores[0] <= scores[-1]:
+            return hits
+        spread = (scores - scores[-1]) / (scores[0] - scores[-1])
+        return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
 
 
 def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:
-    """The bridge's features with what was read beside them: (candidates, READING)."""
+    """The features with the scorer's log-odds beside them: (candidates, QUALITY_FEATURES)."""
     free = np.ones(len(features), bool)
     free[list(held)] = False
     behind = [
@@ -510,15 +467,15 @@ def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[in
     return np.column_stack([features, alone, now, *behind]).astype(np.float32)
 
 
-def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_LATER) -> int:
-    """How many are read when so many are held; `again` for every round, or for one, two, three ... held and more."""
+def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_AGAIN) -> int:
+    """How many to read with so many held; `again` for every round, or for one, two ... held."""
     if not held:
         return first
     return again if isinstance(again, int) else again[min(held, len(again)) - 1]
 
 
 def shortlist(p: Floats, count: int) -> list[int]:
-    """Where the best `count` stand that are not held."""
+    """Positions of the best `count` that are not held."""
     return [at for at in np.argsort(-p, kind="stable")[:count].tolist() if p[at] >= 0]
 
 

@@ -1,10 +1,13 @@
-"""From a question to its metadata filter without a language model: what it names of the corpus's closed vocabulary.
+"""From a question to its metadata filter: by the corpus's vocabulary, or by a language model.
 
-    VocabularyExtractor(Vocabulary.of_store(store)).extract(["What did Fortune say after October 31, 2023?"])
+    VocabularyExtractor(Vocabulary.of_store(store)).extract(
+        ["What did Fortune say after October 31, 2023?"]
+    )
 
-Sources, days and ranges by default, other fields on request. A date on which the corpus has no document is most often the date
-of an event, not of an article ("its launch in June 2017"): it is left out, with a note. So is a range that holds every document
-("before 2030"), since it says nothing.
+`ModelExtractor` asks a language model, as Multi-Meta-RAG does, and checks the answer: a wrong
+operator or field name is fixed where the meaning is plain; a value that the corpus does not know,
+or that the question does not mention (small models copy from the examples), is dropped. The notes
+say so. Without a usable answer the fallback decides. The question itself is never rewritten.
 """
 
 from __future__ import annotations
@@ -20,22 +23,30 @@ from suffice.errors import InputError, ModelError
 from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Extractor, LanguageModel
 from suffice.retrieval.dates import DateRange, relative_dates
-from suffice.retrieval.filters import FILTERED_FIELDS, bounds, filter_for, parse_filter
+from suffice.retrieval.filters import FILTERED_FIELDS, date_bounds, filter_for, parse_filter
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions, tokens
-from suffice.types import FIELDS, Extraction, Field, Filter
-
-MAX_FAILURES_IN_A_ROW = 2  # after which the model is not asked again: each wait costs a time-out
-MAX_ANSWER_CHARS = 20_000
+from suffice.types import Extraction, Field, Filter
 
 __all__ = ["ModelExtractor", "VocabularyExtractor", "filter_schema", "parse_answer"]
 
+MAX_LISTED = 300  # sources in the prompt; a longer list costs more than it helps
+MAX_VALUES = 8  # in one list of the answer: a small model might never close the bracket
+MAX_TRIED = 100  # values of one list of the answer that are read
+MAX_FAILURES_IN_A_ROW = 2  # after which the model is not asked again: each wait costs a time-out
+MAX_ANSWER_CHARS = 20_000
+_ANY_DAY = date(2000, 7, 1)  # whether a question mentions time does not depend on the clock
+
 
 class VocabularyExtractor:
-    """Reads the filter off what a question names.
+    """Makes the filter from what a question names: sources, days and ranges, or other `fields`.
 
-    `slack_days` widens ranges with an open end: "after October 31" is said of the report of that very day too, and a date stamp
-    is in some time zone. `today` is the clock for "yesterday"; without it such words name nothing.
+    A date without a document is most often the date of an event ("its launch in June 2017"): it is
+    left out, with a note. So is a range that contains every document ("before 2030").
+
+    `slack_days` widens ranges with an open end: "after October 31" may include the report of that
+    day, and time zones differ. `today` is the clock for "yesterday"; without it such words are
+    ignored.
     """
 
     name = "vocabulary"
@@ -48,74 +59,74 @@ class VocabularyExtractor:
         slack_days: int = 1,
         today: date | None = None,
     ) -> None:
-        self.vocabulary, self.fields, self.clock = vocabulary, tuple(fields), today
+        self.vocabulary, self.fields, self.today = vocabulary, tuple(fields), today
         self._slack = timedelta(days=slack_days)
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
-        """One extraction a question; nothing named, empty filter."""
-        return [
-            self.of_mentions(one) for one in self.vocabulary.mentions(questions, today=self.clock)
-        ]
+        """One extraction a question; its filter is empty where the question names nothing."""
+        mentions = self.vocabulary.mentions(questions, today=self.today)
+        return [self.of_mentions(one) for one in mentions]
 
     def of_mentions(self, mentions: Mentions) -> Extraction:
-        """The same for a question that has been read already."""
+        """The same for a question that was read before."""
+        vocabulary = self.vocabulary
         spans = [
             *(DateRange(day, day) for day in mentions.days),
-            *map(self._widened, mentions.ranges),
+            *map(self._widen, mentions.ranges),
         ]
-        held = {span: self.vocabulary.days_in(span) for span in spans}
-        everything = len(self.vocabulary.days)
+        days = {span: vocabulary.days_in(span) for span in spans}
         kept = [
             span
             for span in spans
-            if held[span] and (len(held[span]) < everything or span.first == span.last)
+            if days[span] and (len(days[span]) < len(vocabulary.days) or span.first == span.last)
         ]
-        denied = [day for one in mentions.excluded_dates for day in self.vocabulary.days_in(one)]
+        excluded = [day for one in mentions.excluded_dates for day in vocabulary.days_in(one)]
         known = replace(
             mentions,
             days=tuple(span.first for span in kept if span.first and span.first == span.last),
-            ranges=tuple(span for span in kept if span.first is None or span.first != span.last),
-            excluded_dates=tuple(DateRange(day, day) for day in denied),
+            ranges=tuple(span for span in kept if not span.first or span.first != span.last),
+            excluded_dates=tuple(DateRange(day, day) for day in excluded),
         )
         notes = [
-            f"{'no' if not held[span] else 'every'} document is of {span}: left out"
+            f"{'every' if days[span] else 'no'} document is of {span}: left out"
             for span in spans
             if span not in kept
         ]
         return Extraction(filter_for(known, fields=self.fields), self.name, tuple(notes))
 
-    def _widened(self, span: DateRange) -> DateRange:
+    def _widen(self, span: DateRange) -> DateRange:
         if span.first is not None and span.last is not None:
             return span
         try:
-            return DateRange(
-                span.first and span.first - self._slack, span.last and span.last + self._slack
-            )
+            first = span.first and span.first - self._slack
+            return DateRange(first, span.last and span.last + self._slack)
         except OverflowError:
             return span
 
 
-# --- model_extract: From a question to its metadata filter through a language model, as Multi-Meta-RAG does it, but not on trust.
-
-LISTED_AT_MOST = 300  # sources in the prompt; a longer list costs more than it helps
-MOST_VALUES = (
-    8  # in one list of the answer: a small model without an end would never close the bracket
-)
-_SOME_DAY = date(2000, 7, 1)  # whether a question speaks of time does not depend on the clock
-
-_FIELD_NAMES: dict[str, Field] = {
-    "sources": "source", "news_source": "source", "publisher": "source", "outlet": "source", "publication": "source",
-    "categories": "category", "topic": "category", "section": "category",
-    "entity": "entities", "people": "entities",
-    "date": "published_at", "dates": "published_at", "published": "published_at", "publication_date": "published_at",
-    "published_date": "published_at", "publish_date": "published_at", "publishedat": "published_at",
-}  # fmt: skip
+_FIELD_ALIASES: dict[Field, str] = {
+    "source": "sources news_source publisher outlet publication",
+    "category": "categories topic section",
+    "entities": "entity people",
+    "published_at": "date dates published publication_date published_date publish_date publishedat",
+}
+_FIELD_NAMES = {
+    name: field for field, names in _FIELD_ALIASES.items() for name in (field, *names.split())
+}
 _OPERATORS = {
-    "in": "$in", "any": "$in", "or": "$in", "contains": "$in", "nin": "$nin", "notin": "$nin", "not": "$nin", "exclude": "$nin",
-    "eq": "$eq", "equals": "$eq", "=": "$eq", "==": "$eq", "is": "$eq", "ne": "$ne", "neq": "$ne", "!=": "$ne",
-    "gt": "$gt", ">": "$gt", "after": "$gt", "gte": "$gte", ">=": "$gte", "since": "$gte", "from": "$gte",
-    "lt": "$lt", "<": "$lt", "before": "$lt", "lte": "$lte", "<=": "$lte", "until": "$lte", "to": "$lte",
-}  # fmt: skip
+    name: operator
+    for operator, names in {
+        "$in": "in any or contains",
+        "$nin": "nin notin not exclude",
+        "$eq": "eq equals = == is",
+        "$ne": "ne neq !=",
+        "$gt": "gt > after",
+        "$gte": "gte >= since from",
+        "$lt": "lt < before",
+        "$lte": "lte <= until to",
+    }.items()
+    for name in names.split()
+}
 
 PROMPT = """\
 Read the question and answer with a JSON filter on the metadata of the articles that it asks for.
@@ -137,9 +148,9 @@ Answer:"""
 
 
 class ModelExtractor:
-    """Filters by a language model, checked against the closed vocabulary; a question's filter is asked for once.
+    """Filters by a language model, checked against the vocabulary; each question is asked once.
 
-    `fallback` answers where the model does not: by default the extractor that needs none.
+    `fallback` decides where the model does not: by default a VocabularyExtractor.
     """
 
     name = "model"
@@ -154,7 +165,7 @@ class ModelExtractor:
         fallback: Extractor | None = None,
         remember: int = 10_000,
     ) -> None:
-        self.model, self.vocabulary, self.fields, self.clock = (
+        self.model, self.vocabulary, self.fields, self.today = (
             model,
             vocabulary,
             tuple(fields),
@@ -162,58 +173,53 @@ class ModelExtractor:
         )
         self.fallback = fallback or VocabularyExtractor(vocabulary, fields=fields, today=today)
         self.schema = filter_schema(vocabulary, self.fields)
-        self._known: dict[str, Extraction] = {}
+        self._cache: dict[str, Extraction] = {}
         self._remember = remember
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
-        """One extraction a question. No failure of the model gets out: the notes tell of it."""
+        """One extraction a question. A failure of the model is a note, never an error."""
         failures = 0
         found: dict[str, Extraction] = {}
         for question in dict.fromkeys(questions):
-            if (known := self._known.get(question)) is not None:
+            if (known := self._cache.get(question)) is not None:
                 found[question] = known
                 continue
             if failures >= MAX_FAILURES_IN_A_ROW:
-                found[question] = self._fallen_back(
-                    question, "the model was not asked: it had failed before"
-                )
+                why = "the model was not asked: it had failed before"
+                found[question] = self._fall_back(question, why)
                 continue
             try:
                 found[question] = self._ask(question)
                 failures = 0
-                self._keep(question, found[question])
+                if len(self._cache) >= self._remember:
+                    self._cache.pop(next(iter(self._cache)))
+                self._cache[question] = found[question]
             except ModelError as error:
                 failures += 1
-                found[question] = self._fallen_back(question, f"the model did not answer: {error}")
+                found[question] = self._fall_back(question, f"the model did not answer: {error}")
             except InputError as error:
-                found[question] = self._fallen_back(
-                    question, f"the model's answer could not be read: {error}"
-                )
+                why = f"the model's answer could not be read: {error}"
+                found[question] = self._fall_back(question, why)
         return [found[question] for question in questions]
 
     def _ask(self, question: str) -> Extraction:
         (answer,) = self.model.complete([self.prompt(question)], schema=self.schema)
         filter, notes = parse_answer(answer, self.vocabulary, fields=self.fields)
-        grounded, more = _grounded(filter, question)
+        grounded, more = _drop_ungrounded(filter, question)
         return Extraction(grounded, self.name, (*notes, *more))
 
-    def _fallen_back(self, question: str, why: str) -> Extraction:
+    def _fall_back(self, question: str, why: str) -> Extraction:
         (one,) = self.fallback.extract([question])
         return Extraction(one.filter, one.by, (why, *one.notes))
 
-    def _keep(self, question: str, extraction: Extraction) -> None:
-        if len(self._known) >= self._remember:
-            self._known.pop(next(iter(self._known)))
-        self._known[question] = extraction
-
     def prompt(self, question: str) -> str:
-        """What the model is asked: the rules, the sources it may name, three examples, the question."""
-        sources = self.vocabulary.values["source"][:LISTED_AT_MOST]
+        """The rules, the sources the model may name, three examples, the question."""
+        sources = self.vocabulary.values["source"][:MAX_LISTED]
         first, second = [*sources[:2], "The Daily", "The Weekly"][:2]
         return PROMPT.format(
             fields=", ".join(self.fields),
             sources=", ".join(sources) or "(none)",
-            today=f"Today is {self.clock}.\n" if self.clock else "",
+            today=f"Today is {self.today}.\n" if self.today else "",
             first=first,
             second=second,
             question=" ".join(question.split()),
@@ -223,7 +229,7 @@ class ModelExtractor:
 def filter_schema(
     vocabulary: Vocabulary, fields: Sequence[Field] = FILTERED_FIELDS
 ) -> dict[str, Any]:
-    """The JSON schema of an answer: known names where they can be listed, texts of bounded length elsewhere."""
+    """The JSON schema of an answer: known names where they can be listed, else bounded texts."""
     day = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
     properties: dict[str, Any] = {}
     for field in fields:
@@ -231,9 +237,9 @@ def filter_schema(
         value: dict[str, Any] = {"type": "string", "maxLength": 80}
         if field == "published_at":
             value = day
-        elif 0 < len(known) <= LISTED_AT_MOST:
+        elif 0 < len(known) <= MAX_LISTED:
             value = {"type": "string", "enum": list(known)}
-        listed = {"type": "array", "items": value, "minItems": 1, "maxItems": MOST_VALUES}
+        listed = {"type": "array", "items": value, "minItems": 1, "maxItems": MAX_VALUES}
         bounds = {"$gte": day, "$lte": day} if field == "published_at" else {}
         operators = {"$in": listed, "$nin": listed, **bounds}
         properties[field] = {
@@ -244,53 +250,52 @@ def filter_schema(
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _grounded(filter: Filter, question: str) -> tuple[Filter, list[str]]:
-    """Only what the question has a word of: a name shares a content word with it, and a date needs some date in it."""
+def _drop_ungrounded(filter: Filter, question: str) -> tuple[Filter, list[str]]:
+    """Only names that share a content word with the question, and dates if it mentions any."""
     words = set(tokens(question))
-    dated = bool(date_mentions(question) or relative_dates(question, _SOME_DAY))
+    dated = bool(date_mentions(question) or relative_dates(question, _ANY_DAY))
     conditions, notes = [], []
     for one in filter.conditions:
         if one.field == "published_at":
             kept = one.values if dated else ()
         else:
             kept = tuple(value for value in one.values if words & (set(tokens(value)) - STOP_WORDS))
-        notes += [
-            f"dropped {value!r}: the question does not name it"
-            for value in one.values
-            if value not in kept
-        ]
+        dropped = [value for value in one.values if value not in kept]
+        notes += [f"dropped {value!r}: the question does not name it" for value in dropped]
         if kept:
             conditions.append(replace(one, values=kept))
     return replace(filter, conditions=tuple(conditions)), notes
 
 
-# ------------------------------------------------------------------------------------------------- reading the answer
-
-
 def parse_answer(
     answer: str, vocabulary: Vocabulary, *, fields: Sequence[Field] = FILTERED_FIELDS
 ) -> tuple[Filter, tuple[str, ...]]:
-    """The lenient filter in a model's answer and notes on what was mended or dropped; InputError if there is none in it."""
-    mapping = _find_object(answer)
+    """The lenient filter in a model's answer, and notes on what was fixed or dropped.
+
+    InputError if there is no JSON object in it.
+    """
     notes: list[str] = []
-    conditions = []
-    for field, operators in _fields(mapping, fields, notes):
-        for operator, operand in operators:
-            conditions += _conditions(field, operator, operand, vocabulary, notes)
+    parts = [
+        part
+        for field, operators in _fields(_find_object(answer), fields, notes)
+        for operator, operand in operators
+        for part in _valid_parts(field, operator, operand, vocabulary, notes)
+    ]
     try:
-        whole = parse_filter({"$and": conditions}, vocabulary) if conditions else Filter()
+        whole = parse_filter({"$and": parts}, vocabulary) if parts else Filter()
     except InputError as error:  # two ends of a range that exclude each other
         notes.append(f"dropped the dates: {error}")
-        rest = [one for one in conditions if "published_at" not in one]
-        whole = parse_filter({"$and": rest}, vocabulary) if rest else Filter()
+        parts = [one for one in parts if "published_at" not in one]
+        whole = parse_filter({"$and": parts}, vocabulary) if parts else Filter()
     return Filter(whole.conditions, lenient=True), tuple(notes)
 
 
 def _find_object(answer: str) -> Mapping[str, Any]:
-    """The first object in an answer, as JSON or as Python writes it; a model likes to put words and fences around it."""
+    """The first object in an answer, as JSON or as Python writes it, whatever surrounds it."""
     start, end = answer.find("{"), answer.rfind("}")
+    missing = InputError(f"no JSON object in {answer[:80]!r}")
     if start < 0 or end < start or len(answer) > MAX_ANSWER_CHARS:
-        raise InputError(f"no JSON object in {answer[:80]!r}")
+        raise missing
     text = answer[start : end + 1]
     try:
         found, _ = json.JSONDecoder().raw_decode(text)
@@ -298,11 +303,11 @@ def _find_object(answer: str) -> Mapping[str, Any]:
         try:
             found = ast.literal_eval(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            raise InputError(f"no JSON object in {answer[:80]!r}") from None
+            raise missing from None
     if isinstance(found, Mapping) and isinstance(found.get("filter"), Mapping):
         found = found["filter"]  # {"query": ..., "filter": ...}: the question is never rewritten
     if not isinstance(found, Mapping):
-        raise InputError(f"no JSON object in {answer[:80]!r}")
+        raise missing
     return found
 
 
@@ -310,30 +315,27 @@ def _fields(
     mapping: Mapping[str, Any], fields: Sequence[Field], notes: list[str]
 ) -> Iterator[tuple[Field, list[tuple[str, Any]]]]:
     joined = mapping.get("$and")
-    parts = (
-        [mapping, *(one for one in joined if isinstance(one, Mapping))]
-        if isinstance(joined, list)
-        else [mapping]
-    )
-    for part in parts:
-        for name, wanted in part.items():
-            if name == "$and" or wanted in (None, [], {}, ""):
-                continue
-            plain = str(name).strip().casefold().replace(" ", "_")
-            field = next((one for one in FIELDS if one == plain), None) or _FIELD_NAMES.get(plain)
-            if field is None or field not in fields:
-                notes.append(f"dropped {str(name)[:60]!r}: no such field to filter by")
-                continue
-            if field != name:
-                notes.append(f"read {str(name)[:60]!r} as {field!r}")
-            yield field, _operators(field, wanted, notes)
+    parts = [mapping, *(joined if isinstance(joined, list) else ())]
+    for name, operand in (
+        item for part in parts if isinstance(part, Mapping) for item in part.items()
+    ):
+        if name == "$and" or operand in (None, [], {}, ""):
+            continue
+        plain = str(name).strip().casefold().replace(" ", "_")
+        field = _FIELD_NAMES.get(plain)
+        if field is None or field not in fields:
+            notes.append(f"dropped {str(name)[:60]!r}: no such field to filter by")
+            continue
+        if field != name:
+            notes.append(f"read {str(name)[:60]!r} as {field!r}")
+        yield field, _operators(field, operand, notes)
 
 
-def _operators(field: Field, wanted: Any, notes: list[str]) -> list[tuple[str, Any]]:
-    if not isinstance(wanted, Mapping):
-        return [("$in", wanted)]
+def _operators(field: Field, operand: Any, notes: list[str]) -> list[tuple[str, Any]]:
+    if not isinstance(operand, Mapping):
+        return [("$in", operand)]
     found = []
-    for name, operand in wanted.items():
+    for name, value in operand.items():
         plain = str(name).strip().casefold().lstrip("$").replace("_", "").replace(" ", "")
         operator = _OPERATORS.get(plain)
         if operator is None:
@@ -341,36 +343,31 @@ def _operators(field: Field, wanted: Any, notes: list[str]) -> list[tuple[str, A
             continue
         if operator != name:
             notes.append(f"read {str(name)[:60]!r} as {operator!r}")
-        found.append((operator, operand))
+        found.append((operator, value))
     return found
 
 
-def _conditions(
+def _valid_parts(
     field: Field, operator: str, operand: Any, vocabulary: Vocabulary, notes: list[str]
 ) -> list[dict[str, Any]]:
-    """What is sound of one operator: each value is tried alone, so that a wrong one does not take the others with it."""
+    """The valid values of one operator; each is tried alone, so a wrong one drops no other."""
     operator = {"$eq": "$in", "$ne": "$nin"}.get(operator, operator)
+    several = operator in ("$in", "$nin")
     values = list(operand) if isinstance(operand, list | tuple) else [operand]
-    kept = []
-    for value in values[:100]:
+    valid = []
+    for value in values[:MAX_TRIED]:
         try:
-            alone = parse_filter(
-                {field: {operator: [value] if operator in ("$in", "$nin") else value}}, vocabulary
-            )
+            alone = parse_filter({field: {operator: [value] if several else value}}, vocabulary)
         except InputError as error:
             notes.append(f"dropped: {error}")
             continue
         if field == "published_at" and operator == "$in" and not _has_documents(alone, vocabulary):
             notes.append(f"no document is of {str(value)[:60]}: left out")
             continue
-        kept.append(value)
-    if not kept:
-        return []
-    return (
-        [{field: {operator: kept}}]
-        if operator in ("$in", "$nin")
-        else [{field: {operator: value}} for value in kept]
-    )
+        valid.append(value)
+    if several:
+        return [{field: {operator: valid}}] if valid else []
+    return [{field: {operator: value}} for value in valid]
 
 
 def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
@@ -378,5 +375,5 @@ def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
     for one in filter.conditions:
         if one.operator == "$in" and days.isdisjoint(one.values):
             return False
-    since, until = bounds(filter.conditions)
+    since, until = date_bounds(filter.conditions)
     return any(since <= day <= until for day in days)

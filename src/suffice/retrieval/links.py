@@ -1,11 +1,10 @@
 """Mention links: document a links to b when a's text names b's title.
 
-Built once, linear in the text. Titles are compared as title keys (case, accents, punctuation and closing parentheses fall
-away), on whole words, longest match first; a title that could be a common word ("Saw", "The Lake") must be written as a name,
-see `suffice.retrieval.phrase_matcher`.
+Built once, linear in the text. Titles match on whole words, longest first; a title that could be a
+common word ("Saw", "The Lake") must be written as a name: see `suffice.retrieval.phrase_matcher`.
 
-A title that several documents share links to all of them, up to NAMESAKES in document order; the ranker decides. A document's
-own title names itself, not its namesakes: no document links to itself or to another of the same title.
+A title that several documents share links to all of them, up to NAMESAKES; the ranker decides. No
+document links to itself or to another of the same title.
 """
 
 from __future__ import annotations
@@ -42,20 +41,17 @@ __all__ = [
 ]
 
 NAMESAKES = 16
-AT_ONCE = 256
+BLOCK_DOCUMENTS = 256
 _KIND, _VERSION = "links", 1
 _REBUILD = "build the library again: suffice build"
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-
 
 class TitleIndex:
-    """The titles of a corpus, ready to be found in texts. Documents without a title are known, but never named."""
+    """The titles of a corpus, ready to be found in texts."""
 
     def __init__(self, titles: Iterable[tuple[DocId, str]]) -> None:
         keys: dict[str, int] = {}
-        key_of = array("i")
+        numbers = array("i")
         self.position: dict[DocId, int] = {}
         for doc_id, title in titles:
             if doc_id in self.position:
@@ -64,13 +60,11 @@ class TitleIndex:
                 )
             self.position[doc_id] = len(self.position)
             key = title_key(title)
-            key_of.append(keys.setdefault(key, len(keys)) if key else -1)
+            numbers.append(keys.setdefault(key, len(keys)) if key else -1)
         self.ids: tuple[DocId, ...] = tuple(self.position)
-        self._key_of: Ints = (
-            np.frombuffer(key_of, dtype=np.int32) if key_of else np.zeros(0, np.int32)
-        )
-        self._phrases = PhraseMatcher(keys)
-        self._starts, self._bearers = _group(self._key_of, len(keys))
+        self._numbers = np.asarray(numbers, dtype=np.int32)
+        self._matcher = PhraseMatcher(keys)
+        self._documents = _group(self._numbers, len(keys))
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> TitleIndex:
@@ -79,21 +73,17 @@ class TitleIndex:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def key_of(self, position: int) -> int:
+    def title_number(self, position: int) -> int:
         """The number of a document's title, the same for namesakes; -1 without a title."""
-        return int(self._key_of[position])
+        return int(self._numbers[position])
 
-    def bearers(self, key: int) -> list[int]:
+    def documents(self, title: int) -> list[int]:
         """Positions of the documents with this title, at most NAMESAKES."""
-        start = self._starts[key]
-        found: list[int] = self._bearers[
-            start : min(self._starts[key + 1], start + NAMESAKES)
-        ].tolist()
-        return found
+        return list(self._documents.row(title)[:NAMESAKES].tolist())
 
     def mentions(self, texts: Iterable[str]) -> Iterator[tuple[PhraseMatch, ...]]:
-        """For each text the titles it names, from left to right; a match's phrase is the number of the title."""
-        return (reading.matches for reading in self._phrases.read(texts))
+        """The titles in each text, left to right; a match's phrase is the number of the title."""
+        return (found.matches for found in self._matcher.find(texts))
 
 
 def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[DocId, ...]]:
@@ -101,100 +91,102 @@ def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[Doc
     named = []
     for matches in titles.mentions(questions):
         longest_first = sorted(matches, key=lambda match: match.start - match.end)
-        found = dict.fromkeys(at for match in longest_first for at in titles.bearers(match.phrase))
+        found = dict.fromkeys(at for one in longest_first for at in titles.documents(one.phrase))
         named.append(tuple(titles.ids[at] for at in found))
     return named
 
 
 def mention_links(documents: Iterable[Document], titles: TitleIndex) -> MentionLinks:
-    """The links of these documents, read one at a time; a document that is not among them has no out-links."""
+    """The links of these documents; documents that are only in `titles` have no out-links."""
     return _join_links(titles.ids, _document_links(documents, titles))
 
 
 def mention_links_in_blocks(
-    documents: Iterable[Document], titles: Sequence[tuple[DocId, str]], mapped: JobRunner
+    documents: Iterable[Document], titles: Sequence[tuple[DocId, str]], run: JobRunner
 ) -> MentionLinks:
-    """The same, found block by block wherever `mapped` does its work; `titles` are those of the index."""
-    digest = hashlib.sha256(json.dumps(titles).encode())
-    job = Job("finding links", _block_targets, titles, TitleIndex, key=digest.hexdigest())
-    blocks = mapped(
-        job, split_into_blocks(documents, AT_ONCE, chars=lambda document: len(document.text))
-    )
-    return _join_links(tuple(doc_id for doc_id, _ in titles), chain.from_iterable(blocks))
+    """The same, block by block wherever `run` runs them; `titles` are those of the index."""
+    key = hashlib.sha256(json.dumps(titles).encode()).hexdigest()
+    job = Job("finding links", _block_links, titles, TitleIndex, key=key)
+    blocks = split_into_blocks(documents, BLOCK_DOCUMENTS, chars=lambda one: len(one.text))
+    ids = tuple(doc_id for doc_id, _ in titles)
+    return _join_links(ids, chain.from_iterable(run(job, blocks)))
 
 
-def _block_targets(documents: Sequence[Document], titles: TitleIndex) -> list[list[Any]]:
-    return [[here, targets] for here, targets in _document_links(documents, titles)]
+def _block_links(documents: Sequence[Document], titles: TitleIndex) -> list[list[Any]]:
+    return [[source, targets] for source, targets in _document_links(documents, titles)]
 
 
 def _document_links(
     documents: Iterable[Document], titles: TitleIndex
 ) -> Iterator[tuple[int, list[int]]]:
-    """The position of each document, and those of the documents that it names, in the order of its text."""
-    seen, texts = tee(documents)
-    for document, matches in zip(seen, titles.mentions(document.text for document in texts)):
-        here = titles.position.get(document.doc_id)
-        if here is None:
+    """The position of each document, and of the documents it names, in the order of its text."""
+    documents, copies = tee(documents)
+    found = titles.mentions(document.text for document in copies)
+    for document, matches in zip(documents, found):
+        source = titles.position.get(document.doc_id)
+        if source is None:
             raise InputError(
                 f"document {document.doc_id!r} is not in the title index",
                 hint="build it from the same documents",
             )
-        own = titles.key_of(here)
+        own = titles.title_number(source)
         named = dict.fromkeys(match.phrase for match in matches if match.phrase != own)
-        yield here, list(chain.from_iterable(map(titles.bearers, named)))
+        yield source, list(chain.from_iterable(map(titles.documents, named)))
 
 
-def _join_links(ids: tuple[DocId, ...], found: Iterable[Sequence[Any]]) -> MentionLinks:
-    row, column, done = array("i"), array("i"), bytearray(len(ids))
-    for here, targets in found:
-        if done[here]:
+def _join_links(ids: tuple[DocId, ...], links: Iterable[Sequence[Any]]) -> MentionLinks:
+    sources, targets, done = array("i"), array("i"), bytearray(len(ids))
+    for source, named in links:
+        if done[source]:
             raise InputError(
-                f"document {ids[here]!r} occurs twice", hint="give each document its own id"
+                f"document {ids[source]!r} occurs twice", hint="give each document its own id"
             )
-        done[here] = True
-        column.extend(targets)
-        row.extend([here] * len(targets))
-    starts, order = _group(np.asarray(row, dtype=np.int32), len(ids))
-    return MentionLinks(ids, starts, np.asarray(column, dtype=np.int32)[order])
+        done[source] = True
+        targets.extend(named)
+        sources.extend([source] * len(named))
+    groups = _group(np.asarray(sources, dtype=np.int32), len(ids))
+    return MentionLinks(ids, groups.starts, np.asarray(targets, dtype=np.int32)[groups.values])
+
+
+def _group(groups: npt.NDArray[np.int32], count: int) -> RaggedRows:
+    """The positions of each group's members, in order. -1 is no group."""
+    members = np.argsort(groups, kind="stable")
+    members = members[np.searchsorted(groups[members], 0) :]
+    return RaggedRows.from_sizes(np.bincount(groups[members], minlength=count), members)
 
 
 @dataclass(frozen=True)
 class MentionLinks:
-    """Who names whom. The targets of document i are targets[starts[i]:starts[i + 1]], in the order the text names them."""
+    """Document i names targets[starts[i]:starts[i + 1]], in the order of its text."""
 
     ids: tuple[DocId, ...]
-    starts: Longs
-    targets: Ints
+    starts: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def out(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
         """For each document those that it names; an unknown one names nothing."""
-        return self._follow(doc_ids, self.starts, self.targets)
+        return self._follow(doc_ids, RaggedRows(self.starts, self.targets))
 
     def into(self, doc_ids: Sequence[DocId]) -> list[tuple[DocId, ...]]:
         """For each document those that name it, in document order."""
-        return self._follow(doc_ids, *self._reversed)
+        return self._follow(doc_ids, self._sources)
 
     @cached_property
     def position(self) -> dict[DocId, int]:
         return {doc_id: at for at, doc_id in enumerate(self.ids)}
 
     @cached_property
-    def _reversed(self) -> tuple[Longs, Ints]:
-        rows = RaggedRows(self.starts, self.targets).inverted(len(self.ids))
-        return rows.starts, rows.values
+    def _sources(self) -> RaggedRows:
+        return RaggedRows(self.starts, self.targets).inverted(len(self.ids))
 
-    def _follow(
-        self, doc_ids: Sequence[DocId], starts: Longs, ends: Ints
-    ) -> list[tuple[DocId, ...]]:
-        spots = [self.position.get(doc_id) for doc_id in doc_ids]
+    def _follow(self, doc_ids: Sequence[DocId], links: RaggedRows) -> list[tuple[DocId, ...]]:
+        positions = [self.position.get(doc_id) for doc_id in doc_ids]
         return [
-            ()
-            if at is None
-            else tuple(self.ids[other] for other in ends[starts[at] : starts[at + 1]].tolist())
-            for at in spots
+            () if at is None else tuple(self.ids[other] for other in links.row(at).tolist())
+            for at in positions
         ]
 
     def save(self, path: Path) -> None:
@@ -206,27 +198,16 @@ class MentionLinks:
 
     @classmethod
     def load(cls, path: Path) -> MentionLinks:
-        open_artefact(Path(path), kind=_KIND, version=_VERSION, rebuild=_REBUILD)
-        starts, targets = (
-            read_array(Path(path) / f"{name}.npy", hint=_REBUILD) for name in ("starts", "targets")
-        )
-        ids = tuple(read_texts(Path(path), "id", hint=_REBUILD))
+        """Links that `save` wrote; DataError where a file is damaged."""
+        path = Path(path)
+        open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
+        starts = read_array(path / "starts.npy", hint=_REBUILD)
+        targets = read_array(path / "targets.npy", hint=_REBUILD)
+        ids = tuple(read_texts(path, "id", hint=_REBUILD))
         try:
             check_row_offsets(starts, targets, below=len(ids))
+            if len(starts) != len(ids) + 1:
+                raise ValueError("they do not fit together")
         except ValueError as error:
-            raise DataError(
-                f"the arrays in {path} cannot be links: {error}", hint=_REBUILD
-            ) from error
-        if len(starts) != len(ids) + 1:
-            raise DataError(f"the arrays in {path} do not fit together", hint=_REBUILD)
+            raise DataError(f"invalid links in {path}: {error}", hint=_REBUILD) from error
         return cls(ids, starts, targets)
-
-
-def _group(groups: Ints, count: int) -> tuple[Longs, npt.NDArray[np.int64]]:
-    """Where each group starts, and its members in order: group g's are members[starts[g]:starts[g + 1]]. -1 is no group."""
-    members = np.argsort(groups, kind="stable")
-    members = members[np.searchsorted(groups[members], 0) :]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(groups[members], minlength=count))]).astype(
-        np.int64
-    )
-    return starts, members

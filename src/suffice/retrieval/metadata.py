@@ -1,17 +1,18 @@
-"""What a question names, and how well each document's metadata agrees with it (MAGAF 3.4).
+"""What a question names: the sources, categories, entities, titles and dates of a corpus.
 
-A corpus is a closed vocabulary: its sources, categories, entities and titles are known, so finding them in a question needs no
-model, only care about how people write them:
+A corpus is a closed vocabulary, so finding its names in a question needs no model, only care about
+how people write them:
 
-- a source may be written without its leading "The", in other case, punctuation or spacing ("CBS Sports", "Techcrunch"), or by
-  its head alone: "Fox News" means "FOX News - Lifestyle" and every other source that begins so. It counts only where it is
-  written as a name ("The Age", not "the age"); one word left of a "The ..." ("Verge") needs a word about news beside it.
-- a category ("business", "sports") is a common word. It counts only beside a word about news ("a business article", "the sports
-  section", "category: science"), and not inside a name ("BBC Sports report", "Science News For Students").
-- entities and titles follow `suffice.retrieval.phrase_matcher`; where several names overlap, the longest is meant.
-- dates follow `suffice.retrieval.dates`; a corpus without dates has none.
+- A source may be written without its leading "The", in other case, punctuation or spacing ("CBS
+  Sports", "Techcrunch"), or by its head alone: "Fox News" means "FOX News - Lifestyle" and every
+  other source that begins so. It counts only where it is written as a name ("The Age", not "the
+  age"); one word left of a "The ..." ("Verge") needs a word about news beside it.
+- A category ("business", "sports") is a common word. It counts only beside a word about news ("a
+  business article", "category: science"), and not inside a name ("BBC Sports report").
+- Entities and titles follow `phrase_matcher`; where several names overlap, the longest is meant.
+- Dates follow `dates`; a corpus without dates has none.
 
-A question typed all in lower or all in upper case is read as if every word had a capital.
+A question all in lower or upper case is read as if every word had a capital.
 """
 
 from __future__ import annotations
@@ -26,30 +27,29 @@ from typing import Literal
 from suffice.protocols import Store
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.dates import DateRange, QuestionDates, question_dates
-from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher, Words
+from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher, TextMatches
 from suffice.text import title_key
 from suffice.types import FIELDS, Document, Field
 
 __all__ = ["Mentions", "Vocabulary", "matching_metadata"]
 
 _NEWS = frozenset(
-    "article articles blog column coverage desk feature features headline headlines interview item items journalism news "
-    "newsletter outlet page pages piece pieces post posts publication publications report reported reporting reports review "
-    "reviews section source stories story writer writers".split()
+    "article articles blog column coverage desk feature features headline headlines interview item "
+    "items journalism news newsletter outlet page pages piece pieces post posts publication "
+    "publications report reported reporting reports review reviews section source stories story "
+    "writer writers".split()
 )
-_BY = frozenset(
-    "by from in per to via with".split()
-)  # "as reported by", "according to", "an article from"
+_BY = frozenset("by from in per to via with".split())  # "as reported by", "according to"
 _UNDER = frozenset("category categories section topic under".split())
 _HEAD = re.compile(r"\s+[-–—|/]+\s+|:\s+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DOMAINS = frozenset("com org net".split())
-# "not by", "not reported by", "other than", "neither": what stands behind them is ruled out, but not behind "not only by".
+# What follows "not by", "not reported by", "other than" is excluded, but not after "not only by".
 _NOT = re.compile(
-    r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|without|other than|"
-    r"rather than|apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
+    r"\b(?:(?:not|never)(?: (?!only|just|merely)\w+(?:ed|en|wn)){0,2}|nor|neither|except|excluding|"
+    r"without|other than|rather than|apart from)(?: (?:by|from|in|on|for|any))*(?: the)?$"
 )
-_AND = frozenset(("and", "or", "nor", "the"))  # what may stand between two names of one list
+_AND = frozenset(("and", "or", "nor", "the"))  # between two names of one list
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,8 @@ class Mentions:
     titles: tuple[str, ...] = ()
     days: tuple[date, ...] = ()
     ranges: tuple[DateRange, ...] = ()  # more than one day
-    in_full: tuple[
-        str, ...
-    ] = ()  # the sources among `sources` whose whole name stands in the question
-    excluded: tuple[str, ...] = ()  # sources behind a "not", "except", "other than"
+    in_full: tuple[str, ...] = ()  # the sources whose whole name is in the question
+    excluded: tuple[str, ...] = ()  # sources after a "not", "except", "other than"
     excluded_categories: tuple[str, ...] = ()
     excluded_dates: tuple[DateRange, ...] = ()
 
@@ -75,11 +73,11 @@ class Mentions:
 
 
 def matching_metadata(mentions: Mentions, document: Document) -> tuple[str, ...]:
-    """Which of the named things a document carries, like "source: The Verge" and "date: 2023-10-07"."""
-    day, carried = document.published_at, set(document.entities)
+    """What a document has of the named things, like "source: The Verge" and "date: 2023-10-07"."""
+    day, entities = document.published_at, set(document.entities)
     found = [f"source: {one}" for one in mentions.sources if one == document.source]
     found += [f"category: {one}" for one in mentions.categories if one == document.category]
-    found += [f"entity: {one}" for one in mentions.entities if one in carried]
+    found += [f"entity: {one}" for one in mentions.entities if one in entities]
     found += [f"title: {one}" for one in mentions.titles if one == document.title]
     if day is not None:
         found += [f"date: {one}" for one in mentions.days if one == day]
@@ -87,21 +85,18 @@ def matching_metadata(mentions: Mentions, document: Document) -> tuple[str, ...]
     return tuple(found)
 
 
-_Kind = Literal["source", "entity", "title"]
-
-
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     """What a spelling stands for."""
 
-    kind: _Kind
+    kind: Literal["source", "entity", "title"]
     value: str
     whole: bool = True  # the whole name, not its head alone
     bare: bool = False  # one word that lost its "The"
 
 
 class Vocabulary:
-    """The closed vocabulary of a corpus: values of each field, and titles."""
+    """The closed vocabulary of a corpus: the values of each field, and titles."""
 
     def __init__(self, values: Mapping[Field, Iterable[str]], titles: Iterable[str] = ()) -> None:
         self.values: dict[Field, tuple[str, ...]] = {
@@ -112,18 +107,18 @@ class Vocabulary:
         for source in self.values["source"]:
             for spelling, meaning in _spellings(source):
                 meanings.setdefault(spelling, {}).setdefault(meaning)
-        named: tuple[tuple[_Kind, Iterable[str]], ...] = (
-            ("entity", self.values["entities"]),
-            ("title", dict.fromkeys(titles)),
-        )
-        for kind, names in named:
-            for name in names:
-                meanings.setdefault(title_key(name), {}).setdefault(_Meaning(kind, name))
+        for name in self.values["entities"]:
+            meanings.setdefault(title_key(name), {}).setdefault(_Meaning("entity", name))
+        for title in dict.fromkeys(titles):
+            meanings.setdefault(title_key(title), {}).setdefault(_Meaning("title", title))
         meanings.pop("", None)
         self._number = {key: at for at, key in enumerate(meanings)}
         self._meanings = [tuple(one) for one in meanings.values()]
-        self._phrases = PhraseMatcher(self._number)
-        self._categories = _by_key(self.values["category"])
+        self._matcher = PhraseMatcher(self._number)
+        self._categories: dict[str, tuple[str, ...]] = {}
+        for value in self.values["category"]:
+            if key := title_key(value):
+                self._categories[key] = (*self._categories.get(key, ()), value)
         self.days = tuple(date.fromisoformat(day) for day in sorted(self.values["published_at"]))
         self._span = DateRange(self.days[0], self.days[-1]) if self.days else None
 
@@ -134,15 +129,15 @@ class Vocabulary:
 
     @classmethod
     def of_store(cls, store: Store) -> Vocabulary:
-        """From what a store knows of its values; titles are left to the links, which keep them already."""
+        """The values that a store knows, without titles."""
         return cls({field: store.values(field) for field in FIELDS})
 
     def mentions(self, questions: Sequence[str], *, today: date | None = None) -> list[Mentions]:
-        """What each question names. `today` is the clock for "yesterday" and "last month", which without one name nothing."""
+        """What each question names. `today` is the clock for "yesterday" and "last month"."""
         return [self._read(question, today) for question in questions]
 
     def resolve(self, field: Field, name: str) -> tuple[str, ...]:
-        """The values that a name stands for in a filter: itself, or those it is another spelling of; () if unknown."""
+        """The values a name stands for in a filter: itself or other spellings; () if unknown."""
         if name in self._known[field]:
             return (name,)
         if field == "category":
@@ -159,79 +154,62 @@ class Vocabulary:
         return self.days[start:end]
 
     def _read(self, question: str, today: date | None) -> Mentions:
-        unmarked = question.islower() or question.isupper()
-        (reading,) = self._phrases.read([question.title() if unmarked else question])
-        words = reading.words
-        found: dict[str, dict[str, None]] = {
-            name: {} for name in ("source", "entity", "title", "in_full", "excluded")
-        }
+        uncased = question.islower() or question.isupper()
+        (text,) = self._matcher.find([question.title() if uncased else question])
+        kinds = ("source", "entity", "title", "in_full", "excluded")
+        found: dict[str, dict[str, None]] = {kind: {} for kind in kinds}
         taken: set[int] = set()
-        denied_until = -1  # where a list of names that are ruled out ends
-        for match in reading.matches:
+        excluded_until = -1  # where a list of excluded names ends
+        for match in text.matches:
             for meaning in self._meanings[match.phrase]:
                 kind: str = meaning.kind
                 if kind == "source":
-                    if not _is_source(
-                        words,
-                        match,
-                        needs_news=meaning.bare or (unmarked and match.end - match.start == 1),
-                    ):
+                    single = match.end - match.start == 1
+                    if not _is_source(text, match, needs_news=meaning.bare or (uncased and single)):
                         continue
-                    listed = denied_until >= 0 and _AND.issuperset(
-                        map(str.casefold, words.written[denied_until : match.start])
-                    )
-                    if listed or _NOT.search(_before(words, match)):
-                        kind, denied_until = "excluded", match.end
-                    if kind == "source" and meaning.whole:
+                    between = map(str.casefold, text.words[excluded_until : match.start])
+                    listed = excluded_until >= 0 and _AND.issuperset(between)
+                    if listed or _is_excluded(text, match.start):
+                        kind, excluded_until = "excluded", match.end
+                    elif meaning.whole:
                         found["in_full"].setdefault(meaning.value)
                 found[kind].setdefault(meaning.value)
                 taken.update(range(match.start, match.end))
-        dates = (
-            question_dates(question, span=self._span, today=today)
-            if self._span
-            else QuestionDates()
-        )
-        categories = dict(self._named_categories(words, taken, unmarked=unmarked))
+        dates = QuestionDates()
+        if self._span:
+            dates = question_dates(question, span=self._span, today=today)
+        categories = dict(self._find_categories(text, taken, uncased=uncased))
+        days = [one.first for one in dates.named if one.first and one.first == one.last]
         return Mentions(
             sources=tuple(found["source"]),
-            categories=tuple(one for one, denied in categories.items() if not denied),
+            categories=tuple(one for one, excluded in categories.items() if not excluded),
             entities=tuple(found["entity"]),
             titles=tuple(found["title"]),
-            days=tuple(
-                one.first for one in dates.named if one.first is not None and one.first == one.last
-            ),
-            ranges=tuple(one for one in dates.named if one.first is None or one.first != one.last),
+            days=tuple(days),
+            ranges=tuple(one for one in dates.named if not one.first or one.first != one.last),
             in_full=tuple(found["in_full"]),
             excluded=tuple(one for one in found["excluded"] if one not in found["source"]),
-            excluded_categories=tuple(one for one, denied in categories.items() if denied),
-            excluded_dates=dates.denied,
+            excluded_categories=tuple(one for one, excluded in categories.items() if excluded),
+            excluded_dates=dates.excluded,
         )
 
-    def _named_categories(
-        self, words: Words, taken: set[int], *, unmarked: bool
+    def _find_categories(
+        self, text: TextMatches, taken: set[int], *, uncased: bool
     ) -> Iterator[tuple[str, bool]]:
-        """Categories, and whether they are ruled out."""
-        folded = [word.casefold() for word in words.written]
+        """Categories, and whether the question excludes them."""
+        folded = [word.casefold() for word in text.words]
         for length in sorted({key.count(" ") + 1 for key in self._categories}):
             for start in range(len(folded) - length + 1):
-                values = self._categories.get(" ".join(folded[start : start + length]))
-                if values and taken.isdisjoint(range(start, start + length)):
-                    beside = (
-                        folded[start + length] in _NEWS | _UNDER
-                        if start + length < len(folded)
-                        else False
-                    )
-                    under = start > 0 and (
-                        folded[start - 1] in _UNDER
-                        or folded[max(0, start - 2) : start] == ["category", "of"]
-                    )
-                    if (beside or under) and (
-                        unmarked or not _inside_name(words, start, start + length)
-                    ):
-                        denied = bool(
-                            _NOT.search(_before(words, PhraseMatch(0, start, start + length)))
-                        )
-                        yield from ((value, denied) for value in values)
+                end = start + length
+                values = self._categories.get(" ".join(folded[start:end]))
+                if not values or not taken.isdisjoint(range(start, end)):
+                    continue
+                beside = end < len(folded) and folded[end] in _NEWS | _UNDER
+                under = start > 0 and folded[start - 1] in _UNDER
+                under |= folded[max(0, start - 2) : start] == ["category", "of"]
+                if (beside or under) and (uncased or not _inside_name(text, start, end)):
+                    excluded = _is_excluded(text, start)
+                    yield from ((value, excluded) for value in values)
 
 
 def _spellings(source: str) -> Iterator[tuple[str, _Meaning]]:
@@ -246,10 +224,8 @@ def _spellings(source: str) -> Iterator[tuple[str, _Meaning]]:
         full = _Meaning("source", source, whole)
         yield " ".join(words), full
         yield " ".join(kept), full
-        yield (
-            " ".join(short),
-            _Meaning("source", source, whole, bare=short != kept and len(short) == 1),
-        )
+        bare = short != kept and len(short) == 1
+        yield " ".join(short), _Meaning("source", source, whole, bare=bare)
         if len(kept) > 1 and len("".join(kept)) >= 6:
             yield "".join(kept), full
         if "&" in name:
@@ -259,31 +235,22 @@ def _spellings(source: str) -> Iterator[tuple[str, _Meaning]]:
             yield apart, full
 
 
-def _is_source(words: Words, match: PhraseMatch, *, needs_news: bool) -> bool:
-    before = words.written[match.start - 1].casefold() if match.start else ""
-    after = words.written[match.end].casefold() if match.end < len(words.written) else ""
+def _is_source(text: TextMatches, match: PhraseMatch, *, needs_news: bool) -> bool:
+    before = text.words[match.start - 1].casefold() if match.start else ""
+    after = text.words[match.end].casefold() if match.end < len(text.words) else ""
     if match.end - match.start == 1 and after.isdecimal():
         return False  # "Fortune 500" is no magazine
-    return words.as_name(match) and (not needs_news or after in _NEWS or before in _BY)
+    beside_news = after in _NEWS or before in _BY
+    return text.is_name(match.start, match.end) and (not needs_news or beside_news)
 
 
-def _before(words: Words, match: PhraseMatch) -> str:
-    return " ".join(words.written[max(0, match.start - 6) : match.start]).casefold()
+def _is_excluded(text: TextMatches, start: int) -> bool:
+    before = " ".join(text.words[max(0, start - 6) : start]).casefold()
+    return bool(_NOT.search(before))
 
 
-def _inside_name(words: Words, start: int, end: int) -> bool:
-    """Whether a capitalised span goes on from or into another name: "BBC Sports", "Science News", but not "the Sports page"."""
-    neighbours = [
-        at for at in (start - 1, end) if 0 < at < len(words.written)
-    ]  # the first word always has a capital
-    return words.as_name(PhraseMatch(0, start, end)) and any(
-        words.as_name(PhraseMatch(0, at, at + 1)) for at in neighbours
-    )
-
-
-def _by_key(values: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for value in values:
-        if key := title_key(value):
-            found[key] = (*found.get(key, ()), value)
-    return found
+def _inside_name(text: TextMatches, start: int, end: int) -> bool:
+    """Whether these words are part of a longer name: "BBC Sports", but not "the Sports page"."""
+    # The first word always has a capital.
+    neighbours = [at for at in (start - 1, end) if 0 < at < len(text.words)]
+    return text.is_name(start, end) and any(text.is_name(at, at + 1) for at in neighbours)
