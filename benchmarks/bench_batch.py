@@ -190,7 +190,7 @@ def overhead(address: str, blocks: int) -> ResultTable:
         first = time.perf_counter()
         list(batch(Job("nothing", identity_job), held))
         done = time.perf_counter()
-    with TemporaryDirectory() as folder, BatchRunner(keep=Path(folder)) as batch:
+    with TemporaryDirectory() as folder, BatchRunner(checkpoint=Path(folder)) as batch:
         begun = time.perf_counter()
         list(batch(Job("nothing", identity_job, key="nothing"), held))
         keeping = time.perf_counter() - begun

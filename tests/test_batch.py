@@ -103,7 +103,7 @@ def test_trouble_in_the_input_is_told_after_everything_before_it() -> None:
 def test_a_block_that_fails_is_tried_again() -> None:
     told: list[str] = []
     work = Counting({"five": [OSError("no route to host"), EngineError("busy", retryable=True)]})
-    with BatchRunner(tell=told.append) as batch:
+    with BatchRunner(report=told.append) as batch:
         assert shouted(batch, work) == [word.upper() for word in WORDS]
     assert work.asked.count("five") == 3
     assert told == [
@@ -116,14 +116,11 @@ def test_a_block_that_keeps_failing_is_named_with_its_place_and_its_cause() -> N
     lines = [Line(word, f"log.jsonl:{at}") for at, word in enumerate(WORDS, 1)]
     work = Counting({str(lines[4]): [OSError("no room left")] * 3})
     with (
-        BatchRunner(again="suffice check --batch log.jsonl") as batch,
+        BatchRunner(command="suffice check --batch log.jsonl") as batch,
         pytest.raises(EngineError) as caught,
     ):
         list(batch(Job("shouting", work), split_into_blocks(lines, 3)))
-    assert (
-        str(caught.value)
-        == "log.jsonl:4 to log.jsonl:6: could not be done in 3 tries: OSError: no room left"
-    )
+    assert str(caught.value) == "log.jsonl:4 to log.jsonl:6: failed 3 times: OSError: no room left"
     assert "run again: suffice check --batch log.jsonl (with --checkpoint DIR" in caught.value.hint
     assert caught.value.retryable
 
@@ -141,11 +138,11 @@ def test_what_no_other_try_would_mend_is_told_at_once() -> None:
 def test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks(tmp_path: Path) -> None:
     keep = tmp_path / "blocks"
     work = Counting({"eight": [OSError("gone")] * 3})
-    with pytest.raises(EngineError, match="7 to 9"), BatchRunner(keep=keep) as batch:
+    with pytest.raises(EngineError, match="7 to 9"), BatchRunner(checkpoint=keep) as batch:
         shouted(batch, work)
     assert len(list(keep.iterdir())) == 2
     again = Counting()
-    with BatchRunner(keep=keep) as batch:
+    with BatchRunner(checkpoint=keep) as batch:
         assert shouted(batch, again) == [word.upper() for word in WORDS]
     assert again.asked == WORDS[6:], "the first two blocks are taken up, the others done"
     assert not keep.exists(), "a run that is through leaves nothing behind"
@@ -155,7 +152,7 @@ def test_a_changed_input_setting_or_job_never_meets_an_old_result(tmp_path: Path
     def cut_short(words: Sequence[str], key: str, name: str = "shouting") -> list[str]:
         """What had to be done of the first two blocks before the run was cut short."""
         work = Counting({"nine": [OSError("gone")] * 3})
-        with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
+        with pytest.raises(EngineError), BatchRunner(checkpoint=tmp_path) as batch:
             list(batch(Job(name, work, key=key), split_into_blocks(words, 3)))
         return work.asked[: -3 * 3]
 
@@ -172,24 +169,24 @@ def test_other_code_or_packages_never_meet_an_old_result(
     from suffice.engines.batch import checkpoint
 
     work = Counting({"ten": [OSError("gone")] * 3})
-    with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
+    with pytest.raises(EngineError), BatchRunner(checkpoint=tmp_path) as batch:
         shouted(batch, work)
     monkeypatch.setattr(
-        checkpoint, "made_with", lambda: {**environment_versions(), "numpy": "0.0.1"}
+        checkpoint, "environment_versions", lambda: {**environment_versions(), "numpy": "0.0.1"}
     )
     again = Counting()
-    with BatchRunner(keep=tmp_path) as batch:
+    with BatchRunner(checkpoint=tmp_path) as batch:
         shouted(batch, again)
     assert again.asked == WORDS
 
 
 def test_a_damaged_block_is_made_anew(tmp_path: Path) -> None:
-    with pytest.raises(EngineError), BatchRunner(keep=tmp_path) as batch:
+    with pytest.raises(EngineError), BatchRunner(checkpoint=tmp_path) as batch:
         shouted(batch, Counting({"ten": [OSError("gone")] * 3}))
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes().replace(b"ONE", b"UNO"))
     again = Counting()
-    with BatchRunner(keep=tmp_path) as batch:
+    with BatchRunner(checkpoint=tmp_path) as batch:
         assert shouted(batch, again)[0] == "ONE"
     assert again.asked == ["one", "two", "three", "ten"]
 
@@ -202,7 +199,10 @@ def test_arrays_are_kept_to_the_last_bit(tmp_path: Path) -> None:
 
     found: list[Any] = []
     for _ in range(2):
-        with pytest.raises(EngineError, match="KeyError"), BatchRunner(keep=tmp_path) as batch:
+        with (
+            pytest.raises(EngineError, match="KeyError"),
+            BatchRunner(checkpoint=tmp_path) as batch,
+        ):
             gather(
                 (
                     one[None]
@@ -217,7 +217,7 @@ def test_arrays_are_kept_to_the_last_bit(tmp_path: Path) -> None:
 
 
 def test_a_job_without_a_key_is_not_kept(tmp_path: Path) -> None:
-    with BatchRunner(keep=tmp_path / "blocks") as batch:
+    with BatchRunner(checkpoint=tmp_path / "blocks") as batch:
         shouted(batch, Counting(), key="")
         assert not (tmp_path / "blocks").exists()
 
@@ -321,7 +321,7 @@ def test_what_differs_between_two_processes_is_told() -> None:
     assert version_differences(here, here) == ""
     assert len(here["source of suffice"]) == 12
     assert version_differences({"numpy": "2.4", "scipy": "1"}, {"numpy": "2.5"}) == (
-        "numpy is 2.5 instead of 2.4, scipy is not there instead of 1"
+        "numpy is 2.5 instead of 2.4, scipy is missing instead of 1"
     )
 
 
@@ -379,7 +379,7 @@ def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None
     with Library.build(tmp_path / "whole", documents):
         pass
     with (
-        BatchRunner(keep=tmp_path / "blocks") as batch,
+        BatchRunner(checkpoint=tmp_path / "blocks") as batch,
         Library.build(tmp_path / "blockwise", documents, mapped=batch),
     ):
         assert len(list((tmp_path / "blocks").iterdir())) == 4, (

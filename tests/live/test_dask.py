@@ -159,12 +159,10 @@ def test_a_block_that_fails_on_every_worker_is_named_and_the_rest_is_kept(
     keep = tmp_path / "blocks"
     with (
         pytest.raises(EngineError) as caught,
-        BatchRunner(cluster.address, keep=keep, tell=told.append) as batch,
+        BatchRunner(cluster.address, checkpoint=keep, report=told.append) as batch,
     ):
         list(batch(Job("shouting", careless_shout, key="loud"), split_into_blocks(words, 4)))
-    assert "shouting, 21 to 24: could not be done in 3 tries: OSError: no room left" in str(
-        caught.value
-    )
+    assert "shouting, 21 to 24: failed 3 times: OSError: no room left" in str(caught.value)
     assert sum("trying again" in line for line in told) == 2
     assert len(list(keep.iterdir())) >= 5
 
@@ -175,7 +173,7 @@ def test_a_worker_that_would_say_something_else_refuses(
     from suffice.engines.batch import dask_executor as dask_side
 
     monkeypatch.setattr(
-        dask_side, "made_with", lambda: {**environment_versions(), "suffice": "99.0"}
+        dask_side, "environment_versions", lambda: {**environment_versions(), "suffice": "99.0"}
     )
     with (
         pytest.raises(NotReadyError, match=r"the worker at tcp://.*suffice is .* instead of 99\.0"),
@@ -214,7 +212,7 @@ def test_a_scheduler_that_goes_away_is_told_and_another_one_goes_on(tmp_path: Pa
         first.add_worker()
         with (
             pytest.raises(EngineError, match=r"to [23][0-9]: the scheduler at .* went away"),
-            BatchRunner(first.address, keep=keep) as batch,
+            BatchRunner(first.address, checkpoint=keep) as batch,
         ):
             kill_at(
                 4,
@@ -224,7 +222,7 @@ def test_a_scheduler_that_goes_away_is_told_and_another_one_goes_on(tmp_path: Pa
     finally:
         first.stop()
     assert 4 <= len(list(keep.iterdir())) < 15
-    with BatchRunner(keep=keep) as batch:
+    with BatchRunner(checkpoint=keep) as batch:
         found = [
             word
             for block in batch(Job("shouting", slow_shout, key="loud"), split_into_blocks(WORDS, 4))
@@ -239,7 +237,7 @@ def test_nobody_to_work_is_told_and_not_waited_for_for_ever(
     from suffice.engines.batch import dask_executor as dask_side
 
     monkeypatch.setattr(dask_side, "CONNECT_S", 2.0)
-    monkeypatch.setattr(dask_side, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(dask_side, "WORKER_WAIT_S", 1.0)
     deserted = DaskCluster(tmp_path)
     try:
         with pytest.raises(EngineError, match="has no worker") as caught:

@@ -74,4 +74,4 @@ def open_executor(scheduler: str | None, checkpoint: Path | None) -> BatchRunner
     """Runs jobs in this process, or on the workers of --scheduler."""
     from suffice.engines.batch import BatchRunner
 
-    return BatchRunner(scheduler, keep=checkpoint, tell=say, again=typed_command())
+    return BatchRunner(scheduler, checkpoint=checkpoint, report=say, command=typed_command())

@@ -1,4 +1,4 @@
-"""Where a library lives: in a folder, whose manifest says what it is, or in a collection of Qdrant, whose head does."""
+"""Where a library is: a folder with a manifest, or a Qdrant collection with a header."""
 
 from __future__ import annotations
 
@@ -21,66 +21,59 @@ REBUILD = "make it with: suffice build FILE --out DIR"
 
 @dataclass(frozen=True, slots=True)
 class LibraryLocation:
-    path: Path  # what is derived from the documents is kept here
+    path: Path  # where files derived from the documents are kept
     store: EmbeddedStore | QdrantStore
     encoder: str | None
 
 
 def ensure_library(where: Path | str, encoder: str | None) -> None:
-    """Make a folder or a collection a library's, if it is not one; what holds other things is refused."""
+    """Make a new or empty folder, or a collection, a library if it is none yet."""
     if is_qdrant_address(where):
         with QdrantStore(str(where)) as store:
             if not store.generation:
-                store.make(
-                    dimension=ENCODERS.get(encoder)().dimension if encoder else 0, encoder=encoder
-                )
+                dimension = ENCODERS.get(encoder)().dimension if encoder else 0
+                store.make(dimension=dimension, encoder=encoder)
     elif not (Path(where) / MANIFEST).exists():
         _create_folder(Path(where), encoder)
 
 
 def open_location(where: Path | str) -> LibraryLocation:
-    """The home of the library in this folder, or at this address; NotReadyError where there is none."""
+    """The library in this folder or at this address; NotReadyError if there is none."""
     if is_qdrant_address(where):
         store = QdrantStore(str(where))
         if not store.generation:
             store.close()
-            raise NotReadyError(
-                f"there is no library at {where}",
-                hint=f"make it with: suffice build FILE --store {where}",
-            )
-        return LibraryLocation(
-            _cache_folder() / f"{store.address.collection}-{store.build}", store, store.encoder
-        )
+            hint = f"make it with: suffice build FILE --store {where}"
+            raise NotReadyError(f"there is no library at {where}", hint=hint)
+        folder = _cache_folder() / f"{store.address.collection}-{store.build}"
+        return LibraryLocation(folder, store, store.encoder)
     path = Path(where)
     if path.is_file():
         raise InputError(f"{path} is a file, expected the folder of a library", hint=REBUILD)
     manifest = open_artefact(path, kind=KIND, version=VERSION, rebuild=REBUILD, check_hashes=False)
     encoder = manifest.settings.get("encoder")
     if not isinstance(encoder, str | None):
-        raise DataError(f"{path / MANIFEST} names an encoder that is no name", hint=REBUILD)
+        raise DataError(f"{path / MANIFEST} has an encoder that is not a name", hint=REBUILD)
     return LibraryLocation(path, EmbeddedStore(path), encoder)
 
 
 def _create_folder(path: Path, encoder: str | None) -> None:
-    """The manifest comes first, so that a folder with our files in it always says what it is."""
+    """Write the manifest first, so that a folder with our files always says what it is."""
     if path.exists() and not path.is_dir():
-        raise InputError(
-            f"{path} is a file, expected a folder for the library", hint="choose another path"
-        )
+        hint = "choose another path"
+        raise InputError(f"{path} is a file, expected a folder for the library", hint=hint)
     if path.exists() and any(not one.name.startswith(".") for one in path.iterdir()):
-        raise InputError(
-            f"{path} holds other things than a library", hint="choose a new or empty folder"
-        )
+        hint = "choose a new or empty folder"
+        raise InputError(f"{path} contains other files than a library", hint=hint)
     manifest = Manifest(KIND, VERSION, settings={"encoder": encoder}, packages=package_versions())
+    text = json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n"
     try:
-        write_atomically(
-            path / MANIFEST, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n"
-        )
+        write_atomically(path / MANIFEST, text)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error}", hint=disk_hint(error)) from error
 
 
 def _cache_folder() -> Path:
-    """Where this machine keeps what it makes of libraries that live elsewhere."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("SUFFICE_CACHE") or Path(home) / "suffice")
+    """Where this machine caches what it derives from libraries on servers."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("SUFFICE_CACHE") or Path(cache) / "suffice")

@@ -1,10 +1,10 @@
-"""Jobs over more than one machine can hold: in blocks, in order, resumable, in this process or on Dask's workers.
+"""Jobs over large inputs: in blocks, in order, resumable, in this process or on Dask workers.
 
-    with Batch("tcp://127.0.0.1:8786", keep=Path("blocks")) as batch:
-        for result in batch(job, blocks):
+    with BatchRunner("tcp://127.0.0.1:8786", checkpoint=Path("blocks")) as run:
+        for result in run(job, blocks):
             ...
 
-A `Job` (see `suffice.jobs`) does not know where it runs, and its results are the same bytes wherever it does.
+A `Job` (see `suffice.jobs`) does not know where it runs and gives the same bytes everywhere.
 """
 
 from suffice.engines.batch.runner import BatchRunner

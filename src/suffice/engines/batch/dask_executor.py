@@ -1,11 +1,12 @@
-"""Dask's workers as a place to run jobs.
+"""Run the blocks of a job on Dask workers.
 
-A block travels inside its task, not as data on a worker: when a worker dies, the scheduler gives the task to another one. What
-a job shares is a task too, made once and passed from worker to worker, and prepared once in each process. A worker with another
-version of suffice, or of a package that can change a number, refuses the work.
+A block travels inside its task, not as data on a worker: when a worker dies, the scheduler gives
+the task to another. What a job shares is a task too, passed from worker to worker and prepared once
+in each process. A worker refuses the work if its suffice, or a package that can change a number,
+has another version.
 
-Dask itself carries functions and values between machines by pickle: whoever can reach a scheduler can run code on its workers.
-Certificates (`tls://`) come from Dask's own configuration.
+Dask sends functions and values by pickle: whoever can reach a scheduler can run code on its
+workers. Certificates (`tls://`) come from Dask's own configuration.
 """
 
 from __future__ import annotations
@@ -14,42 +15,39 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from suffice.engines.batch.checkpoint import environment_versions, version_differences
-from suffice.engines.batch.executor import Executor, PendingResult
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError, SufficeError
-from suffice.jobs import Job
+from suffice.jobs import Job, identity
 from suffice.storage import package_versions
 
 __all__ = ["DaskCluster"]
 
 CONNECT_S = 10.0
-WORKER_WAIT_S = 60.0  # how long no worker at all may be there: one that crashed comes back in this time, or somebody has to look
+WORKER_WAIT_S = 60.0  # how long there may be no worker: one that crashed is back by then
 POLL_S = 2.0
-MAX_PREPARED = 2  # what a worker keeps prepared: the job it does, and the one before
-QUEUED_PER_THREAD = 2  # blocks that wait for each thread of a worker while it does another
+MAX_PREPARED = 2  # kept ready in a worker: the current job and the one before
+QUEUED_PER_THREAD = 2  # blocks that wait for each thread of a worker
 
 
 class DaskCluster:
     """A connection to a scheduler that has at least one worker."""
 
-    def __init__(self, address: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, address: str, report: Callable[[str], None]) -> None:
         self.address = _checked_address(address)
         try:
             import distributed
         except ImportError as error:
             raise MissingExtraError("working on a Dask scheduler", extra="dask") from error
         connect: Any = distributed.Client  # untyped
+        options = {"timeout": CONNECT_S, "set_as_default": False, "name": "suffice"}
         try:
-            with _dask_config(
-                {"distributed.admin.low-level-log-length": 0}
-            ):  # it would remember the last 1,000 blocks
-                self.client = connect(
-                    self.address, timeout=CONNECT_S, set_as_default=False, name="suffice"
-                )
+            # Dask would remember the last 1,000 blocks.
+            with _dask_config({"distributed.admin.low-level-log-length": 0}):
+                self.client = connect(self.address, **options)
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             raise EngineError(
                 f"no Dask scheduler answers at {address}: {error}",
@@ -57,53 +55,48 @@ class DaskCluster:
                 retryable=True,
             ) from error
         try:
-            self._await_workers(tell)
-            self._expect_the_same()
+            self._await_workers(report)
+            self._check_versions()
         except BaseException:
             self.client.close()
             raise
 
-    def _await_workers(self, tell: Callable[[str], None]) -> None:
+    def _await_workers(self, report: Callable[[str], None]) -> None:
         if self.threads:
             return
-        tell(
-            f"the scheduler at {self.address} has no worker yet; waiting {WORKER_WAIT_S:.0f} s for one"
-        )
+        wait = f"waiting {WORKER_WAIT_S:.0f} s for one"
+        report(f"the scheduler at {self.address} has no worker yet; {wait}")
         try:
             self.client.wait_for_workers(1, timeout=WORKER_WAIT_S)
         except TimeoutError as error:
-            raise self.deserted() from error
+            raise self.no_worker_error() from error
 
-    def _expect_the_same(self) -> None:
-        """A worker without suffice dies of its first task, and may take others' tries with it: better asked before."""
+    def _check_versions(self) -> None:
+        """Ask first: a worker without suffice dies of its first task and may use up others' tries."""
         wanted = package_versions()
         found = self.client.get_versions(packages=list(wanted))
-        there = {f"the worker at {address}": told for address, told in found["workers"].items()}
-        for where, told in there.items():
-            _refuse_differences(
-                version_differences(wanted, {name: told["packages"].get(name) for name in wanted}),
-                where,
-            )
-        unpacks = {
-            "suffice": wanted.get("suffice")
-        }  # the scheduler only has to know what it passes on
-        _refuse_differences(
-            version_differences(
-                unpacks, {"suffice": found["scheduler"]["packages"].get("suffice")}
-            ),
-            "the scheduler",
-        )
+        for address, worker in found["workers"].items():
+            versions = {name: worker["packages"].get(name) for name in wanted}
+            _refuse_differences(version_differences(wanted, versions), f"the worker at {address}")
+        # The scheduler only has to know what it passes on.
+        version = {"suffice": found["scheduler"]["packages"].get("suffice")}
+        differences = version_differences({"suffice": wanted.get("suffice")}, version)
+        _refuse_differences(differences, "the scheduler")
 
     @property
     def threads(self) -> int:
-        """How many blocks the workers that are there can work on at once."""
+        """How many blocks the present workers can run at once."""
         return sum(self.client.nthreads().values())
 
-    def deserted(self) -> EngineError:
+    def no_worker_error(self) -> EngineError:
         hint = f"start one: dask worker {self.address} --nthreads 1"
         return EngineError(f"the scheduler at {self.address} has no worker", hint=hint)
 
-    def place(self, job: Job) -> Executor:
+    def lost_error(self) -> EngineError:
+        message = f"the scheduler at {self.address} went away"
+        return EngineError(message, hint="check that it runs")
+
+    def executor(self, job: Job) -> _DaskExecutor:
         return _DaskExecutor(self, job)
 
     def close(self) -> None:
@@ -111,7 +104,7 @@ class DaskCluster:
 
 
 def _dask_config(settings: Mapping[str, Any]) -> Any:
-    """Dask's own settings, for the time of a block."""
+    """A context manager with these settings of Dask."""
     import dask
 
     return dask.config.set(settings)
@@ -120,21 +113,19 @@ def _dask_config(settings: Mapping[str, Any]) -> Any:
 def _checked_address(address: str) -> str:
     try:
         parts = urlsplit(address)
-        whole = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and parts.port is not None
+        valid = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and parts.port is not None
     except ValueError:
-        whole = False
-    if not whole:
-        raise InputError(
-            f"--scheduler is {address!r}, which is no address",
-            hint="like tcp://127.0.0.1:8786, or tls://…",
-        )
+        valid = False
+    if not valid:
+        hint = "like tcp://127.0.0.1:8786, or tls://…"
+        raise InputError(f"--scheduler is {address!r}, which is not an address", hint=hint)
     return address
 
 
-def _refuse_differences(other: str, where: str) -> None:
-    if other:
+def _refuse_differences(differences: str, where: str) -> None:
+    if differences:
         raise NotReadyError(
-            f"{where} would not give the same results: {other}",
+            f"{where} would not give the same results: {differences}",
             hint="install the same versions there and here, and start it again",
         )
 
@@ -147,37 +138,27 @@ class _DaskExecutor:
         self._name = f"suffice-{job.name.replace(' ', '-')}-{uuid.uuid4().hex[:12]}"
         self._count = 0
         self._job = _Sealed(replace(job, shared=None, key=job.key or self._name))
-        self._shared = self._submit("shared", _identity, _Sealed(job.shared))
-        self._window, self._looked = 0, -POLL_S
+        self._shared = self._submit("shared", identity, _Sealed(job.shared))
+        self._window, self._checked_at = 0, -POLL_S
 
     @property
     def window(self) -> int:
         now = time.monotonic()
-        if now - self._looked > POLL_S:  # workers come and go
-            self._window, self._looked = (
-                QUEUED_PER_THREAD + QUEUED_PER_THREAD * self.cluster.threads,
-                now,
-            )
+        if now - self._checked_at > POLL_S:  # workers come and go
+            self._window = QUEUED_PER_THREAD + QUEUED_PER_THREAD * self.cluster.threads
+            self._checked_at = now
         return self._window
 
-    def begin(self, block: Any) -> PendingResult:
+    def submit(self, block: Any) -> _DaskResult:
         self._count += 1
-        task = self._submit(
-            f"{self._count}",
-            _run_block,
-            environment_versions(),
-            self._job,
-            self._shared,
-            _Sealed(block),
-        )
-        return _DaskResult(self.cluster, task)
+        given = (environment_versions(), self._job, self._shared, _Sealed(block))
+        return _DaskResult(self.cluster, self._submit(f"{self._count}", _run_block, *given))
 
     def _submit(self, name: str, function: Callable[..., Any], *given: Any) -> Any:
-        # A large task is what we want: data that lies on a worker is gone when the worker is.
+        # Large tasks are intended: data on a worker is lost when the worker dies.
         with _dask_config({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self.cluster.client.submit(
-                function, *given, key=f"{self._name}-{name}", pure=False
-            )
+            key = f"{self._name}-{name}"
+            return self.cluster.client.submit(function, *given, key=key, pure=False)
 
 
 class _DaskResult:
@@ -194,54 +175,50 @@ class _DaskResult:
         import distributed
 
         wait: Any = distributed.wait  # untyped
-        alone_since: float | None = None
+        deserted_since: float | None = None
         while True:
             try:
                 with self._cluster.client.as_current():
                     wait([self._future], timeout=POLL_S)
                 break
             except TimeoutError:
-                alone_since = self._alone(alone_since)
+                deserted_since = self._check_workers(deserted_since)
             except (distributed.CancelledError, OSError) as error:
-                raise self._lost() from error
+                raise self._cluster.lost_error() from error
         try:
             found = self._future.result()
         except distributed.CancelledError as error:
-            raise self._lost() from error
+            raise self._cluster.lost_error() from error
         except Exception as error:
             if _is_unpickling_error(error):
+                where = f"the scheduler at {self._cluster.address}, or one of its workers,"
                 raise NotReadyError(
-                    f"the scheduler at {self._cluster.address}, or a worker of it, does not know this work: {error}",
-                    hint="install the same suffice, and what your plug-ins need, where scheduler and workers run",
+                    f"{where} cannot load this task: {error}",
+                    hint="install the same suffice, and your plug-ins, on scheduler and workers",
                 ) from error
             raise
         if isinstance(found, _FinalError):
             raise found.error
         return found
 
-    def _alone(self, since: float | None) -> float | None:
-        """Since when no worker has been there; an error when that is too long."""
+    def _check_workers(self, deserted_since: float | None) -> float | None:
+        """Since when there has been no worker; an error if that is too long."""
         try:
             if self._cluster.threads:
                 return None
         except (OSError, RuntimeError) as error:
-            raise self._lost() from error
+            raise self._cluster.lost_error() from error
         now = time.monotonic()
-        if since is not None and now - since > WORKER_WAIT_S:
-            raise self._cluster.deserted()
-        return since or now
-
-    def _lost(self) -> EngineError:
-        return EngineError(
-            f"the scheduler at {self._cluster.address} went away", hint="see that it runs"
-        )
+        if deserted_since is not None and now - deserted_since > WORKER_WAIT_S:
+            raise self._cluster.no_worker_error()
+        return deserted_since or now
 
     def drop(self) -> None:
         self._future.release()
 
 
 def _is_unpickling_error(error: BaseException | None) -> bool:
-    """Whether a task could not even be unpacked; the scheduler unpacks it first."""
+    """Whether a task could not even be unpickled; the scheduler does that first."""
     return error is not None and (
         isinstance(error, ImportError | AttributeError)
         or "deserializ" in str(error)
@@ -249,29 +226,21 @@ def _is_unpickling_error(error: BaseException | None) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------------ on the worker
+# ------------------------------------------------------------------------------------ on the worker
 
 
+@dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A value that Dask hands over as it is, without looking for tasks inside it."""
+    """A value that Dask passes on without looking for tasks inside."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
+@dataclass(frozen=True, slots=True)
 class _FinalError:
-    """An error that another try would not mend: it travels as a result."""
+    """An error that a retry would not fix; it travels as a result."""
 
-    __slots__ = ("error",)
-
-    def __init__(self, error: SufficeError) -> None:
-        self.error = error
-
-
-def _identity(value: _Sealed) -> _Sealed:
-    return value
+    error: SufficeError
 
 
 def _run_block(wanted: Mapping[str, str], job: _Sealed, shared: _Sealed, block: _Sealed) -> Any:
@@ -288,14 +257,14 @@ _preparing = threading.Lock()
 
 
 def _prepared_job(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:
-    """What the job needs, made once in this process: its key says what it was made from."""
+    """What the job needs, made once per process; the key says what it was made from."""
     with _preparing:
-        known = f"{job.name}\0{job.key}"
-        if known not in _prepared:
+        key = f"{job.name}\0{job.key}"
+        if key not in _prepared:
             while len(_prepared) >= MAX_PREPARED:
                 _prepared.pop(next(iter(_prepared)))
-            _prepared[known] = _prepare(wanted, job, shared)
-        return _prepared[known]
+            _prepared[key] = _prepare(wanted, job, shared)
+        return _prepared[key]
 
 
 def _prepare(wanted: Mapping[str, str], job: Job, shared: Any) -> Any:

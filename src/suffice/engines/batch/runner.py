@@ -1,7 +1,8 @@
-"""A job over blocks: results in the order of the blocks, finished blocks kept, a failed one tried again and then named.
+"""A job over blocks: results in order, finished blocks kept, failed ones retried and then named.
 
-At most a window of blocks is under way, and at most that many results wait for their turn: memory does not grow with the input.
-What goes wrong in the middle of the input is told after everything before it, as if there had been one block after the other.
+At most a window of blocks is under way and as many results wait for their turn, so memory does not
+grow with the input. An error in the middle of the input is raised after everything before it, as if
+blocks ran one after the other.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from suffice.engines.batch.checkpoint import Checkpoint
-from suffice.engines.batch.executor import DeferredResult, Executor, LocalExecutor, PendingResult
 from suffice.errors import EngineError, SufficeError
 from suffice.jobs import Job
 
@@ -25,12 +25,53 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchRunner"]
 
-TRIES = 3
+MAX_TRIES = 3
+
+
+class PendingResult(Protocol):
+    """A block under way: `result` returns or raises, `drop` gives it up."""
+
+    @property
+    def done(self) -> bool: ...
+    def result(self) -> Any: ...
+    def drop(self) -> None: ...
+
+
+class Executor(Protocol):
+    """Runs the blocks of one job, at most `window` at once."""
+
+    @property
+    def window(self) -> int: ...
+    def submit(self, block: Any) -> PendingResult: ...
+
+
+class LocalExecutor:
+    """Runs a block in this process when its result is asked for."""
+
+    window = 1
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._ready = job, job.prepare(job.shared)
+
+    def submit(self, block: Any) -> PendingResult:
+        return DeferredResult(lambda: self._job.do(block, self._ready))
+
+
+class DeferredResult:
+    """Computed when asked for."""
+
+    done = False
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.result = work
+
+    def drop(self) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block of the input: where it stands there, what came of it so far, and where the result is kept."""
+    """A block of the input: its position in words, its content, its result and where to keep it."""
 
     span: str
     content: Any
@@ -39,36 +80,33 @@ class _Block:
 
 
 class BatchRunner:
-    """A place to run jobs, as `suffice.jobs.JobRunner`: this process, or the workers of a Dask scheduler.
+    """Runs jobs, as `suffice.jobs.JobRunner`, in this process or on the workers of a scheduler.
 
-    With `keep` the finished blocks stand in that folder until the `with` block ends without an error; a run that finds them
-    there takes them up. `again` is the command that does so. `tell` hears what a person would want to know on the way.
+    With `checkpoint`, finished blocks stay in that folder until the `with` block ends without an
+    error, and a later run reuses them. `command` is what to run again, for error messages. `report`
+    receives lines about retries and waiting.
     """
 
     def __init__(
         self,
         scheduler: str | None = None,
         *,
-        keep: Path | None = None,
-        tell: Callable[[str], None] | None = None,
-        again: str = "the same command",
+        checkpoint: Path | None = None,
+        report: Callable[[str], None] | None = None,
+        command: str = "the same command",
     ) -> None:
-        self._tell = tell or (lambda line: None)
-        self._again = again
-        self._kept = None if keep is None else Checkpoint(keep)
+        self._report = report or (lambda line: None)
+        self._command = command
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
         self._runs: WeakSet[Generator[Any, None, None]] = WeakSet()
         self._cluster: DaskCluster | None = None
         if scheduler is not None:
-            from suffice.engines.batch.dask_executor import (
-                DaskCluster,  # late: dask is an extra, and slow to import
-            )
+            from suffice.engines.batch.dask_executor import DaskCluster  # late: a slow extra
 
-            self._cluster = DaskCluster(scheduler, self._tell)
+            self._cluster = DaskCluster(scheduler, self._report)
 
     def close(self) -> None:
-        for run in list(
-            self._runs
-        ):  # one that nobody reads to its end still has finished blocks to keep
+        for run in list(self._runs):  # an unfinished one may have finished blocks to keep
             run.close()
         if self._cluster is not None:
             self._cluster.close()
@@ -78,8 +116,8 @@ class BatchRunner:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self.close()
-        if kind is None and self._kept is not None:
-            self._kept.clear()
+        if kind is None and self._checkpoint is not None:
+            self._checkpoint.clear()
 
     def __call__(self, job: Job, blocks: Iterable[Any]) -> Iterator[Any]:
         """The result of each block, in the order of the blocks."""
@@ -88,113 +126,103 @@ class BatchRunner:
         return run
 
     def _run(self, job: Job, blocks: Iterable[Any]) -> Generator[Any, None, None]:
-        place: Executor = LocalExecutor(job) if self._cluster is None else self._cluster.place(job)
-        coming, waiting = _BlockReader(blocks), deque[_Block]()
-        done = 0
+        executor: Executor = (
+            LocalExecutor(job) if self._cluster is None else self._cluster.executor(job)
+        )
+        reader, waiting = _BlockReader(blocks), deque[_Block]()
+        count = 0
         try:
             while True:
-                while len(waiting) < place.window and (block := next(coming, None)) is not None:
-                    waiting.append(self._begun(job, place, block, done))
-                    done += len(block)
+                while len(waiting) < executor.window and (block := next(reader, None)) is not None:
+                    waiting.append(self._start(job, executor, block, count))
+                    count += len(block)
                 if not waiting:
                     break
-                yield self._finished(place, waiting.popleft())
+                block = waiting.popleft()
+                result = self._result(executor, block)
+                self._keep(block, result)
+                yield result
         finally:
-            for one in waiting:
-                self._leave(one)
-        coming.complain()
+            for block in waiting:
+                with suppress(Exception):  # another error is being raised
+                    if self._checkpoint is not None and block.pending.done:
+                        self._keep(block, block.pending.result())
+                block.pending.drop()
+        if reader.error is not None:
+            raise reader.error
 
-    def _begun(self, job: Job, place: Executor, content: Any, done: int) -> _Block:
-        file = None if self._kept is None else self._kept.place(job, content)
-        if self._kept is not None and file is not None and file.exists():
-            pending: PendingResult = DeferredResult(partial(self._kept.read, file))
+    def _start(self, job: Job, executor: Executor, content: Any, count: int) -> _Block:
+        file = None if self._checkpoint is None else self._checkpoint.file(job, content)
+        if self._checkpoint is not None and file is not None and file.exists():
+            pending: PendingResult = DeferredResult(partial(self._checkpoint.read, file))
         else:
-            pending = place.begin(content)
-        return _Block(_describe_block(job, content, done), content, file, pending)
+            pending = executor.submit(content)
+        return _Block(_describe_block(job, content, count), content, file, pending)
 
-    def _finished(self, place: Executor, one: _Block) -> Any:
-        result = self._tried(place, one)
-        if self._kept is not None and one.file is not None and not one.file.exists():
-            self._kept.write(one.file, result)
-        return result
+    def _keep(self, block: _Block, result: Any) -> None:
+        if self._checkpoint is not None and block.file is not None and not block.file.exists():
+            self._checkpoint.write(block.file, result)
 
-    def _tried(self, place: Executor, one: _Block) -> Any:
-        pending = one.pending
-        for tries in range(1, TRIES + 1):
+    def _result(self, executor: Executor, block: _Block) -> Any:
+        pending = block.pending
+        for tries in range(1, MAX_TRIES + 1):
             try:
                 return pending.result()
-            except EngineError as error:
-                if not error.retryable:
-                    raise EngineError(
-                        f"{one.span}: {error}", hint=f"{error.hint}; {self._hint}"
-                    ) from error
-                cause: Exception = error
-            except SufficeError as error:
-                if not getattr(error, "retryable", False):
+            except Exception as error:  # any failure must name the block's position in the input
+                retryable = getattr(error, "retryable", False)
+                if isinstance(error, EngineError) and not retryable:
+                    hint = f"{error.hint}; {self._hint}"
+                    raise EngineError(f"{block.span}: {error}", hint=hint) from error
+                if isinstance(error, SufficeError) and not retryable:
                     raise
-                cause = error
-            except Exception as error:  # noqa: BLE001 - whatever a block fails of, its place in the input has to be told
                 cause = error
             finally:
                 pending.drop()
-            if tries < TRIES:
-                self._tell(f"{one.span}: failed ({_error_line(cause)}); trying again")
-                pending = place.begin(one.content)
+            if tries < MAX_TRIES:
+                self._report(f"{block.span}: failed ({_error_line(cause)}); trying again")
+                pending = executor.submit(block.content)
         raise EngineError(
-            f"{one.span}: could not be done in {TRIES} tries: {_error_line(cause)}",
-            hint=f"see to the cause; {self._hint}",
+            f"{block.span}: failed {MAX_TRIES} times: {_error_line(cause)}",
+            hint=f"fix the cause; {self._hint}",
             retryable=True,
         ) from cause
 
     @property
     def _hint(self) -> str:
-        kept = (
-            "finished blocks are taken up"
-            if self._kept
-            else "with --checkpoint DIR, finished blocks would be taken up"
-        )
-        return f"then run again: {self._again} ({kept})"
-
-    def _leave(self, one: _Block) -> None:
-        """The run ends before this block's turn: what is finished of it is not lost."""
-        with suppress(Exception):  # another error is under way, and must be the one that is told
-            if self._kept is not None and one.file is not None and one.pending.done:
-                self._kept.write(one.file, one.pending.result())
-        one.pending.drop()
+        reuse = "finished blocks are reused"
+        if not self._checkpoint:
+            reuse = "with --checkpoint DIR, finished blocks would be reused"
+        return f"then run again: {self._command} ({reuse})"
 
 
 class _BlockReader(Iterator[Any]):
-    """The blocks of an input. Where reading fails, they end there, and the error is kept until somebody asks for it."""
+    """The blocks of an input. If reading fails they end, and `error` holds the error."""
 
     def __init__(self, blocks: Iterable[Any]) -> None:
         self._blocks = iter(blocks)
-        self._trouble: Exception | None = None
+        self.error: Exception | None = None
 
     def __next__(self) -> Any:
-        if self._trouble is not None:
+        if self.error is not None:
             raise StopIteration
         try:
             return next(self._blocks)
         except StopIteration:
             raise
-        except Exception as error:  # noqa: BLE001 - raised again by `complain`
-            self._trouble = error
+        except Exception as error:  # noqa: BLE001 - raised when the blocks before it are done
+            self.error = error
             raise StopIteration from None
 
-    def complain(self) -> None:
-        if self._trouble is not None:
-            raise self._trouble
 
-
-def _describe_block(job: Job, block: Sequence[Any], done: int) -> str:
+def _describe_block(job: Job, block: Sequence[Any], count: int) -> str:
     """Which part of the input a block is, as a person finds it there."""
-    places = [getattr(one, "where", None) for one in (block[0], block[-1])] if len(block) else []
-    if all(places) and places:
-        return f"{places[0]} to {places[1]}" if places[0] != places[1] else f"{places[0]}"
-    return f"{job.name}, {done + 1:,} to {done + len(block):,}"
+    ends = [getattr(one, "where", None) for one in (block[0], block[-1])] if len(block) else []
+    if all(ends) and ends:
+        return f"{ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"{ends[0]}"
+    return f"{job.name}, {count + 1:,} to {count + len(block):,}"
 
 
 def _error_line(error: BaseException) -> str:
-    """The error in one line: a worker's may bring a page."""
+    """The error in one line: a worker's may be a page long."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= 300 else text[:299] + "…"

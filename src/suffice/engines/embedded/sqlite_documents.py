@@ -200,8 +200,8 @@ class SqliteDocuments:
     def rows(self, doc_ids: Sequence[DocId]) -> dict[DocId, DocumentRow]:
         query = "SELECT doc_id, row, place, slot, entities FROM documents WHERE doc_id IN"
         return {
-            doc_id: DocumentRow(*row, tuple(json.loads(entities)) if entities else ())
-            for doc_id, *row, entities in self._each(query, doc_ids)
+            doc_id: DocumentRow(row, place, slot, tuple(json.loads(entities)) if entities else ())
+            for doc_id, row, place, slot, entities in self._each(query, doc_ids)
         }
 
     def _each(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -296,9 +296,13 @@ def _column_values(document: Document) -> tuple[Any, ...]:
 
 
 def _document(values: Sequence[Any]) -> Document:
-    *plain, published_at, entities, parent, extra = values
+    doc_id, text, title, source, category, published_at, entities, parent, extra = values
     return Document(
-        *plain,
+        doc_id,
+        text,
+        title,
+        source,
+        category,
         date.fromisoformat(published_at) if published_at else None,
         tuple(json.loads(entities)) if entities else (),
         parent,
