@@ -141,7 +141,7 @@ def test_a_file_of_answers_is_judged(newsroom: Path, tmp_path: Path) -> None:
     code, output = command(
         newsroom, "--answers", str(tmp_path / "answers.jsonl"), "--systems", "ask"
     )
-    assert (code, "hint: leave --model and --systems out" in output) == (2, True)
+    assert (code, "hint: leave out --model and --systems" in output) == (2, True)
 
 
 NAIVE = (

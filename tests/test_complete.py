@@ -168,4 +168,4 @@ def test_a_filter_does_not_go_with_it(village: Path) -> None:
         app, ["search", str(village), QUESTION, "--complete", "--filter", "auto"]
     )
     assert result.exit_code == 2
-    assert "without a filter" in result.output
+    assert "does not support filters" in result.output

@@ -41,7 +41,7 @@ def demo(
     documents = load("jsonl", corpus=CORPUS).documents()
     with (
         nullcontext(str(out)) if out else tempfile.TemporaryDirectory() as folder,
-        Library.build(Path(folder) / "library", documents) as library,
+        Library.build(Path(folder) / "library", documents, encoder=None) as library,
     ):
         if not json:
             print(

@@ -13,13 +13,12 @@ from suffice.cli import options as opt
 from suffice.cli.output import command, print_json
 from suffice.errors import SufficeError
 
-REQUIRED = (
-    "numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime ahocorasick_rs sentencex typer rich"
-).split()
+REQUIRED = "numpy bm25s tantivy onnxruntime ahocorasick_rs sentencex typer rich".split()
 # What each extra installs and enables; tests/test_packaging.py compares this with pyproject.toml.
 EXTRAS = {
+    "vectors": (("wordllama",), "search by meaning"),
+    "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
-    "fit": (("onnx",), "suffice fit"),
     "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "llm": (("openai", "tenacity"), "language models"),
