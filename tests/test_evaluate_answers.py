@@ -18,8 +18,8 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
 from suffice.evaluation.answer_systems import (
-    SYSTEMS,
     AnswerSetup,
+    all_systems,
     draw_questions,
     gates_for_questions,
     open_corpus,
@@ -76,13 +76,13 @@ def village(folder: Path) -> Dataset:
 
 @pytest.fixture(scope="module")
 def bench(village: Dataset) -> AnswerSetup:
-    return AnswerSetup(open_corpus(village, remember=True), k=2)
+    return AnswerSetup(open_corpus(village, cached=True), k=2)
 
 
 @pytest.fixture(scope="module")
 def run(village: Dataset, bench: AnswerSetup) -> AnswerRun:
     examples = draw_questions(village)
-    found = run_systems(examples, bench, [Wants()] * len(examples), systems=list(SYSTEMS))
+    found = run_systems(examples, bench, [Wants()] * len(examples), systems=list(all_systems()))
     return make_answer_run("village", examples, found)
 
 
@@ -199,7 +199,7 @@ def test_an_unknown_system_is_refused_with_the_nearest(bench: AnswerSetup) -> No
 def test_a_fitted_gate_has_not_seen_what_it_judges_and_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suffice.evaluation.answer_systems.MOST_TRAINING_QUESTIONS", 60)
+    monkeypatch.setattr("suffice.evaluation.answer_systems.MAX_TRAINING_QUESTIONS", 60)
     documents, examples = collection()
     dataset = Dataset(
         "small",

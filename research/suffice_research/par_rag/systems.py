@@ -1,0 +1,58 @@
+"""Systems that the PAR-RAG study compares beside those of `suffice evaluate answers`.
+
+interleaved       each sentence that was read is the next query, as IRCoT's thoughts are
+max rounds        `ask` without a gate; every step is searched again, however sure it is
+..., no review    and so on: `ask` with one part switched off
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from suffice.answering.ask import AskPolicy
+from suffice.answering.plan import whole_question_step
+from suffice.answering.step import ModelReader
+from suffice.evaluation.answer_systems import AnswerSetup, System, ask_system
+from suffice.evaluation.answers import AnswerOutcome
+from suffice.protocols import GateLike
+from suffice.types import Hit
+
+__all__ = ["SYSTEMS", "paper_systems"]
+
+INTERLEAVED = 3  # documents that each sentence may add
+
+
+def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
+    """Read, search for the sentence that was read, read what is new, until nothing new comes."""
+    evidence, meter = setup.start()
+    reader, step = ModelReader(meter, letters=setup.letters), whole_question_step(question)
+    fresh: Sequence[Hit] = evidence.look(question, k=INTERLEAVED, retriever=None)
+    held, asked, limit = list(fresh), {question}, setup.budget.documents
+    while fresh and len(held) < limit and meter.rounds_left and not meter.late():
+        cited = reader.read(step.text, step.expects, evidence.passages(fresh)).citations
+        sentence = next((one.text for one in cited if one.text not in asked), None)
+        if sentence is None:
+            break
+        asked.add(sentence)
+        meter.rounds += 1
+        known = {hit.doc_id for hit in held}
+        found = evidence.look(sentence, k=2 * INTERLEAVED, retriever=None)
+        new = [hit for hit in found if hit.doc_id not in known]
+        fresh = new[: min(INTERLEAVED, limit - len(held))]
+        held += fresh
+    return setup.read(question, held, evidence, meter)
+
+
+_REVISE_ALWAYS = AskPolicy(repair_below=1.1, repairs=3, attributed=False, answer_from=0.0)
+SYSTEMS: Mapping[str, System] = {
+    "interleaved": read_interleaved,
+    "max rounds": ask_system(_REVISE_ALWAYS, gated=False, always=True),
+    "always, no review": ask_system(AskPolicy(reviewed=False), gated=False, always=True),
+    "ask, no review": ask_system(AskPolicy(reviewed=False)),
+    "ask, fixed alpha": ask_system(AskPolicy(alpha=0.5)),
+    "ask, any exemplars": ask_system(AskPolicy(alike=False)),
+}
+
+
+def paper_systems() -> Mapping[str, System]:
+    return SYSTEMS
