@@ -170,12 +170,12 @@ MADE = GeneratedQuestion(
 
 def _graded(text: str) -> None:
     """A model's claims, triples, equivalences, questions and judgements."""
-    asker = LLMClient(ScriptedModel(text), fallback=True, retries=0)
-    ModelClaims(asker).claims(FILMS[:2])
-    ModelTriples(asker, titles=PageIndex((), FILMS)).triples([CLAIM])
-    ModelEquivalences(asker).equivalences(0, CHAIN.triples, [CLAIM])
-    ModelQuestions(asker).write([CHAIN], [[CLAIM, CLAIM]])
-    ModelJudge(asker).judge([MADE])
+    client = LLMClient(ScriptedModel(text), fallback=True, retries=0)
+    ModelClaims(client).claims(FILMS[:2])
+    ModelTriples(client, pages=PageIndex((), FILMS)).triples([CLAIM])
+    ModelEquivalences(client).equivalences(0, CHAIN.triples, [CLAIM])
+    ModelQuestions(client).write([CHAIN], [[CLAIM, CLAIM]])
+    ModelJudge(client).judge([MADE])
 
 
 # ------------------------------------------------------------------------------------------------------------ servers

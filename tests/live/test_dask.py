@@ -12,9 +12,9 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.benchmark_village import village
 from tests.commands import suffice
 from tests.dask_cluster import DaskCluster, careless_shout, slow_shout, weigh
-from tests.grade_village import village
 from typer.testing import Result
 
 from suffice.engines.batch import BatchRunner

@@ -1,7 +1,8 @@
-"""Questions by templates: a chain of facts as one sentence that asks for its end.
+"""Chain questions by templates: a path of facts as one sentence that asks for its end.
 
-"Who is the father of the director of film La Yuma?" The words for each relation stand in `relations`; which of several is
-taken follows from the seed. A name that several pages share is written as its title is, parenthesis included.
+"Who is the father of the director of film La Yuma?" The words for each relation are in
+`relations.toml`; the seed chooses among them. A name that several pages share is written like its
+title, with the parenthesis.
 """
 
 from __future__ import annotations
@@ -15,64 +16,53 @@ from suffice.benchmark.triples import PageIndex
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 
-__all__ = ["RuleQuestions", "Wording", "make_question_id"]
+__all__ = ["RuleQuestions", "Wording", "chain_question", "has_phrases", "make_question"]
 
-_WORK_WORDS = {
-    "film": "film",
-    "song": "song",
-    "album": "album",
-    "series": "series",
-    "game": "game",
-    "play": "play",
-}
+_WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
 
 class Wording:
     """How names and relations are put into a question, the same for the same seed."""
 
-    def __init__(self, titles: PageIndex, *, seed: int = 42) -> None:
-        self.titles, self.seed = titles, seed
+    def __init__(self, pages: PageIndex, *, seed: int = 42) -> None:
+        self.pages, self.seed = pages, seed
 
     def pick(self, ways: Sequence[str], about: str) -> str:
         """One of the ways, by the seed and what the question is about."""
         return ways[int.from_bytes(draw_key(self.seed, about)[:4], "big") % len(ways)]
 
-    def name(self, node: str, *, kind_word: bool = True) -> str:
+    def name(self, title: str, *, kind_word: bool = True) -> str:
         """A page as a question names it: a work with its noun."""
-        page = self.titles.page.get(node)
-        work = page is not None and page.kind in _WORK_WORDS
-        shown = (
-            node
-            if page and (work or self.titles.named(base_title(node), "") is None)
-            else base_title(node)
-        )
-        noun = (
-            (page.noun if page and page.kind == "book" else _WORK_WORDS.get(page.kind, ""))
-            if page and kind_word
-            else ""
-        )
-        return f"{noun} {shown}" if noun and noun not in shown.casefold().split() else shown
+        page = self.pages.by_title.get(title)
+        if page is None:
+            return base_title(title)
+        unique = page.kind not in _WORKS and self.pages.find(base_title(title)) is not None
+        shown = base_title(title) if unique else title
+        noun = page.noun if page.kind == "book" else page.kind if page.kind in _WORKS else ""
+        add = kind_word and noun and noun not in shown.casefold().split()
+        return f"{noun} {shown}" if add else shown
 
     def phrase(self, triples: Sequence[Triple], start: str) -> str:
-        """ "the father of the director of film X": the facts from a start on, as the one they lead to."""
-        said = self.name(start)
+        """The facts from a start on: "the father of the director of film X"."""
+        phrase = self.name(start)
         for triple in triples:
             ways = RELATIONS[triple.relation].of
             # "the husband of X's mother" could be the mother of a husband.
-            bare_name = len(triples) == 1 and said in (start, base_title(start))
-            fitting = [way for way in ways if bare_name or not way.startswith("X's")]
-            said = self.pick(fitting or ways, f"of {triple.relation} {start}").replace("X", said, 1)
-        return said
+            plain = len(triples) == 1 and phrase in (start, base_title(start))
+            fitting = [way for way in ways if plain or not way.startswith("X's")]
+            way = self.pick(fitting or ways, f"of {triple.relation} {start}")
+            phrase = way.replace("X", phrase, 1)
+        return phrase
 
-    def ask(self, triple: Triple, said: str) -> str:
+    def ask(self, triple: Triple, phrase: str) -> str:
         ways = RELATIONS[triple.relation].ask
-        if said.startswith("the "):
+        if phrase.startswith("the "):
             ways = tuple(way for way in ways if "X's" not in way) or ways
-        return self.pick(ways, f"ask {triple.relation} {said}").replace("X", said, 1)
+        return self.pick(ways, f"ask {triple.relation} {phrase}").replace("X", phrase, 1)
 
 
 class RuleQuestions:
-    """Logical-chaining questions by templates."""
+    """Chain questions by templates."""
 
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
@@ -84,23 +74,30 @@ class RuleQuestions:
 
     def _write(self, path: ReasoningPath) -> GeneratedQuestion | None:
         *inner, last = path.triples
-        if not all(one.relation in RELATIONS for one in path.triples):
-            return None  # a relation in a model's words
-        if not all(RELATIONS[one.relation].of for one in inner) or not RELATIONS[last.relation].ask:
+        if not has_phrases(inner) or last.relation not in RELATIONS:
+            return None  # a relation in a model's words, or one that can only end a question
+        if not RELATIONS[last.relation].ask:
             return None
-        text = self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject))
-        answer = base_title(last.object)
-        return GeneratedQuestion(
-            make_question_id(text),
-            text,
-            answer,
-            "chain",
-            len(path.triples),
-            (path,),
-            tuple(dict.fromkeys(path.doc_ids)),
+        return chain_question(
+            self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject)), path
         )
 
 
-def make_question_id(text: str) -> str:
-    """An id that follows from the words, so that the same question has the same id in every run."""
-    return "made-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+def has_phrases(triples: Sequence[Triple]) -> bool:
+    """Whether the rules have words for these relations inside a question."""
+    return all(one.relation in RELATIONS and RELATIONS[one.relation].of for one in triples)
+
+
+def chain_question(text: str, path: ReasoningPath) -> GeneratedQuestion:
+    """A question that asks for the end of a path."""
+    return make_question(text, base_title(path.ends[1]), "chain", (path,))
+
+
+def make_question(
+    text: str, answer: str, kind: str, paths: tuple[ReasoningPath, ...]
+) -> GeneratedQuestion:
+    """A question over these paths. Its id follows from its text: the same in every run."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    facts = [triple for path in paths for triple in path.triples]
+    doc_ids = tuple(dict.fromkeys(triple.doc_id for triple in facts))
+    return GeneratedQuestion(f"made-{digest}", text, answer, kind, len(facts), paths, doc_ids)

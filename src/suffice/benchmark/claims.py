@@ -1,8 +1,9 @@
 """Claims: the factual sentences of a corpus, each in words that stand alone.
 
-"She was born in Paris." says nothing outside its page. The rules know one way to make it say something: where a sentence is
-about the page's own subject ("He", "The film", the surname alone), the page's title takes that place. Nothing else is added,
-and `consistent` checks that. A sentence whose subject cannot be told makes no claim about the page.
+"She was born in Paris." says nothing outside its page. Where a sentence is about the page's own
+subject ("He", "The film", the surname alone), the rules put the page's title in that place. They add
+nothing else, and `is_consistent` checks that. A sentence with an unknown subject makes no claim about
+the page.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MIN_WORDS, MAX_WORDS = 4, 80
 
 
 def fix_spacing(text: str) -> str:
-    """The text with its blanks where they belong: data sets come with "( born 1975)", "Saxe- Meiningen" and "are\" In"."""
+    """Put spaces where they belong: some data sets have "( born 1975)" and "Saxe- Meiningen"."""
     text = re.sub(r"\s+", " ", text)
     text = re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
     text = re.sub(r"(?<=[\w.\"])\(", " (", text)
@@ -39,52 +40,53 @@ def fix_spacing(text: str) -> str:
     text = re.sub(r"\b([dl]['’]) (?=[A-Z])", r"\1", text)
     text = re.sub(r"\s+(?=[,.;:](?:\s|$))", "", text)
     parts = text.split('"')
-    if len(parts) % 2 == 0:  # an odd quotation mark: nobody knows which
+    if len(parts) % 2 == 0:  # an odd quotation mark: no way to tell which
         return text
     for at in range(1, len(parts), 2):
+        before, after = parts[at - 1], parts[at + 1]
         parts[at] = parts[at].strip()
-        parts[at - 1] += " " if parts[at - 1] and parts[at - 1][-1].isalnum() else ""
-        parts[at + 1] = (
-            " " if parts[at + 1][:1].isalnum() or parts[at + 1][:1] == "(" else ""
-        ) + parts[at + 1]
+        parts[at - 1] += " " if before and before[-1].isalnum() else ""
+        parts[at + 1] = (" " if after[:1].isalnum() or after[:1] == "(" else "") + after
     return '"'.join(parts)
 
 
-# ------------------------------------------------------------------------------------------------------ factual
-
 _HEDGED = re.compile(
-    r"\b(?:may refer to|probably|possibly|perhaps|allegedly|reportedly|supposedly|rumou?red|legend(?:ary)? has|is said to|"
-    r"was said to|believed to|thought to|claims? to|might|seems?|apparently|disputed|unknown|uncertain|unclear|I|we|you|my|our|"
-    r"according to|suggests?|speculat\w+|fictional)\b",
+    r"\b(?:may refer to|probably|possibly|perhaps|allegedly|reportedly|supposedly|rumou?red|"
+    r"legend(?:ary)? has|is said to|was said to|believed to|thought to|claims? to|might|seems?|"
+    r"apparently|disputed|unknown|uncertain|unclear|I|we|you|my|our|according to|suggests?|"
+    r"speculat\w+|fictional)\b",
 )
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether the sentence states something: not a question, a wish, a rumour, a heading or a list."""
-    words = len(sentence.split())
-    if not MIN_WORDS <= words <= MAX_WORDS or sentence.rstrip('"”').endswith(("?", "!", ":")):
+    """Whether the sentence states a fact: not a question, a wish, a rumour, a heading or a list."""
+    if not MIN_WORDS <= len(sentence.split()) <= MAX_WORDS:
         return False
-    return _HEDGED.search(sentence) is None
+    ending = sentence.rstrip('"”').endswith(("?", "!", ":"))
+    return not ending and _HEDGED.search(sentence) is None
 
 
-# ------------------------------------------------------------------------------------------------------ pages
+# ------------------------------------------------------------------------------------------- pages
 
 _IS = re.compile(r"\b(?:is|was|are|were)\b")
 _DEFINED = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) (?P<what>[^,.;(]*)")
 # Where the first noun phrase of a definition ends.
 _AFTER_NOUN = re.compile(
-    r" (?:by|of|in|on|at|from|for|with|to|that|which|who|whose|directed|written|produced|released|based|starring|set|located|"
-    r"known|best|recorded|founded|formed|published|born|made|created|developed|composed|performed|situated|and starring|about|"
-    r"during|between|under|who|where|when|featuring|adapted|co-\w+|distributed|near|along|as|he|she|it|is|was)\b"
+    r" (?:by|of|in|on|at|from|for|with|to|that|which|who|whose|directed|written|produced|released|"
+    r"based|starring|set|located|known|best|recorded|founded|formed|published|born|made|created|"
+    r"developed|composed|performed|situated|and starring|about|during|between|under|who|where|when|"
+    r"featuring|adapted|co-\w+|distributed|near|along|as|he|she|it|is|was)\b"
 )
 _LIVED = re.compile(
     r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
 )
 _MAN = frozenset(
-    "son brother father husband king prince duke count earl actor emperor nobleman businessman grandson".split()
+    "son brother father husband king prince duke count earl actor emperor nobleman businessman "
+    "grandson".split()
 )
 _WOMAN = frozenset(
-    "daughter sister mother wife queen princess duchess countess actress empress noblewoman infanta".split()
+    "daughter sister mother wife queen princess duchess countess actress empress noblewoman "
+    "infanta".split()
 )
 
 
@@ -93,8 +95,8 @@ class Page:
     """What is known of the thing that a document's title names."""
 
     title: str
-    kind: str = ""  # person, film, song, place, ...; "" where the first sentence does not say
-    noun: str = ""  # in its own word: "film", "novel", "village"
+    kind: str = ""  # person, film, song, place, ...; "" if the first sentence does not say
+    noun: str = ""  # the page's own word for it: "film", "novel", "village"
     sex: str = ""  # man, woman
     defined: str = ""  # the first noun phrase said of it: "American film director"
 
@@ -110,16 +112,17 @@ def parse_page(document: Document) -> Page:
         return Page(title)
     match = _DEFINED.search(plain)
     defined = _AFTER_NOUN.split(" " + match["what"], maxsplit=1)[0].strip() if match else ""
-    kind, noun = _kind(defined)
-    if not kind and _LIVED.search(first):
-        kind = "person"
-    return Page(
-        title, kind, noun, _sex(title, defined, document.text) if kind == "person" else "", defined
-    )
+    # The last noun decides: "American film director" is a person, "1981 Filipino film" a film.
+    words = [word.casefold() for word in reversed(re.split(r"[^\w]+", defined))]
+    forms = (form for word in words for form in (word, word.removesuffix("s")))
+    noun = next((form for form in forms if form in KINDS), "")
+    kind = KINDS[noun] if noun else "person" if _LIVED.search(first) else ""
+    sex = _sex(title, defined, document.text) if kind == "person" else ""
+    return Page(title, kind, noun, sex, defined)
 
 
 def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
-    """What is known of each title; where documents share one, what the first of them says that says something."""
+    """What is known of each title: the first document with a title that says what it is decides."""
     known: dict[str, Page] = {}
     for document in documents:
         page = parse_page(document)
@@ -128,29 +131,18 @@ def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
     return known
 
 
-def _kind(defined: str) -> tuple[str, str]:
-    """The last noun that tells: "American film director" is a person, "1981 Filipino fantasy film" a film."""
-    for word in reversed(re.split(r"[^\w]+", defined)):
-        for form in (word.casefold(), word.casefold().removesuffix("s")):
-            if form in KINDS:
-                return KINDS[form], form
-    return "", ""
-
-
 def _sex(title: str, defined: str, text: str) -> str:
     """By rank, then by what the person is said to be, then by the pronouns of the page."""
     for words in (re.split(r"\W+", title), tokens(defined)):
-        said = {
+        told = {
             RANKS.get(word) or ("man" if word in _MAN else "woman" if word in _WOMAN else "")
             for word in words
         } - {""}
-        if len(said) == 1:
-            return said.pop()
+        if len(told) == 1:
+            return told.pop()
     words = tokens(text)
-    men, women = (
-        sum(words.count(word) for word in some)
-        for some in (("he", "his", "him"), ("she", "her", "hers"))
-    )
+    men = sum(words.count(word) for word in ("he", "his", "him"))
+    women = sum(words.count(word) for word in ("she", "her", "hers"))
     return "" if men == women else "man" if men > women else "woman"
 
 
@@ -162,10 +154,11 @@ def _opens_with(sentence: str, title: str) -> bool:
     return bool(key) and (key[-1] in lead or key[0] in lead)
 
 
-# ------------------------------------------------------------------------------------------------------ claims
+# ------------------------------------------------------------------------------------------ claims
 
 _NAMES_ANOTHER = re.compile(
-    r"(?:The )?(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While)\b)[A-Z]\w+"
+    r"(?:The )?"
+    r"(?!(?:In|On|At|From|After|Before|During|Since|By|As|With|For|Born|Until|While)\b)[A-Z]\w+"
 )
 _LATER = re.compile(
     r"(?P<when>(?:In|On|At|From|Since|By|Around|After|Until) [^,;]{1,40}, )"
@@ -174,92 +167,85 @@ _LATER = re.compile(
 _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
 _TITLE_VERB = re.compile(
-    r"(?:,| (?:is|was|were|had|has|married|died|served|became|graduated|studied|attended|played|plays|moved|"
-    r"directed|began|grew|founded|made|won|wrote|received|joined|worked|and|succeeded|ruled|lived|'s)\b|'s |\s?\()"
+    r"(?:,| (?:is|was|were|had|has|married|died|served|became|graduated|studied|attended|played|"
+    r"plays|moved|directed|began|grew|founded|made|won|wrote|received|joined|worked|and|succeeded|"
+    r"ruled|lived|'s)\b|'s |\s?\()"
 )
 
 
 class RuleClaims:
-    """Claims by rules: sentences split, factual ones kept, the page's subject put in place of pronouns.
+    """Claims by rules: split sentences, keep factual ones, put the page's subject for pronouns.
 
-    `pages` is what is known of the titles of the whole corpus; without it, what these documents say.
+    `pages` is what is known of the titles of the whole corpus; without it, of these documents.
     """
 
     def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
         self.pages = pages
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        # A later part of a long article does not say what the article is about: that is known by its title.
-        known = parse_pages(documents) if self.pages is None else self.pages
+        # A later part of a long article does not say what it is about: its title does.
+        pages = parse_pages(documents) if self.pages is None else self.pages
         return [
-            tuple(self._of(document, known.get(document.title.strip(), Page(""))))
+            tuple(self._claims(document, pages.get(document.title.strip(), Page(""))))
             for document in documents
         ]
 
-    def _of(self, document: Document, page: Page) -> list[Claim]:
+    def _claims(self, document: Document, page: Page) -> list[Claim]:
         found: list[Claim] = []
-        about = False  # whether the latest sentence was about the page: only then a pronoun is
-        for number, sentence in enumerate(sentences(fix_spacing(document.text))):
-            subject, text = _standing_alone(sentence, page, first=number == 0, about=about)
+        about = False  # whether the last sentence was about the page: only then a pronoun is
+        for at, sentence in enumerate(sentences(fix_spacing(document.text))):
+            subject, text = _standalone(sentence, page, first=at == 0, about=about)
             about = bool(subject) or (about and not _NAMES_ANOTHER.match(sentence))
             if is_factual(sentence) and is_consistent(text, sentence, page.title):
-                found.append(
-                    Claim(f"{document.doc_id}#{number}", document.doc_id, subject, text, sentence)
-                )
+                claim_id = f"{document.doc_id}#{at}"
+                found.append(Claim(claim_id, document.doc_id, subject, text, sentence))
         return found
 
 
-def _standing_alone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
-    """Whom the sentence is about, and the sentence with that name in it; "" and the sentence where nobody can tell."""
-    name = base_title(page.title)
+def _standalone(sentence: str, page: Page, *, first: bool, about: bool) -> tuple[str, str]:
+    """The sentence's subject, and the sentence with it; "" and the sentence if it is unknown."""
+    name, noun = base_title(page.title), page.noun
     if not name:
         return "", sentence
     if first and _opens_with(re.sub(r"\([^()]*\)", "", sentence), page.title):
         return page.title, sentence
+    unquoted = sentence.lstrip('"')
     for lead in dict.fromkeys((name, name.split(",")[0], *_short_names(page))):
-        if sentence.lstrip('"').startswith(lead) and _TITLE_VERB.match(
-            sentence.lstrip('"')[len(lead) :].lstrip('"')
-        ):
-            return page.title, name + sentence.lstrip('"')[len(lead) :].lstrip('"')
+        rest = unquoted[len(lead) :].lstrip('"')
+        if unquoted.startswith(lead) and _TITLE_VERB.match(rest):
+            return page.title, name + rest
     if about and (match := _PRONOUN.match(sentence)) and _fits(match.group(), page):
         return page.title, name + ("'s" if match["whose"] else "") + sentence[match.end() :]
-    match = _LATER.match(sentence)
-    if match and (
-        (about and match["who"] and _fits(match["who"].title(), page))
-        or (page.noun and match["noun"] == page.noun)
-    ):
-        return page.title, match["when"] + name + sentence[match.end() :]
-    if (
-        (match := _THE_NOUN.match(sentence))
-        and page.noun
-        and match["noun"] in (page.noun, page.kind)
-    ):
+    if match := _LATER.match(sentence):
+        pronoun = about and match["who"] and _fits(match["who"].title(), page)
+        if pronoun or (noun and match["noun"] == noun):
+            return page.title, match["when"] + name + sentence[match.end() :]
+    match = _THE_NOUN.match(sentence)
+    if match and noun and match["noun"] in (noun, page.kind):
         return page.title, name + (match["whose"] or "") + sentence[match.end() :]
     return "", sentence
 
 
 def _short_names(page: Page) -> tuple[str, ...]:
-    """What a page calls its person after the first sentence: the surname, or a ruler's first names."""
+    """What a page calls its person later: the surname, or a ruler's first names."""
     words = without_rank(base_title(page.title).split(",")[0]).split()
     if page.kind != "person" or len(words) < 2:
         return ()
     if "of" in words[1:]:
         given = words[: words.index("of", 1)]
         return (" ".join(given), given[0])
-    return (
-        (words[-1],)
-        if len(words[-1]) > 2 and not re.fullmatch(r"[IVX]+|Jr\.?|Sr\.?", words[-1])
-        else ()
-    )
+    surname = words[-1]
+    is_name = len(surname) > 2 and not re.fullmatch(r"[IVX]+|Jr\.?|Sr\.?", surname)
+    return (surname,) if is_name else ()
 
 
 def _fits(pronoun: str, page: Page) -> bool:
-    wanted = {"He": "man", "His": "man", "She": "woman", "Her": "woman"}.get(pronoun)
-    if wanted is None:
+    sex = {"He": "man", "His": "man", "She": "woman", "Her": "woman"}.get(pronoun)
+    if sex is None:
         return page.kind not in ("person", "")
-    return page.kind == "person" and page.sex in (wanted, "")
+    return page.kind == "person" and page.sex in (sex, "")
 
 
 def is_consistent(claim: str, sentence: str, title: str) -> bool:
-    """Whether the claim says nothing that the sentence does not: no word is new but those of the title."""
+    """Whether the claim has no word that is neither in the sentence nor in the title."""
     return not set(tokens(claim)) - set(tokens(sentence)) - set(tokens(title)) - {"s"}

@@ -1,4 +1,4 @@
-"""Forms beyond chains that compare: two or three facts of the same relation, each at the end of a chain of its own.
+"""Comparison questions: two or three facts of the same relation, each at the end of its own path.
 
     comparison          Which film came out earlier, A or B?                            two documents
     temporal            Which of the films A, B and C was released last?                three
@@ -6,22 +6,21 @@
                         Which film has the director who was born later, A or B?         four
                         Who died first, the father of the director of A or ...?         five
 
-Whoever is compared differs clearly: by a year at least, or by days where both days are known. Pairs are drawn by the seed among
-the facts of one relation, so that nothing quadratic is ever held.
+What is compared differs clearly: by a year at least, or by days where both days are known. Pairs are
+drawn by the seed among the facts of one relation, so nothing quadratic is ever held.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import pairwise
+from typing import NamedTuple
 
-from suffice.benchmark.chain_questions import Wording, make_question_id
+from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
-from suffice.benchmark.relation_patterns import RELATIONS
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import PageIndex
 from suffice.benchmark.vocabulary import base_title
@@ -30,12 +29,11 @@ from suffice.text import date_mentions
 __all__ = ["write_comparison_questions"]
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """A chain that ends in a date or a country."""
+class _End(NamedTuple):
+    """A path that ends in a date or a country."""
 
     path: ReasoningPath
-    when: tuple[int, int] | None  # the first and last day it can mean; None for a country
+    days: tuple[int, int] | None  # the first and last day it can mean; None for a country
 
     @property
     def start(self) -> str:
@@ -45,7 +43,13 @@ class _End:
     def last(self) -> Triple:
         return self.path.triples[-1]
 
+    @property
+    def way(self) -> tuple[str, ...]:
+        """The relations before the last."""
+        return tuple(triple.relation for triple in self.path.triples[:-1])
 
+
+_DATED_KINDS = ("person", "film", "company", "school", "band", "paper", "team")
 # relation -> how to ask who comes first and who last; X is "A or B".
 _FIRST: dict[str, tuple[str, ...]] = {
     "birth date": ("Who was born first, X?", "Who was born earlier, X?", "Who is older, X?"),
@@ -75,6 +79,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     ),
     "country": ("Are X located in the same country?", "Are X both located in the same country?"),
 }
+# N is the kind of page, R the relation that leads to the one who is compared.
 _BRIDGE_FIRST = {
     "birth date": (
         "Which N has the R who was born first, X?",
@@ -95,82 +100,75 @@ _BRIDGE_SAME = (
     "Are both Rs of Ns X from the same country?",
     "Do the Rs of Ns X share the same nationality?",
 )
+# Whether these are one country or two depends on whom and when you ask.
+_OVERLAPPING = (
+    frozenset({"United Kingdom", "England", "Scotland", "Wales", "Ireland"}),
+    frozenset(
+        "Soviet Union;Russia;Ukraine;Georgia;Armenia;Estonia;Latvia;Lithuania;Belarus".split(";")
+    ),
+    frozenset(
+        "Yugoslavia;Serbia;Croatia;Slovenia;Bosnia and Herzegovina;North Macedonia".split(";")
+    ),
+    frozenset({"China", "Taiwan"}),
+)
 
 
 def write_comparison_questions(
     graph: KnowledgeGraph,
     paths: Sequence[ReasoningPath],
-    titles: PageIndex,
     wording: Wording,
     *,
     per_form: int,
     seed: int = 42,
 ) -> list[GeneratedQuestion]:
     """At most `per_form` questions of each form and number of documents."""
-    single, longer = _single_ends(graph, titles), _longer_ends(paths)
-    made: list[GeneratedQuestion] = []
-    for ways in (
-        _alike(single, single),
-        _alike(longer[2], longer[2]),
-        _alike(longer[3], longer[2]),
-        _alike(longer[2], single),
-    ):
+    single, longer = _single_ends(graph, wording.pages), _longer_ends(paths)
+    two, three = longer[2], longer[3]
+    found: list[GeneratedQuestion] = []
+    for some, others in ((single, single), (two, two), (three, two), (two, single)):
         pairs = seeded_order(
-            list(ways),
+            list(_pairs(some, others)),
             lambda pair: f"{pair[0].start}\0{pair[1].start}\0{pair[0].last.relation}",
             seed,
         )
-        made += _first(per_form, (_compared(*pair, wording) for pair in pairs))
-    triples = seeded_order(
-        list(_threes(single)), lambda some: "\0".join(one.start for one in some), seed
+        found += _take(per_form, (_compare(*pair, wording) for pair in pairs))
+    threes = seeded_order(
+        list(_threes(single)), lambda ends: "\0".join(end.start for end in ends), seed
     )
-    return made + _first(per_form, (_ordered(some, wording) for some in triples))
+    return found + _take(per_form, (_order_three(ends, wording) for ends in threes))
 
 
-def _first(most: int, found: Iterator[GeneratedQuestion | None]) -> list[GeneratedQuestion]:
-    kept: list[GeneratedQuestion] = []
-    for one in found:
-        if len(kept) == most:
+def _take(most: int, questions: Iterable[GeneratedQuestion | None]) -> list[GeneratedQuestion]:
+    found: list[GeneratedQuestion] = []
+    for question in questions:
+        if len(found) == most:
             break
-        kept += [one] if one is not None else []
-    return kept
+        found += [question] if question is not None else []
+    return found
 
 
-# ------------------------------------------------------------------------------------------------------ who is compared
+# -------------------------------------------------------------------------------- what is compared
 
 
-def _single_ends(graph: KnowledgeGraph, titles: PageIndex) -> list[_End]:
+def _single_ends(graph: KnowledgeGraph, pages: PageIndex) -> list[_End]:
     found = []
     for subject in graph.subjects:
         for relation, triple in graph.only(subject).items():
-            if relation in _FIRST and titles.kind(subject) in (
-                "person",
-                "film",
-                "company",
-                "school",
-                "band",
-                "paper",
-                "team",
-            ):
-                if (when := _days(triple.object)) is not None:
-                    found.append(_End(ReasoningPath((triple,)), when))
-            elif relation in _SAME:
-                found.append(_End(ReasoningPath((triple,)), None))
+            dated = relation in _FIRST and pages.kind(subject) in _DATED_KINDS
+            days = _days(triple.object) if dated else None
+            if days or relation in _SAME:
+                found.append(_End(ReasoningPath((triple,)), days))
     return found
 
 
 def _longer_ends(paths: Sequence[ReasoningPath]) -> dict[int, list[_End]]:
     found: dict[int, list[_End]] = defaultdict(list)
     for path in paths:
-        last = path.triples[-1]
-        if not all(
-            one.relation in RELATIONS and RELATIONS[one.relation].of for one in path.triples[:-1]
-        ):
-            continue
-        if last.relation in _BRIDGE_FIRST and (when := _days(last.object)) is not None:
-            found[len(path.triples)].append(_End(path, when))
-        elif last.relation == "nationality":
-            found[len(path.triples)].append(_End(path, None))
+        *inner, last = path.triples
+        if has_phrases(inner):
+            days = _days(last.object) if last.relation in _BRIDGE_FIRST else None
+            if days or last.relation == "nationality":
+                found[len(path.triples)].append(_End(path, days))
     return found
 
 
@@ -178,30 +176,25 @@ def _days(written: str) -> tuple[int, int] | None:
     mentions = date_mentions(written)
     if len(mentions) == 1:
         return mentions[0].first.toordinal(), mentions[0].last.toordinal()
-    if match := re.fullmatch(
-        r"(?:\d{1,2} \w+ |\w+ \d{1,2}, )?(\d{3,4})", written
-    ):  # a year before 1500
+    # A year before 1500.
+    if match := re.fullmatch(r"(?:\d{1,2} \w+ |\w+ \d{1,2}, )?(\d{3,4})", written):
         year = int(match[1])
         return date(year, 1, 1).toordinal(), date(year, 12, 31).toordinal()
     return None
 
 
-def _alike(some: Sequence[_End], others: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
-    """Pairs that can be compared: the same relation at the end, the same relations on the way where both have a way."""
+def _pairs(some: Sequence[_End], others: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
+    """Pairs with the same relation at the end and no document in common."""
     groups: dict[str, list[_End]] = defaultdict(list)
     for one in others:
-        groups[_group(one)].append(one)
+        groups[one.last.relation].append(one)
     for at, one in enumerate(some):
-        fitting = groups.get(_group(one), [])
-        for step in (1, 7, 31):  # a few partners each, far apart in the list
-            if fitting:
+        if fitting := groups.get(one.last.relation):
+            for step in (1, 7, 31):  # a few partners each, far apart in the list
                 other = fitting[(at * 13 + step * 101) % len(fitting)]
-                if not set(one.path.doc_ids) & set(other.path.doc_ids) and one.start != other.start:
+                shared = set(one.path.doc_ids) & set(other.path.doc_ids)
+                if not shared and one.start != other.start:
                     yield one, other
-
-
-def _group(end: _End) -> str:
-    return end.last.relation
 
 
 def _threes(ends: Sequence[_End]) -> Iterator[tuple[_End, ...]]:
@@ -209,147 +202,93 @@ def _threes(ends: Sequence[_End]) -> Iterator[tuple[_End, ...]]:
     for end in ends:
         if end.last.relation in ("release date", "birth date"):
             groups[end.last.relation].append(end)
-    for held in groups.values():
-        for at, end in enumerate(held):
-            some = (end, held[(at * 17 + 211) % len(held)], held[(at * 29 + 977) % len(held)])
-            if len({one.start for one in some}) == 3:
-                yield some
+    for group in groups.values():
+        for at, end in enumerate(group):
+            second, third = (at * 17 + 211) % len(group), (at * 29 + 977) % len(group)
+            three = (end, group[second], group[third])
+            if len({one.start for one in three}) == 3:
+                yield three
 
 
-# ------------------------------------------------------------------------------------------------------ words
+# ------------------------------------------------------------------------------------------- words
 
 
-def _compared(one: _End, other: _End, wording: Wording) -> GeneratedQuestion | None:
-    about = f"{one.start} {other.start} {one.last.relation}"
-    ways = [tuple(step.relation for step in end.path.triples[:-1]) for end in (one, other)]
-    same_way = (
-        ways[0] == ways[1]
-        and len(ways[0]) == 1
-        and ways[0][0] in ("director", "composer", "performer")
-    )
-    kind = wording.titles.kind(one.start)
-    if one.when is None or other.when is None:
-        return _same_country(one, other, wording, about, same_way)
-    early = _earlier(one.when, other.when)
-    if early is None or (kind != wording.titles.kind(other.start) and not any(ways)):
+def _compare(one: _End, other: _End, wording: Wording) -> GeneratedQuestion | None:
+    ends, relation = (one, other), one.last.relation
+    about = f"{one.start} {other.start} {relation}"
+    kind, other_kind = (wording.pages.kind(end.start) for end in ends)
+    if one.days is None or other.days is None:
+        return _same_country(one, other, wording, about)
+    earlier = _is_earlier(one.days, other.days)
+    if earlier is None or (kind != other_kind and not (one.way or other.way)):
         return None
     first = wording.pick(("first", "last"), about) == "first"
-    chosen = one if early == first else other
-    if same_way and kind == wording.titles.kind(other.start):
-        ask = wording.pick((_BRIDGE_FIRST if first else _BRIDGE_LAST)[one.last.relation], about)
-        names = [wording.name(end.start, kind_word=False) for end in (one, other)]
-        ask = ask.replace("N", kind, 1).replace("R", ways[0][0], 1)
-        return _made(
-            ask.replace("X", " or ".join(names)),
-            base_title(chosen.start),
-            "bridge_comparison",
-            (one, other),
-        )
-    if ways[0] == ways[1] == ():
-        names = [wording.name(end.start, kind_word=False) for end in (one, other)]
-        answer = base_title(chosen.start)
-    else:
-        names = [wording.phrase(end.path.triples[:-1], end.start) for end in (one, other)]
+    chosen = one if earlier == first else other
+    names = [wording.name(end.start, kind_word=False) for end in ends]
+    answer = base_title(chosen.start)
+    form = "bridge_comparison" if one.way or other.way else "comparison"
+    if _same_role(one, other) and kind == other_kind:
+        ask = wording.pick((_BRIDGE_FIRST if first else _BRIDGE_LAST)[relation], about)
+        ask = ask.replace("N", kind, 1).replace("R", one.way[0], 1)
+        return _question(ask.replace("X", " or ".join(names)), answer, form, ends)
+    if relation == "release date" and kind != "film":
+        return None
+    if one.way or other.way:
+        names = [wording.phrase(end.path.triples[:-1], end.start) for end in ends]
         answer = base_title(chosen.last.subject)
-    if one.last.relation == "release date" and kind != "film":
-        return None
-    ask = wording.pick((_FIRST if first else _LAST)[one.last.relation], about)
-    return _made(
-        ask.replace("X", " or ".join(names)),
-        answer,
-        "bridge_comparison" if any(ways) else "comparison",
-        (one, other),
-    )
+    ask = wording.pick((_FIRST if first else _LAST)[relation], about)
+    return _question(ask.replace("X", " or ".join(names)), answer, form, ends)
 
 
-# Whether these are one country or two depends on whom and when one asks.
-_OVERLAPPING = (
-    frozenset({"United Kingdom", "England", "Scotland", "Wales", "Ireland"}),
-    frozenset(
-        {
-            "Soviet Union",
-            "Russia",
-            "Ukraine",
-            "Georgia",
-            "Armenia",
-            "Estonia",
-            "Latvia",
-            "Lithuania",
-            "Belarus",
-        }
-    ),
-    frozenset(
-        {"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina", "North Macedonia"}
-    ),
-    frozenset({"China", "Taiwan"}),
-)
+def _same_role(one: _End, other: _End) -> bool:
+    """Whether both are reached as the director, composer or performer of a work."""
+    return one.way == other.way and one.way in (("director",), ("composer",), ("performer",))
 
 
-def _same_country(
-    one: _End, other: _End, wording: Wording, about: str, same_way: bool
-) -> GeneratedQuestion | None:
-    if one.last.relation != other.last.relation or wording.titles.kind(
-        one.start
-    ) != wording.titles.kind(other.start):
-        return None
-    countries = {one.last.object, other.last.object}
-    if len(countries) == 2 and any(countries <= part for part in _OVERLAPPING):
+def _same_country(one: _End, other: _End, wording: Wording, about: str) -> GeneratedQuestion | None:
+    ends, relation = (one, other), one.last.relation
+    kind, other_kind = (wording.pages.kind(end.start) for end in ends)
+    countries = {end.last.object for end in ends}
+    doubtful = len(countries) == 2 and any(countries <= part for part in _OVERLAPPING)
+    if relation != other.last.relation or kind != other_kind or doubtful:
         return None
     answer = "yes" if len(countries) == 1 else "no"
-    names = " and ".join(wording.name(end.start, kind_word=False) for end in (one, other))
-    if len(one.path.triples) == len(other.path.triples) == 1:
-        if one.last.relation == "work country" and wording.titles.kind(one.start) != "film":
+    names = " and ".join(wording.name(end.start, kind_word=False) for end in ends)
+    if not one.way and not other.way:
+        if relation == "work country" and kind != "film":
             return None
-        return _made(
-            wording.pick(_SAME[one.last.relation], about).replace("X", names),
-            answer,
-            "comparison",
-            (one, other),
-        )
-    if not same_way:
+        ask = wording.pick(_SAME[relation], about)
+        return _question(ask.replace("X", names), answer, "comparison", ends)
+    if not _same_role(one, other):
         return None
-    noun, role = wording.titles.kind(one.start), one.path.triples[0].relation
-    ask = wording.pick(_BRIDGE_SAME, about).replace("N", noun, 1).replace("R", role, 1)
-    return _made(ask.replace("X", names), answer, "bridge_comparison", (one, other))
+    ask = wording.pick(_BRIDGE_SAME, about).replace("N", kind, 1).replace("R", one.way[0], 1)
+    return _question(ask.replace("X", names), answer, "bridge_comparison", ends)
 
 
-def _ordered(some: Sequence[_End], wording: Wording) -> GeneratedQuestion | None:
+def _order_three(ends: Sequence[_End], wording: Wording) -> GeneratedQuestion | None:
     """Which of three comes first or last; None where two of them could be the same day."""
-    whens = [end.when for end in some if end.when is not None]
-    kinds = {wording.titles.kind(end.start) for end in some}
-    if len(whens) < 3 or len(kinds) > 1 or not kinds <= {"film", "person"}:
+    days = [end.days for end in ends if end.days is not None]
+    kinds = {wording.pages.kind(end.start) for end in ends}
+    if len(days) < 3 or kinds not in ({"film"}, {"person"}):
         return None
-    order = sorted(range(3), key=lambda at: whens[at])
-    if any(whens[a][1] >= whens[b][0] for a, b in pairwise(order)):
+    order = sorted(range(3), key=lambda at: days[at])
+    if not all(_is_earlier(days[a], days[b]) for a, b in pairwise(order)):
         return None
-    about = " ".join(end.start for end in some)
+    about = " ".join(end.start for end in ends)
     first = wording.pick(("first", "last"), about) == "first"
-    names = [wording.name(end.start, kind_word=False) for end in some]
+    names = [wording.name(end.start, kind_word=False) for end in ends]
     listed = f"{names[0]}, {names[1]} and {names[2]}"
     film = kinds == {"film"}
-    ask = f"Which of the films {listed} was released " if film else f"Who among {listed} was born "
-    word = wording.pick(
-        ("first", "earliest") if first else ("last", "most recently" if film else "latest"), about
-    )
-    return _made(
-        f"{ask}{word}?", base_title(some[order[0 if first else 2]].start), "temporal", some
-    )
+    ask = f"Which of the films {listed} was released" if film else f"Who among {listed} was born"
+    ways = ("first", "earliest") if first else ("last", "most recently" if film else "latest")
+    answer = base_title(ends[order[0 if first else 2]].start)
+    return _question(f"{ask} {wording.pick(ways, about)}?", answer, "temporal", ends)
 
 
-def _earlier(one: tuple[int, int], other: tuple[int, int]) -> bool | None:
+def _is_earlier(one: tuple[int, int], other: tuple[int, int]) -> bool | None:
     """Whether the first is earlier; None where the two spans of days meet."""
     return True if one[1] < other[0] else False if other[1] < one[0] else None
 
 
-def _made(text: str, answer: str, kind: str, ends: Sequence[_End]) -> GeneratedQuestion:
-    docs = tuple(dict.fromkeys(doc_id for end in ends for doc_id in end.path.doc_ids))
-    paths = tuple(end.path for end in ends)
-    return GeneratedQuestion(
-        make_question_id(text),
-        text,
-        answer,
-        kind,
-        sum(len(path.triples) for path in paths),
-        paths,
-        docs,
-    )
+def _question(text: str, answer: str, kind: str, ends: Sequence[_End]) -> GeneratedQuestion:
+    return make_question(text, answer, kind, tuple(end.path for end in ends))

@@ -1,9 +1,10 @@
-"""How far a question stands from its evidence: GRADE's retrieval difficulty.
+"""How far a question is from its evidence: GRADE's retrieval difficulty.
 
     D_r(question) = 1 - aggregate over the documents it needs of similarity(question, document)
 
-The aggregate is the minimum: one needed document that looks unlike the question is enough to lose the chain. The mean and the
-power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of the difficulty matrix, hops its rows.
+The aggregate is the minimum: one needed document unlike the question is enough to lose the chain. The
+mean and the power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of the
+difficulty matrix, hops its rows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 POWER = -2.0
-FLOOR = 0.01  # a power mean knows no similarity of zero or less: below this, one document is as far away as another
+FLOOR = 0.01  # a power mean needs positive similarities; below this, all documents are equally far
 
 
 def _power_mean(values: Floats, starts: Ints, counts: Ints) -> Floats:
@@ -41,7 +42,7 @@ def _power_mean(values: Floats, starts: Ints, counts: Ints) -> Floats:
     return means
 
 
-# What is made of the similarities of one question: the values of all, where each question's begin, and how many it has.
+# Arguments: the similarities of all questions, where each question's begin, and how many it has.
 AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
     "min": lambda values, starts, counts: np.minimum.reduceat(values, starts),
     "power": _power_mean,
@@ -51,7 +52,7 @@ AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
 
 @dataclass(frozen=True)
 class Similarities:
-    """How like each question the documents are that it needs: all values in a row, and how many each question has."""
+    """Similarity of each question to the documents it needs, concatenated; documents per question."""
 
     values: Floats
     counts: Ints
@@ -64,26 +65,24 @@ class Similarities:
                 hint=did_you_mean(aggregation, AGGREGATIONS),
             )
         found = np.full(len(self.counts), np.nan)
-        asked = self.counts > 0
-        if asked.any():
-            starts = (np.cumsum(self.counts) - self.counts)[asked]
-            found[asked] = 1.0 - AGGREGATIONS[aggregation](self.values, starts, self.counts[asked])
+        some = self.counts > 0
+        if some.any():
+            starts = (np.cumsum(self.counts) - self.counts)[some]
+            found[some] = 1.0 - AGGREGATIONS[aggregation](self.values, starts, self.counts[some])
         return found
 
 
 def similarities(
     questions: Sequence[str], needed: Sequence[Sequence[Document]], encoder: Encoder
 ) -> Similarities:
-    """Cosine of each question with each document that it needs, title and text; every document is encoded once."""
+    """Cosine of each question with each document it needs; every document is encoded once."""
     if len(questions) != len(needed):
         raise InputError(
-            f"{len(questions)} questions and the documents of {len(needed)}: expected those of each"
+            f"{len(questions)} questions but the documents of {len(needed)}, expected one per question"
         )
     rows: dict[str, int] = {}
-    at = np.fromiter(
-        (rows.setdefault(searchable_text(one), len(rows)) for each in needed for one in each),
-        np.intp,
-    )
+    texts = (searchable_text(document) for documents in needed for document in documents)
+    at = np.fromiter((rows.setdefault(text, len(rows)) for text in texts), np.intp)
     counts = np.fromiter(map(len, needed), np.intp, len(needed))
     if not len(at):
         return Similarities(np.zeros(0), counts)
@@ -106,18 +105,19 @@ def retrieval_difficulty(
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Equal shares of the questions by difficulty: the inner edges, and each question's bin from 0, the easiest; -1: none."""
+    """The inner edges of equal shares, and each question's bin: 0 is the easiest, -1 is NaN."""
 
     edges: tuple[float, ...]
     bins: Ints
 
 
 def split_by_quantiles(values: npt.ArrayLike, *, parts: int = 4) -> Quantiles:
-    """Quartiles, or another number of parts. Equal values share the lower bin, so that bins can stay empty."""
+    """Quartiles, or another number of parts. Equal values share the lower bin."""
     column = np.asarray(values, dtype=np.float64)
     if column.ndim != 1 or parts < 1:
         raise InputError(
-            f"values of shape {column.shape} in {parts} parts: expected one value a question, and a part"
+            f"values have shape {column.shape} and parts is {parts}, "
+            "expected one value a question and at least one part"
         )
     known = ~np.isnan(column)
     bins = np.full(len(column), -1, np.intp)

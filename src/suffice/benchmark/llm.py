@@ -1,9 +1,14 @@
-"""Asking a language model, one thing after another, without trusting it with the run.
+"""The stages by a language model, and a client that does not trust the model with the run.
 
-An answer is JSON that fits a schema, read by whoever asked. One that cannot be read is asked for once more with a reminder, and
-then given up: one lost item is no reason to stop. A server that fails several times in a row is: the run ends with an error
-that says so, and since answers are kept as they come (`integrations.openai.CachedModel`), the same command goes on where it
-was. Every request is counted, and a budget ends the run before it is overdrawn.
+The model proposes, the text decides: a claim must say what its sentence says, the ends of a triple
+must be in its claim, a group may only have names that were given, a question must not name what it
+asks for, nor what lies in between. Whatever fails is left out.
+
+An answer is JSON that fits a schema. One that cannot be used is asked for once more with a reminder,
+then given up: one lost item is no reason to stop. A server that fails several times in a row is: the
+run ends with an error, and since answers are cached (`integrations.openai.CachedModel`), the same
+command continues where it was. Every request is counted, and a budget ends the run before it is
+overdrawn. With `fallback`, rules do what the model cannot.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from typing import Any, TypeVar
 
 from suffice.answering.budget import Budget, Prices, Usage
 from suffice.answering.prompting import quote_inline
-from suffice.benchmark.chain_questions import make_question_id
+from suffice.benchmark.chain_questions import chain_question
 from suffice.benchmark.claims import fix_spacing, is_consistent, is_factual
 from suffice.benchmark.pipeline import Stages
 from suffice.benchmark.relation_patterns import RELATIONS
@@ -58,57 +63,48 @@ __all__ = [
     "make_llm_stages",
 ]
 
-
 T = TypeVar("T")
-MAX_TIMEOUTS_IN_A_ROW = 3  # time-outs and dead connections: each costs a whole wait
-MAX_FAILURES_IN_A_ROW = (
-    12  # failures of any kind: the model, or something in front of its server, only rambles
-)
+MAX_TIMEOUTS_IN_A_ROW = 3  # each costs a whole wait
+MAX_FAILURES_IN_A_ROW = 12  # of any kind: the model, or a proxy before its server, only rambles
 EVERY_STAGE = "every stage"
 REMINDER = "\n(Answer with that JSON alone.)"
 
 
-# ------------------------------------------------------------------------------------------------------ prompts
-
-
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt from its file in `grade/prompts`, and the schema of the answer."""
+    """A prompt from its file in `benchmark/prompts`, and the schema of the answer."""
 
     name: str
     schema: Mapping[str, Any]
 
     @property
     def template(self) -> str:
-        return (
-            resources.files("suffice.benchmark")
-            .joinpath(f"prompts/{self.name}.txt")
-            .read_text(encoding="utf-8")
-        )
+        file = resources.files("suffice.benchmark").joinpath(f"prompts/{self.name}.txt")
+        return file.read_text(encoding="utf-8")
 
     def filled(self, **parts: str) -> str:
-        """The prompt with its blanks filled; texts of others must be fenced before (`reason.prompting.inline`)."""
+        """The prompt with its blanks filled; quote untrusted texts first (`quote_inline`)."""
         return Template(self.template).substitute(parts)
 
     @property
     def signature(self) -> str:
-        """What tells this prompt from an earlier version of it."""
-        return sha256(
-            f"{self.template}\0{json.dumps(self.schema, sort_keys=True)}".encode()
-        ).hexdigest()[:12]
+        """Distinguishes this prompt from other versions of it."""
+        content = f"{self.template}\0{json.dumps(self.schema, sort_keys=True)}"
+        return sha256(content.encode()).hexdigest()[:12]
 
 
-# ------------------------------------------------------------------------------------------------------ costs
+class BudgetSpentError(ModelError):
+    """The budget for the model is spent."""
 
 
 class BudgetedModel:
-    """A language model whose requests are counted, and that is not asked beyond its budget: SpentError then.
+    """A language model whose requests are counted; beyond its budget it raises BudgetSpentError.
 
-    It belongs inside a cache, not around one: what is remembered costs nothing.
+    It belongs inside a cache, not around one: a cached answer costs nothing.
     """
 
     def __init__(self, model: LanguageModel, budget: Budget | None = None) -> None:
-        self.model, self.bill = model, Usage(budget or Budget(calls=None, tokens=None))
+        self.model, self.usage = model, Usage(budget or Budget(calls=None, tokens=None))
         self.name = component_name(model)
 
     def complete(
@@ -117,29 +113,26 @@ class BudgetedModel:
         return [self._complete(prompt, schema) for prompt in prompts]
 
     def _complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        if lack := self.bill.lacks(prompt):
+        if limit := self.usage.lacks(prompt):
             raise BudgetSpentError(
-                f"the budget for the model is spent: {lack} {getattr(self.bill.budget, lack):g}",
-                hint="what is done is kept: raise the budget and run the same command again, or add --fallback",
+                f"the budget for the model is spent: {limit} {getattr(self.usage.budget, limit):g}",
+                hint="finished work is kept: raise the budget and run the same command again, "
+                "or add --fallback",
             )
-        return self.bill.ask(self.model, prompt, schema)
+        return self.usage.ask(self.model, prompt, schema)
 
     def line(self) -> str:
         """For a terminal."""
-        bill = self.bill
-        price = f", cost {bill.money:.4f}" if bill.budget.prices != Prices() else ""
-        return f"asked {self.name} {bill.calls:,} times, about {bill.tokens_in:,} tokens in and {bill.tokens_out:,} out{price}"
-
-
-class BudgetSpentError(ModelError):
-    """The budget for the model is spent."""
-
-
-# ------------------------------------------------------------------------------------------------------ asking
+        usage = self.usage
+        price = f", cost {usage.money:.4f}" if usage.budget.prices != Prices() else ""
+        return (
+            f"asked {self.name} {usage.calls:,} times, about {usage.tokens_in:,} tokens in and "
+            f"{usage.tokens_out:,} out{price}"
+        )
 
 
 class LLMClient:
-    """Asks a model and reads what it says. `fallback`: where the model fails or the budget is spent, rules go on."""
+    """Asks a model and parses its answers. With `fallback`, rules continue where it fails."""
 
     def __init__(
         self,
@@ -151,41 +144,39 @@ class LLMClient:
     ) -> None:
         self.model, self.fallback, self.retries, self.progress = model, fallback, retries, progress
         self.name = component_name(model)
-        self.given_up: Counter[str] = (
-            Counter()
-        )  # prompt -> items without an answer that could be read
-        self.down: dict[str, str] = {}  # prompt -> why the model is no longer asked that
-        self._silent = 0  # waits for nothing, in a row
-        self._unread: list[tuple[Prompt, str]] = []  # failures of any kind, in a row
+        self.given_up: Counter[str] = Counter()  # prompt -> items without a usable answer
+        self.disabled: dict[str, str] = {}  # prompt -> why the model is no longer asked
+        self._timeouts = 0  # in a row
+        self._failures: list[tuple[Prompt, str]] = []  # of any kind, in a row
 
     @property
     def signature(self) -> str:
-        """Who answers: what rules may have filled in is not the same as what the model said."""
+        """Who answers: what rules may have filled in is not what the model said."""
         return f"{self.name}, or rules" if self.fallback else self.name
 
-    def ask(self, prompt: Prompt, text: str, read: Callable[[Any], T]) -> T | None:
-        """What `read` makes of the answer; None where none could be read, or where rules go on.
+    def ask(self, prompt: Prompt, text: str, parse: Callable[[Any], T]) -> T | None:
+        """What `parse` makes of the answer; None if no answer is usable, or if rules continue.
 
-        `read` raises ValueError, KeyError or TypeError at an answer that it cannot use. ModelError: the server does not
-        answer, or the budget is spent.
+        `parse` raises ValueError, KeyError or TypeError for an answer that it cannot use. ModelError:
+        the server does not answer, or the budget is spent.
         """
-        if self._unread and self._unread[0][0].name != prompt.name:
-            self._unread.clear()  # who rambles in one stage may do well in another
+        if self._failures and self._failures[0][0].name != prompt.name:
+            self._failures.clear()  # a model that fails in one stage may do well in another
         for attempt in range(self.retries + 1):
-            if prompt.name in self.down or EVERY_STAGE in self.down:
+            if prompt.name in self.disabled or EVERY_STAGE in self.disabled:
                 return None
-            asked = text + REMINDER * attempt
-            self._unread.append((prompt, asked))
+            request = text + REMINDER * attempt
+            self._failures.append((prompt, request))
             try:
-                (answer,) = self.model.complete([asked], schema=prompt.schema)
-                found = read(json.loads(answer))
+                (answer,) = self.model.complete([request], schema=prompt.schema)
+                found = parse(json.loads(answer))
             except ModelError as error:
-                self._failed(error)
+                self._handle(error)
             except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as error:
-                self._failed(ModelError(f"{self.name} answered what cannot be used: {error!r:.80}"))
+                self._handle(ModelError(f"{self.name} gave an unusable answer: {error!r:.80}"))
             else:
-                self._silent = 0
-                self._unread.clear()
+                self._timeouts = 0
+                self._failures.clear()
                 return found
         self.given_up[prompt.name] += 1
         return None
@@ -197,52 +188,46 @@ class LLMClient:
             if self.progress is not None:
                 self.progress(what, done, len(items))
 
-    def _failed(self, error: ModelError) -> None:
-        """Count it; too many in a row end the run, unless rules may go on."""
-        self._silent = self._silent + 1 if error.retryable else 0
-        count = len(self._unread)
-        if not (
-            isinstance(error, BudgetSpentError)
-            or self._silent >= MAX_TIMEOUTS_IN_A_ROW
-            or count >= MAX_FAILURES_IN_A_ROW
-        ):
+    def _handle(self, error: ModelError) -> None:
+        """Count a failure; too many in a row end the run, unless rules may continue."""
+        self._timeouts = self._timeouts + 1 if error.retryable else 0
+        count, spent = len(self._failures), isinstance(error, BudgetSpentError)
+        is_dead = spent or self._timeouts >= MAX_TIMEOUTS_IN_A_ROW
+        if not is_dead and count < MAX_FAILURES_IN_A_ROW:
             return
-        prompt, _ = self._unread[-1]
-        self._forget()
+        prompt, _ = self._failures[-1]
+        self._forget_failures()
         if self.fallback:
-            rambles = (
-                not isinstance(error, BudgetSpentError) and self._silent < MAX_TIMEOUTS_IN_A_ROW
-            )
-            self.down[prompt.name if rambles else EVERY_STAGE] = str(error)
-        elif isinstance(error, BudgetSpentError):
+            self.disabled[EVERY_STAGE if is_dead else prompt.name] = str(error)
+        elif spent:
             raise error
         else:
             raise ModelError(
-                f"the model failed {count} times in a row, the last time so: {error}",
-                hint="what is done is kept: run the same command again when the server is well, or add --fallback",
+                f"the model failed {count} times in a row, the last time with: {error}",
+                hint="finished work is kept: run the same command again when the server is back, "
+                "or add --fallback",
                 retryable=True,
             ) from error
 
-    def _forget(self) -> None:
-        """A cache must not hold what made the run end, or it would end so again."""
-        forget = getattr(self.model, "forget", None)
-        if forget is not None:
-            for prompt, asked in self._unread:
-                forget([asked], schema=prompt.schema)
-        self._unread.clear()
+    def _forget_failures(self) -> None:
+        """A cache must not keep what ended the run, or it would end so again."""
+        if (forget := getattr(self.model, "forget", None)) is not None:
+            for prompt, request in self._failures:
+                forget([request], schema=prompt.schema)
+        self._failures.clear()
 
 
-# --- model_stages: The stages of grade by a language model, each behind the seam that rules fill by default.
+# ----------------------------------------------------------------------------------------- schemas
 
 MAX_SENTENCES = 20  # of a document: what follows is seldom about its subject
-CLAIMS_PER_REQUEST = 10  # claims in one request for triples, as in the paper
-MAX_NAMES = 40  # of a cluster in one request
-MAX_ITEMS = (
-    24  # in one list of an answer: a small model without an end would never close the bracket
-)
+CLAIMS_PER_REQUEST = 10  # for triples, as in the paper
+TRIPLES_PER_REQUEST = 20  # for equivalences: each has two names
+MAX_ITEMS = 24  # in one list of an answer: a small model might never close the bracket
+
+Schema = Mapping[str, Any]
 
 
-def _object(**fields: Mapping[str, Any]) -> dict[str, Any]:
+def _object(**fields: Schema) -> Schema:
     return {
         "type": "object",
         "properties": fields,
@@ -251,7 +236,7 @@ def _object(**fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list(items: Mapping[str, Any], *, most: int = MAX_ITEMS, least: int = 0) -> dict[str, Any]:
+def _list(items: Schema, *, most: int = MAX_ITEMS, least: int = 0) -> Schema:
     return {"type": "array", "items": items, "maxItems": most, "minItems": least}
 
 
@@ -261,87 +246,82 @@ _YES = {"type": "boolean"}
 _NUMBER = {"type": "integer", "minimum": 1}
 
 
+def _inline(text: str) -> str:
+    return " ".join(quote_inline(text).split())
+
+
 def _numbered(texts: Sequence[str]) -> str:
-    return "\n".join(
-        f"{at}. {' '.join(quote_inline(text).split())}" for at, text in enumerate(texts, 1)
-    )
+    return "\n".join(f"{at}. {_inline(text)}" for at, text in enumerate(texts, 1))
 
 
-# ------------------------------------------------------------------------------------------------------ claims
+def _blocks(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _contains(text: str, name: str) -> bool:
+    words = " ".join(tokens(name))
+    return bool(words) and f" {words} " in f" {' '.join(tokens(text))} "
+
+
+# ------------------------------------------------------------------------------------------ stages
 
 
 class ModelClaims:
-    """Claims by a model: each is checked against its sentence, by words where that settles it, else by asking again."""
+    """Claims by a model, checked against their sentence: by words if possible, else by asking."""
 
     CLAIM = _object(sentence=_NUMBER, claim=_TEXT)
     PROMPT = Prompt("claims", _object(claims=_list(CLAIM, most=MAX_SENTENCES)))
     CHECK = Prompt("consistency", _object(consistent=_list(_YES)))
 
-    def __init__(self, asker: LLMClient, *, rules: ClaimExtractor | None = None) -> None:
-        self.asker, self.rules = asker, rules
-        self.signature = f"{asker.signature} {self.PROMPT.signature} {self.CHECK.signature}"
+    def __init__(self, client: LLMClient, *, rules: ClaimExtractor | None = None) -> None:
+        self.client, self.rules = client, rules if client.fallback else None
+        self.signature = f"{client.signature} {self.PROMPT.signature} {self.CHECK.signature}"
 
     def claims(self, documents: Sequence[Document]) -> list[tuple[Claim, ...]]:
-        return [
-            tuple(self._of(document))
-            for document in self.asker.over("claims by the model", documents)
-        ]
+        each = self.client.over("claims by the model", documents)
+        return [tuple(self._claims(document)) for document in each]
 
-    def _of(self, document: Document) -> Sequence[Claim]:
-        numbered = [
-            (at, one)
-            for at, one in enumerate(sentences(fix_spacing(document.text))[:MAX_SENTENCES])
-            if is_factual(one)
-        ]
+    def _claims(self, document: Document) -> Sequence[Claim]:
+        doc_id, title = document.doc_id, document.title
+        numbered = list(enumerate(sentences(fix_spacing(document.text))[:MAX_SENTENCES]))
+        numbered = [(number, text) for number, text in numbered if is_factual(text)]
         if not numbered:
             return ()
-        texts = [text for _, text in numbered]
-        prompt = self.PROMPT.filled(
-            title=quote_inline(document.title or "(none)"), sentences=_numbered(texts)
-        )
-        # No more claims than sentences: a small model would go on until its words are spent, and its JSON would have no end.
-        asked = replace(self.PROMPT, schema=_object(claims=_list(self.CLAIM, most=len(texts))))
-        found = self.asker.ask(asked, prompt, lambda answer: _claims(answer, len(texts)))
+        listed = _numbered([text for _, text in numbered])
+        request = self.PROMPT.filled(title=quote_inline(title or "(none)"), sentences=listed)
+        # No more claims than sentences: a small model would go on until its JSON has no end.
+        schema = _object(claims=_list(self.CLAIM, most=len(numbered)))
+        prompt = replace(self.PROMPT, schema=schema)
+        found = self.client.ask(prompt, request, partial(_parse_claims, count=len(numbered)))
         if found is None:
-            return (
-                self.rules.claims([document])[0]
-                if self.rules is not None and self.asker.fallback
-                else ()
-            )
-        made = [
-            Claim(
-                f"{document.doc_id}#{numbered[at][0]}",
-                document.doc_id,
-                _subject(text, document.title),
-                text,
-                texts[at],
-            )
-            for at, text in found.items()
-        ]
-        return self._checked(made, document.title)
+            return self.rules.claims([document])[0] if self.rules is not None else ()
+        claims = []
+        for at, text in found.items():
+            number, sentence = numbered[at]
+            key = title_key(title)
+            subject = title if key and f"{title_key(text)} ".startswith(f"{key} ") else ""
+            claims.append(Claim(f"{doc_id}#{number}", doc_id, subject, text, sentence))
+        return self._consistent(claims, title)
 
-    def _checked(self, made: Sequence[Claim], title: str) -> list[Claim]:
-        """Those that say what their sentence says. No new word but the title's needs no question."""
-        plain = {one.claim_id for one in made if is_consistent(one.text, one.sentence, title)}
-        doubtful = [one for one in made if one.claim_id not in plain]
+    def _consistent(self, claims: Sequence[Claim], title: str) -> list[Claim]:
+        """Those that say what their sentence says. The model is asked only about new words."""
+        kept = {one.claim_id for one in claims if is_consistent(one.text, one.sentence, title)}
+        doubtful = [one for one in claims if one.claim_id not in kept]
         if doubtful:
-            pairs = [f"sentence: {one.sentence} claim: {one.text}" for one in doubtful]
-            prompt = self.CHECK.filled(
-                title=f"<<<{quote_inline(title or '(unknown)')}>>>", pairs=_numbered(pairs)
+            pairs = _numbered([f"sentence: {one.sentence} claim: {one.text}" for one in doubtful])
+            quoted = f"<<<{quote_inline(title or '(unknown)')}>>>"
+            request = self.CHECK.filled(title=quoted, pairs=pairs)
+            answers = self.client.ask(
+                self.CHECK, request, lambda answer: [bool(one) for one in answer["consistent"]]
             )
-            said = self.asker.ask(
-                self.CHECK, prompt, lambda answer: [bool(one) for one in answer["consistent"]]
-            )
-            plain |= {
-                one.claim_id
-                for one, fine in zip(doubtful, said or ())
-                if fine and _grounded(one.text, one.sentence, title)
-            }
-        return [one for one in made if one.claim_id in plain]
+            for claim, fine in zip(doubtful, answers or ()):
+                if fine and _is_grounded(claim, title):
+                    kept.add(claim.claim_id)
+        return [one for one in claims if one.claim_id in kept]
 
 
-def _claims(answer: Any, count: int) -> dict[int, str]:
-    """Position of the sentence -> claim, the first of each; positions outside are dropped."""
+def _parse_claims(answer: Any, count: int) -> dict[int, str]:
+    """Position of the sentence -> claim, the first of each; other positions are dropped."""
     found: dict[int, str] = {}
     for one in answer["claims"]:
         at, text = int(one["sentence"]) - 1, " ".join(str(one["claim"]).split())
@@ -350,316 +330,219 @@ def _claims(answer: Any, count: int) -> dict[int, str]:
     return found
 
 
-def _subject(text: str, title: str) -> str:
-    """The title, where the claim begins with it."""
-    key = title_key(title)
-    return title if key and f"{title_key(text)} ".startswith(f"{key} ") else ""
-
-
-def _grounded(text: str, sentence: str, title: str) -> bool:
-    """Whether at least half of what a claim says stands in its sentence: a model that nods at everything must not decide."""
-    said = set(tokens(text)) - set(tokens(title))
-    return not said or len(said & set(tokens(sentence))) >= len(said) / 2
-
-
-# ------------------------------------------------------------------------------------------------------ triples
+def _is_grounded(claim: Claim, title: str) -> bool:
+    """Whether half of the claim's words are in its sentence: a model may agree to everything."""
+    words = set(tokens(claim.text)) - set(tokens(title))
+    return not words or len(words & set(tokens(claim.sentence))) >= len(words) / 2
 
 
 class ModelTriples:
-    """Triples by a model. `titles` gives names the form of their page's title; `relations` are the only ones allowed."""
+    """Triples by a model. `pages` turns names into titles; only `relations` are allowed, if given."""
 
     def __init__(
         self,
-        asker: LLMClient,
+        client: LLMClient,
         *,
-        titles: PageIndex | None = None,
+        pages: PageIndex | None = None,
         relations: Collection[str] | None = None,
         rules: TripleExtractor | None = None,
     ) -> None:
-        self.asker, self.titles, self.rules = asker, titles, rules
-        self.relations = tuple(relations) if relations is not None else ()
+        self.client, self.pages, self.rules = client, pages, rules if client.fallback else None
+        self.relations = tuple(relations or ())
         relation = {"enum": list(self.relations)} if self.relations else _NAME
         triple = _object(claim=_NUMBER, subject=_NAME, relation=relation, object=_NAME)
         self.prompt = Prompt("triples", _object(triples=_list(triple)))
-        self.signature = f"{asker.signature} {self.prompt.signature}"
+        self.signature = f"{client.signature} {self.prompt.signature}"
 
     def triples(self, claims: Sequence[Claim]) -> list[tuple[Triple, ...]]:
-        blocks = [
-            claims[start : start + CLAIMS_PER_REQUEST]
-            for start in range(0, len(claims), CLAIMS_PER_REQUEST)
-        ]
-        return [
-            one
-            for block in self.asker.over("triples by the model", blocks)
-            for one in self._of(block)
-        ]
+        blocks = self.client.over("triples by the model", _blocks(claims, CLAIMS_PER_REQUEST))
+        return [triples for block in blocks for triples in self._triples(block)]
 
-    def _of(self, claims: Sequence[Claim]) -> list[tuple[Triple, ...]]:
+    def _triples(self, claims: Sequence[Claim]) -> list[tuple[Triple, ...]]:
         allowed = f", one of: {', '.join(self.relations)}" if self.relations else ""
-        prompt = self.prompt.filled(
-            relations=allowed, claims=_numbered([one.text for one in claims])
-        )
-        found = self.asker.ask(self.prompt, prompt, lambda answer: list(self._read(answer, claims)))
+        listed = _numbered([one.text for one in claims])
+        request = self.prompt.filled(relations=allowed, claims=listed)
+        found = self.client.ask(self.prompt, request, lambda answer: self._parse(answer, claims))
         if found is None:
-            return (
-                self.rules.triples(claims)
-                if self.rules is not None and self.asker.fallback
-                else [()] * len(claims)
-            )
-        held: list[dict[Triple, None]] = [{} for _ in claims]
-        for at, triple in found:
-            held[at].setdefault(triple)
-        return [tuple(_several(one)) for one in held]
+            return [()] * len(claims) if self.rules is None else self.rules.triples(claims)
+        # Triples of a claim that share subject and relation are marked: none has *the* object.
+        ends = [Counter((one.subject, one.relation) for one in triples) for triples in found]
+        return [
+            tuple(replace(one, several=same[one.subject, one.relation] > 1) for one in triples)
+            for triples, same in zip(found, ends)
+        ]
 
-    def _read(self, answer: Any, claims: Sequence[Claim]) -> Iterator[tuple[int, Triple]]:
+    def _parse(self, answer: Any, claims: Sequence[Claim]) -> list[dict[Triple, None]]:
+        found: list[dict[Triple, None]] = [{} for _ in claims]
         for one in answer["triples"]:
             at = int(one["claim"]) - 1
-            subject, relation, object_ = (
-                " ".join(str(one[part]).split()) for part in ("subject", "relation", "object")
-            )
-            if (
-                not 0 <= at < len(claims)
-                or not relation
-                or (self.relations and relation not in self.relations)
-            ):
+            parts = (" ".join(str(one[part]).split()) for part in ("subject", "relation", "object"))
+            subject, relation, object_ = parts
+            allowed = relation in self.relations if self.relations else bool(relation)
+            if not 0 <= at < len(claims) or not allowed:
                 continue
             claim = claims[at]
-            if title_key(subject) == title_key(object_) or not all(
-                _occurs_in(name, claim.text) for name in (subject, object_)
-            ):
-                continue
-            relation = relation.casefold() if not self.relations else relation
-            yield (
-                at,
-                Triple(
-                    self._named(subject, claim),
-                    relation,
-                    self._named(object_, claim),
-                    claim.doc_id,
-                    claim.claim_id,
-                ),
-            )
+            grounded = all(_contains(claim.text, name) for name in (subject, object_))
+            if grounded and title_key(subject) != title_key(object_):
+                ends = self._title(subject, claim), self._title(object_, claim)
+                relation = relation if self.relations else relation.casefold()
+                triple = Triple(ends[0], relation, ends[1], claim.doc_id, claim.claim_id)
+                found[at].setdefault(triple)
+        return found
 
-    def _named(self, name: str, claim: Claim) -> str:
+    def _title(self, name: str, claim: Claim) -> str:
         if claim.subject and title_key(name) == title_key(claim.subject):
             return claim.subject
-        return (self.titles.named(name, "") if self.titles is not None else None) or name
-
-
-def _occurs_in(name: str, text: str) -> bool:
-    words = " ".join(tokens(name))
-    return bool(words) and f" {words} " in f" {' '.join(tokens(text))} "
-
-
-def _several(triples: Collection[Triple]) -> Iterator[Triple]:
-    """The triples of one claim; those that share subject and relation are marked, since none has *the* object."""
-    for one in triples:
-        alike = [
-            other
-            for other in triples
-            if (other.subject, other.relation) == (one.subject, one.relation)
-        ]
-        yield replace(one, several=len(alike) > 1)
-
-
-# ------------------------------------------------------------------------------------------------------ equivalences
+        return (self.pages.find(name) if self.pages is not None else None) or name
 
 
 class ModelEquivalences:
     """Which names of a cluster are the same, by a model."""
 
-    PROMPT = Prompt(
-        "equivalences",
-        _object(groups=_list(_object(names=_list(_NAME, most=8, least=2), always=_YES))),
-    )
+    GROUP = _object(names=_list(_NAME, most=8, least=2), always=_YES)
+    PROMPT = Prompt("equivalences", _object(groups=_list(GROUP)))
 
-    def __init__(self, asker: LLMClient, *, rules: EquivalenceFinder | None = None) -> None:
-        self.asker, self.rules = asker, rules
-        self.signature = f"{asker.signature} {self.PROMPT.signature}"
+    def __init__(self, client: LLMClient, *, rules: EquivalenceFinder | None = None) -> None:
+        self.client, self.rules = client, rules if client.fallback else None
+        self.signature = f"{client.signature} {self.PROMPT.signature}"
 
     def equivalences(
         self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
     ) -> list[Equivalence]:
         text_of = {claim.claim_id: claim.text for claim in claims}
         found: dict[Equivalence, None] = {}
-        for part in _parts(triples):
-            names = list(dict.fromkeys(name for one in part for name in (one.subject, one.object)))
-            told = list(
-                dict.fromkeys(text_of[one.claim_id] for one in part if one.claim_id in text_of)
-            )
+        for block in _blocks(triples, TRIPLES_PER_REQUEST):
+            names = list(dict.fromkeys(name for one in block for name in (one.subject, one.object)))
             if len(names) < 2:
                 continue
-            prompt = self.PROMPT.filled(
-                names="\n".join(map(_inline, names)), claims=_numbered(told)
-            )
-            groups = self.asker.ask(
-                self.PROMPT, prompt, partial(_groups, names=names, cluster=cluster)
-            )
-            if groups is None and self.rules is not None and self.asker.fallback:
-                groups = self.rules.equivalences(cluster, part, claims)
+            texts = dict.fromkeys(text_of[one.claim_id] for one in block if one.claim_id in text_of)
+            listed = "\n".join(map(_inline, names))
+            request = self.PROMPT.filled(names=listed, claims=_numbered(list(texts)))
+            parse = partial(_parse_groups, names=names, cluster=cluster)
+            groups = self.client.ask(self.PROMPT, request, parse)
+            if groups is None and self.rules is not None:
+                groups = self.rules.equivalences(cluster, block, claims)
             found |= dict.fromkeys(groups or ())
         return list(found)
 
 
-def _inline(name: str) -> str:
-    return " ".join(quote_inline(name).split())
-
-
-def _parts(triples: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
-    step = MAX_NAMES // 2
-    for start in range(0, len(triples), step):
-        yield triples[start : start + step]
-
-
-def _groups(answer: Any, names: Sequence[str], cluster: int) -> list[Equivalence]:
-    """Groups of at least two given names; a name is in one group only. The longest name is the chosen one."""
-    known, taken, found = {_inline(name): name for name in names}, set[str](), list[Equivalence]()
+def _parse_groups(answer: Any, names: Sequence[str], cluster: int) -> list[Equivalence]:
+    """Groups of at least two given names, each name in one group; the longest name is chosen."""
+    free = {_inline(name): name for name in names}
+    found = []
     for group in answer["groups"]:
-        members = [
-            known[one]
-            for one in dict.fromkeys(map(str, group["names"]))
-            if one in known and known[one] not in taken
-        ]
+        members = [one for one in dict.fromkeys(map(str, group["names"])) if one in free]
         if len(members) > 1:
-            taken.update(members)
-            chosen = sorted(members, key=lambda name: (-len(name), name))
+            chosen = sorted((free[one] for one in members), key=lambda name: (-len(name), name))
             found.append(Equivalence(tuple(chosen), always=bool(group["always"]), cluster=cluster))
+            taken = set(chosen)
+            free = {key: name for key, name in free.items() if name not in taken}
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ questions
-
-
 class ModelQuestions:
-    """A logical-chaining question for each path, by a model."""
+    """A chain question for each path, by a model."""
 
     PROMPT = Prompt("questions", _object(question=_TEXT, answer=_NAME))
 
-    def __init__(self, asker: LLMClient, *, rules: QuestionWriter | None = None) -> None:
-        self.asker, self.rules = asker, rules
-        self.signature = f"{asker.signature} {self.PROMPT.signature}"
+    def __init__(self, client: LLMClient, *, rules: QuestionWriter | None = None) -> None:
+        self.client, self.rules = client, rules if client.fallback else None
+        self.signature = f"{client.signature} {self.PROMPT.signature}"
 
     def write(
         self, paths: Sequence[ReasoningPath], claims: Sequence[Sequence[Claim]]
     ) -> list[GeneratedQuestion | None]:
-        return [
-            self._write(path, told)
-            for path, told in self.asker.over("questions by the model", list(zip(paths, claims)))
-        ]
+        each = self.client.over("questions by the model", list(zip(paths, claims)))
+        return [self._write(path, hops) for path, hops in each]
 
     def _write(self, path: ReasoningPath, claims: Sequence[Claim]) -> GeneratedQuestion | None:
-        start, end = path.ends
-        facts = "\n".join(
-            f"({_inline(one.subject)}, {_inline(one.relation)}, {_inline(one.object)})"
-            for one in path.triples
-        )
-        prompt = self.PROMPT.filled(
-            start=f"<<<{_inline(base_title(start))}>>>",
-            end=f"<<<{_inline(base_title(end))}>>>",
-            facts=facts,
+        start, end = (_inline(base_title(name)) for name in path.ends)
+        parts = [(one.subject, one.relation, one.object) for one in path.triples]
+        request = self.PROMPT.filled(
+            start=f"<<<{start}>>>",
+            end=f"<<<{end}>>>",
+            facts="\n".join(f"({', '.join(map(_inline, part))})" for part in parts),
             claims=_numbered([one.text for one in claims]),
         )
-        found = self.asker.ask(self.PROMPT, prompt, lambda answer: _question(answer, path))
-        if found is None:
-            return (
-                self.rules.write([path], [claims])[0]
-                if self.rules is not None and self.asker.fallback
-                else None
-            )
-        text = found
-        ids = tuple(dict.fromkeys(path.doc_ids))
-        return GeneratedQuestion(
-            make_question_id(text), text, base_title(end), "chain", len(path.triples), (path,), ids
-        )
+        text = self.client.ask(self.PROMPT, request, partial(_parse_question, path=path))
+        if text is not None:
+            return chain_question(text, path)
+        return self.rules.write([path], [claims])[0] if self.rules is not None else None
 
 
-def _question(answer: Any, path: ReasoningPath) -> str:
-    """The question, if it names the start, asks for the end, and gives nothing away; ValueError says which it does not."""
-    text, said = " ".join(str(answer["question"]).split()), str(answer["answer"])
+def _parse_question(answer: Any, path: ReasoningPath) -> str:
+    """The question, if it names the start, asks for the end and gives no name in between away."""
+    text, reply = " ".join(str(answer["question"]).split()), str(answer["answer"])
     start, end = (base_title(name) for name in path.ends)
-    between = [base_title(one.object) for one in path.triples[:-1]]
     if not text.endswith("?") or len(text.split()) < 4:
         raise ValueError("no question")
-    if not _occurs_in(start, text):
+    if not _contains(text, start):
         raise ValueError("it does not name its start")
-    if not (set(tokens(said)) & set(tokens(end))):
+    if not set(tokens(reply)) & set(tokens(end)):
         raise ValueError("it asks for something else")
-    for name in (end, *between):
-        if _occurs_in(name, text) and not _occurs_in(name, start):
+    for name in (end, *(base_title(one.object) for one in path.triples[:-1])):
+        if _contains(text, name) and not _contains(start, name):
             raise ValueError("it gives a name away")
     return text
 
 
-# ------------------------------------------------------------------------------------------------------ validation
-
-
 class ModelJudge:
-    """Whether a question is clear by itself, by a model. `before` judges first; only what passes there is asked about."""
+    """Whether a question is clear by itself, by a model; only what `before` lets pass is asked."""
 
     PROMPT = Prompt("validation", _object(clear=_YES))
 
-    def __init__(self, asker: LLMClient, *, before: Judge | None = None) -> None:
-        self.asker, self.before = asker, before
-        self.signature = f"{asker.signature} {self.PROMPT.signature}"
+    def __init__(self, client: LLMClient, *, before: Judge | None = None) -> None:
+        self.client, self.before = client, before
+        self.signature = f"{client.signature} {self.PROMPT.signature}"
 
     def judge(self, questions: Sequence[GeneratedQuestion]) -> list[Judgement]:
-        found = (
-            self.before.judge(questions)
-            if self.before is not None
-            else [Judgement(True)] * len(questions)
-        )
-        pairs = list(zip(questions, found))
-        return [
-            self._judge(made) if one.valid else one
-            for made, one in self.asker.over("validation by the model", pairs)
-        ]
+        first = [Judgement(True)] * len(questions)
+        first = first if self.before is None else self.before.judge(questions)
+        each = self.client.over("validation by the model", list(zip(questions, first)))
+        return [self._judge(question) if one.valid else one for question, one in each]
 
-    def _judge(self, made: GeneratedQuestion) -> Judgement:
-        prompt = self.PROMPT.filled(
-            question=quote_inline(made.text), answer=quote_inline(made.answer)
-        )
-        clear = self.asker.ask(
+    def _judge(self, question: GeneratedQuestion) -> Judgement:
+        text, answer = quote_inline(question.text), quote_inline(question.answer)
+        request = self.PROMPT.filled(question=text, answer=answer)
+        clear = self.client.ask(
             self.PROMPT,
-            prompt,
-            lambda answer: bool(re.search("true|yes|1", str(answer["clear"]).lower())),
+            request,
+            lambda reply: re.search("true|yes|1", str(reply["clear"]).lower()) is not None,
         )
         if clear is None:
-            passes = self.before is not None and self.asker.fallback
+            passes = self.before is not None and self.client.fallback
             return Judgement(passes, "" if passes else "the model did not judge it")
         return Judgement(clear, "" if clear else "the model finds it unclear")
 
 
-# ------------------------------------------------------------------------------------------------------ by name
-
 LLM_STAGES = ("claims", "triples", "equivalences", "questions", "validation")
 
 
-def make_llm_stages(asker: LLMClient, chosen: Collection[str] = LLM_STAGES) -> Stages:
+def make_llm_stages(client: LLMClient, chosen: Collection[str] = LLM_STAGES) -> Stages:
     """The stages of a run, the chosen ones by the model and the others by rules.
 
-    Rules can only ask about relations that they know: where they write the questions, the model is held to those.
+    Rules can only ask about relations they know: if they write the questions, the model may only use
+    those.
     """
     for name in chosen:
         if name not in LLM_STAGES:
             raise InputError(f"no stage is named {name!r}", hint=did_you_mean(name, LLM_STAGES))
-    rules, found = Stages(), dict[str, Any]()
+    rules = Stages()
     relations = None if "questions" in chosen else tuple(RELATIONS)
-    if "claims" in chosen:
-        found["claims"] = lambda titles: ModelClaims(asker, rules=rules.claims(titles))
-    if "triples" in chosen:
-        found["triples"] = lambda titles: ModelTriples(
-            asker, titles=titles, relations=relations, rules=rules.triples(titles)
-        )  # fmt: skip
-    if "equivalences" in chosen:
-        found["equivalences"] = lambda titles: ModelEquivalences(
-            asker, rules=rules.equivalences(titles)
-        )
-    if "questions" in chosen:
-        found["questions"] = lambda titles, wording: ModelQuestions(
-            asker, rules=rules.questions(titles, wording)
-        )
-    if "validation" in chosen:
-        found["judge"] = lambda documents, titles: ModelJudge(
-            asker, before=rules.judge(documents, titles)
-        )
+    by_model: dict[str, Callable[..., Any]] = {
+        "claims": lambda pages: ModelClaims(client, rules=rules.claims(pages)),
+        "triples": lambda pages: ModelTriples(
+            client, pages=pages, relations=relations, rules=rules.triples(pages)
+        ),
+        "equivalences": lambda pages: ModelEquivalences(client, rules=rules.equivalences(pages)),
+        "questions": lambda pages, wording: ModelQuestions(
+            client, rules=rules.questions(pages, wording)
+        ),
+        "validation": lambda documents, pages: ModelJudge(
+            client, before=rules.judge(documents, pages)
+        ),
+    }
+    found = {name: by_model[name] for name in chosen}
+    if "validation" in found:
+        found["judge"] = found.pop("validation")
     return Stages(**found)

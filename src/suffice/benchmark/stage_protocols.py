@@ -1,10 +1,10 @@
-"""The seams of grade: what each stage hands to the next, and what whoever does a stage must do.
+"""What each stage of the benchmark hands to the next, and the protocol that each stage implements.
 
     documents ▸ claims ▸ triples ▸ equivalences ▸ paths ▸ questions ▸ judgements
 
-Every stage that a language model could do has one method, batch in and batch out. The rules that need no model stand beside
-the noun they make (`claims.RuleClaims`, `triples.RuleTriples`, ...); an implementation that asks a model fits the same seam,
-and stages can be mixed.
+Every stage that a language model could do has one method, batch in and batch out. The rule-based
+stages need no model (`claims.RuleClaims`, `triples.RuleTriples`, ...); those by a model are in `llm`.
+You can mix them.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ class Claim:
 
     claim_id: str  # the document's id, '#', and the number of the sentence
     doc_id: DocId
-    subject: str  # whom it is about: the document's title, or a name; "" where nobody knows
+    subject: str  # the document's title, or a name; "" if unknown
     text: str
     sentence: str  # as the document has it
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """Subject, relation, object, and the document that says so. Names are as titles write them, where one does."""
+    """Subject, relation, object and the document that says so. Names are page titles if possible."""
 
     subject: str
     relation: str
     object: str
     doc_id: DocId
     claim_id: str
-    several: bool = False  # the sentence names more than one object, so that none is *the* object
-    link: str = ""  # "exact" or "context": the missing link that brought an end of it here; "" where the text names it
+    several: bool = False  # the sentence names several objects, so none is *the* object
+    link: str = ""  # "exact" or "context": an end was renamed by an equivalence; "": by the text
 
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Names of one thing, the chosen one first. `always`: in any context; otherwise only inside its cluster of claims."""
+    """Names of one thing, the chosen one first, `always` or only inside its cluster of claims."""
 
     names: tuple[str, ...]
     always: bool
@@ -79,12 +79,12 @@ class ReasoningPath:
 
     @property
     def doc_ids(self) -> tuple[DocId, ...]:
-        return tuple(one.doc_id for one in self.triples)
+        return tuple(triple.doc_id for triple in self.triples)
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A made question: its answer, the chains of facts that give it, and the documents that hold them."""
+    """A question with its answer, the chains of facts that lead to it, and their documents."""
 
     question_id: str
     text: str
@@ -98,7 +98,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a made question may stay; `why` names the check that it failed."""
+    """Whether a question is valid; `why` names the check that it failed."""
 
     valid: bool
     why: str = ""
@@ -120,7 +120,7 @@ class EquivalenceFinder(Protocol):
     def equivalences(
         self, cluster: int, triples: Sequence[Triple], claims: Sequence[Claim]
     ) -> list[Equivalence]:
-        """Which names among the triples of one cluster stand for the same thing."""
+        """Which names in the triples of one cluster mean the same thing."""
         ...
 
 
@@ -128,7 +128,7 @@ class QuestionWriter(Protocol):
     def write(
         self, paths: Sequence[ReasoningPath], claims: Sequence[Sequence[Claim]]
     ) -> list[GeneratedQuestion | None]:
-        """A logical-chaining question for each path, whose claims are given hop by hop; None where it has no words for one."""
+        """A chain question for each path and its claims, hop by hop; None where it has no words."""
         ...
 
 
@@ -138,49 +138,42 @@ class Judge(Protocol):
         ...
 
 
-def question_to_record(made: GeneratedQuestion) -> dict[str, Any]:
-    """A made question as a JSON object that `suffice.datasets.jsonl` reads as a labelled example."""
+def question_to_record(question: GeneratedQuestion) -> dict[str, Any]:
+    """A question as a JSON object that `suffice.datasets.jsonl` loads with its gold."""
     record: dict[str, Any] = {
-        "question_id": made.question_id,
-        "question": made.text,
-        "gold": list(made.doc_ids),
-        "answer": made.answer,
-        "kind": made.kind,
-        "hops": made.hops,
-        "path": [[asdict(triple) for triple in path.triples] for path in made.paths],
+        "question_id": question.question_id,
+        "question": question.text,
+        "gold": list(question.doc_ids),
+        "answer": question.answer,
+        "kind": question.kind,
+        "hops": question.hops,
+        "path": [[asdict(triple) for triple in path.triples] for path in question.paths],
     }
-    return record | ({"without": made.without} if made.without is not None else {})
+    return record | ({} if question.without is None else {"without": question.without})
 
 
 def question_from_record(record: dict[str, Any]) -> GeneratedQuestion:
-    """The made question of such an object; InputError where it is none."""
+    """The question of such a JSON object; InputError if it is not one."""
     try:
-        paths = tuple(
-            ReasoningPath(tuple(_triple(triple) for triple in path))
-            for path in record.get("path") or ()
-        )
+        paths = tuple(ReasoningPath(tuple(map(_triple, one))) for one in record.get("path") or ())
         gold, hops, without = record["gold"], record.get("hops"), record.get("without")
-        name, text = record["question_id"], record["question"]
+        question_id, text = record["question_id"], record["question"]
         answer, kind = record.get("answer") or "", record.get("kind") or "chain"
-        if not isinstance(gold, list) or not all(
-            map(is_text, (name, text, answer, kind, without or "", *gold))
-        ):
-            raise TypeError("a field holds no text")
+        texts = (question_id, text, answer, kind, without or "")
+        if not isinstance(gold, list) or not all(map(is_text, (*texts, *gold))):
+            raise TypeError("a field is not a text")
         if hops is not None and type(hops) is not int:
-            raise TypeError("hops is no whole number")
-        return GeneratedQuestion(
-            name, text, answer, kind, hops or len(gold), paths, tuple(gold), without
-        )
+            raise TypeError("hops is not a whole number")
+        hops = hops or len(gold)
+        return GeneratedQuestion(question_id, text, answer, kind, hops, paths, tuple(gold), without)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"this is no made question: {error!r:.200}", hint="`suffice grade` writes them"
+            f"not a generated question: {error!r:.200}", hint="`suffice grade` writes them"
         ) from error
 
 
 def _triple(record: Mapping[str, Any]) -> Triple:
-    if not all(
-        isinstance(value, bool) if name == "several" else is_text(value)
-        for name, value in record.items()
-    ):
-        raise TypeError("a field of a triple holds something of another kind")
+    for name, value in record.items():
+        if not (isinstance(value, bool) if name == "several" else is_text(value)):
+            raise TypeError(f"the field {name!r} of a triple has the wrong type")
     return Triple(**record)

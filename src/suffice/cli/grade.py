@@ -130,7 +130,7 @@ def _say_model_use(budgeted: BudgetedModel, client: LLMClient) -> None:
     say(budgeted.line())
     for prompt, count in client.given_up.items():
         say(f"  {prompt}: {count:,} answers could not be read")
-    for prompt, reason in client.down.items():
+    for prompt, reason in client.disabled.items():
         say(f"  {prompt}: rules took over from the model: {reason}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.grade_village import village
+from tests.benchmark_village import village
 
 from suffice.benchmark.claims import (
     RuleClaims,
@@ -18,11 +18,11 @@ from suffice.types import Document
 
 
 def triples_of(*documents: Document) -> set[tuple[str, str, str]]:
-    titles = PageIndex(parse_pages(documents).values(), documents)
-    claims = [claim for claims in RuleClaims(titles.page).claims(documents) for claim in claims]
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    claims = [claim for claims in RuleClaims(pages.by_title).claims(documents) for claim in claims]
     return {
         (one.subject, one.relation, one.object)
-        for found in RuleTriples(titles).triples(claims)
+        for found in RuleTriples(pages).triples(claims)
         for one in found
     }
 
@@ -109,11 +109,11 @@ def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
 
 def test_two_directors_are_told_apart_from_one() -> None:
     documents = village()
-    titles = PageIndex(parse_pages(documents).values())
+    pages = PageIndex(parse_pages(documents).values())
     claims = [claim for claims in RuleClaims().claims(documents) for claim in claims]
     directors = [
         one
-        for found in RuleTriples(titles).triples(claims)
+        for found in RuleTriples(pages).triples(claims)
         for one in found
         if one.relation == "director"
     ]
@@ -152,12 +152,12 @@ def test_names_end_where_they_end() -> None:
 
 
 def test_a_name_with_two_bearers_means_neither() -> None:
-    titles = PageIndex(
+    pages = PageIndex(
         [
             parse_page(page(f"Steno ({what})", f"Steno is an Italian {what}."))
             for what in ("director", "painter")
         ]
     )
-    assert titles.named("Steno", "person") is None
+    assert pages.find("Steno", "person") is None
     one = PageIndex([parse_page(page("Steno (painter)", "Steno is an Italian painter."))])
-    assert one.named("Steno", "person", relation="director") is None
+    assert one.find("Steno", "person", relation="director") is None

@@ -254,31 +254,31 @@ def test_the_model_judges_what_the_rules_let_pass() -> None:
 
 
 def test_without_a_model_the_rules_go_on_where_that_is_wished() -> None:
-    asker = LLMClient(Dead(), fallback=True)
-    assert ModelClaims(asker, rules=RuleClaims()).claims([ADA]) == RuleClaims().claims([ADA])
-    assert ModelJudge(asker, before=Strict()).judge([MADE]) == [Judgement(True)]
-    assert ModelTriples(asker).triples([CLAIM]) == [()]
+    client = LLMClient(Dead(), fallback=True)
+    assert ModelClaims(client, rules=RuleClaims()).claims([ADA]) == RuleClaims().claims([ADA])
+    assert ModelJudge(client, before=Strict()).judge([MADE]) == [Judgement(True)]
+    assert ModelTriples(client).triples([CLAIM]) == [()]
     with pytest.raises(ModelError):
         ModelClaims(LLMClient(Dead())).claims([ADA, ADA])
 
 
 def test_the_chosen_stages_are_the_models_and_the_others_stay_rules() -> None:
-    titles, wording = PageIndex([]), Wording(PageIndex([]))
-    asker = LLMClient(Oracle())
-    mixed = make_llm_stages(asker, ["claims", "triples"])
-    assert isinstance(mixed.claims(titles), ModelClaims)
-    assert isinstance(mixed.questions(titles, wording), RuleQuestions)
-    held = mixed.triples(titles)
+    pages, wording = PageIndex([]), Wording(PageIndex([]))
+    client = LLMClient(Oracle())
+    mixed = make_llm_stages(client, ["claims", "triples"])
+    assert isinstance(mixed.claims(pages), ModelClaims)
+    assert isinstance(mixed.questions(pages, wording), RuleQuestions)
+    held = mixed.triples(pages)
     assert isinstance(held, ModelTriples)
     assert "director" in held.relations  # rules must have words for it
-    every = make_llm_stages(asker)
-    free = every.triples(titles)
+    every = make_llm_stages(client)
+    free = every.triples(pages)
     assert isinstance(free, ModelTriples)
     assert free.relations == ()
-    assert isinstance(every.judge([], titles), ModelJudge)
-    assert isinstance(every.questions(titles, wording), ModelQuestions)
+    assert isinstance(every.judge([], pages), ModelJudge)
+    assert isinstance(every.questions(pages, wording), ModelQuestions)
     with pytest.raises(InputError, match="cooking"):
-        make_llm_stages(asker, ["cooking"])
+        make_llm_stages(client, ["cooking"])
 
 
 def test_what_rules_filled_in_is_known_by_another_name() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.grade_village import village
+from tests.benchmark_village import village
 
 from suffice.benchmark.claims import RuleClaims
 from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark
@@ -98,7 +98,7 @@ class Dying(RuleClaims):
 
 def test_killed_in_a_stage_it_goes_on_with_that_stage(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        build_benchmark(village(), tmp_path / "b", stages=Stages(claims=lambda titles: Dying()))
+        build_benchmark(village(), tmp_path / "b", stages=Stages(claims=lambda pages: Dying()))
     assert [one.name for one in (tmp_path / "b" / "stages").iterdir()] == ["corpus"]
     assert build_benchmark(village(), tmp_path / "b").done == ALL[1:]
     build_benchmark(village(), tmp_path / "whole")
@@ -181,14 +181,14 @@ def test_who_let_a_model_read_in_vain_is_not_told_to_let_a_model_read(tmp_path: 
             return [()] * len(claims)
 
     with pytest.raises(InputError, match="no relation") as error:
-        build_benchmark(village(), tmp_path / "b", stages=Stages(triples=lambda titles: Blind()))
-    assert "a larger one" in error.value.hint
+        build_benchmark(village(), tmp_path / "b", stages=Stages(triples=lambda pages: Blind()))
+    assert "a larger model" in error.value.hint
 
 
 def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text("mine", encoding="utf-8")
     for taken in (tmp_path, tmp_path / "questions.jsonl"):
-        with pytest.raises(InputError, match="was not made here"):
+        with pytest.raises(InputError, match="is not a benchmark"):
             build_benchmark(village(), taken)
     assert (tmp_path / "questions.jsonl").read_text("utf-8") == "mine"
 
@@ -200,7 +200,7 @@ def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
         tmp_path / "b",
         progress=lambda what, done, total: told.update({what: (done, total)}),
     )
-    assert told["making claims"] == (11, 11)
+    assert told["extracting claims"] == (11, 11)
     assert told["checking questions"][0] == told["checking questions"][1]
 
 

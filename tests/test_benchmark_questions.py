@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.grade_village import village
+from tests.benchmark_village import village
 
 from suffice.benchmark.bridge_questions import write_bridge_questions, write_intersection_questions
 from suffice.benchmark.chain_questions import RuleQuestions, Wording
@@ -32,18 +32,18 @@ from suffice.types import Document
 class Village:
     def __init__(self) -> None:
         self.documents = village()
-        self.titles = PageIndex(parse_pages(self.documents).values(), self.documents)
+        self.pages = PageIndex(parse_pages(self.documents).values(), self.documents)
         self.claims: list[Claim] = [
-            one for found in RuleClaims(self.titles.page).claims(self.documents) for one in found
+            one for found in RuleClaims(self.pages.by_title).claims(self.documents) for one in found
         ]
-        triples = [one for found in RuleTriples(self.titles).triples(self.claims) for one in found]
-        equal = RuleEquivalences(self.titles).equivalences(0, triples, self.claims)
+        triples = [one for found in RuleTriples(self.pages).triples(self.claims) for one in found]
+        equal = RuleEquivalences(self.pages).equivalences(0, triples, self.claims)
         self.graph: KnowledgeGraph = build_graph(
             merge_equivalent_names(triples, equal, {claim.claim_id: (0,) for claim in self.claims}),
-            self.titles,
+            self.pages,
         )
         self.paths = shortest_paths(self.graph)
-        self.wording = Wording(self.titles)
+        self.wording = Wording(self.pages)
 
     def chain(self, start: str, end: str) -> GeneratedQuestion:
         path = next(path for path in self.paths if path.ends == (start, end))
@@ -52,11 +52,11 @@ class Village:
         return made
 
     def valid(self, made: list[GeneratedQuestion]) -> list[GeneratedQuestion]:
-        judged = RuleJudge(self.documents, self.titles).judge(made)
+        judged = RuleJudge(self.documents, self.pages).judge(made)
         return [one for one, said in zip(made, judged, strict=True) if said.valid]
 
     def why(self, made: GeneratedQuestion, documents: list[Document] | None = None) -> str:
-        return RuleJudge(documents or self.documents, self.titles).judge([made])[0].why
+        return RuleJudge(documents or self.documents, self.pages).judge([made])[0].why
 
 
 @pytest.fixture(scope="module")
@@ -104,19 +104,17 @@ def test_made_questions_survive_the_disk(place: Village) -> None:
 def test_the_same_seed_words_alike_and_another_may_not(place: Village) -> None:
     path = next(path for path in place.paths if path.ends == ("The Mill", "Clara Berg"))
     texts = {
-        RuleQuestions(Wording(place.titles, seed=seed)).write([path], [])[0].text
+        RuleQuestions(Wording(place.pages, seed=seed)).write([path], [])[0].text
         for seed in range(8)
     }  # type: ignore[union-attr]
     assert len(texts) > 1
-    assert RuleQuestions(Wording(place.titles)).write([path], []) == RuleQuestions(
+    assert RuleQuestions(Wording(place.pages)).write([path], []) == RuleQuestions(
         place.wording
     ).write([path], [])
 
 
 def test_comparisons_say_who_is_first_and_need_both(place: Village) -> None:
-    made = write_comparison_questions(
-        place.graph, place.paths, place.titles, place.wording, per_form=50
-    )
+    made = write_comparison_questions(place.graph, place.paths, place.wording, per_form=50)
     films = next(
         one for one in made if one.kind == "comparison" and one.text.startswith("Which film")
     )
@@ -134,16 +132,12 @@ def test_spans_that_meet_are_not_compared(place: Village) -> None:
         Triple(name, "birth date", when, name, f"{name}#0")
         for name, when in (("Anna Holm", "1910"), ("Karl Lund", "3 May 1910"))
     ]
-    made = write_comparison_questions(
-        KnowledgeGraph(told), [], place.titles, place.wording, per_form=9
-    )
+    made = write_comparison_questions(KnowledgeGraph(told), [], place.wording, per_form=9)
     assert not [one for one in made if one.kind == "comparison"]
 
 
 def test_a_bridge_leaves_a_page_out_and_asks_a_fact_of_it(place: Village) -> None:
-    made = write_bridge_questions(
-        place.claims, place.graph, place.paths, place.titles, place.wording, most=50
-    )
+    made = write_bridge_questions(place.claims, place.graph, place.paths, place.wording, most=50)
     left_out = [
         one
         for one in made
@@ -155,9 +149,7 @@ def test_a_bridge_leaves_a_page_out_and_asks_a_fact_of_it(place: Village) -> Non
 
 
 def test_a_city_is_asked_about_without_its_name(place: Village) -> None:
-    made = write_bridge_questions(
-        place.claims, place.graph, place.paths, place.titles, place.wording, most=50
-    )
+    made = write_bridge_questions(place.claims, place.graph, place.paths, place.wording, most=50)
     asked = {one.text for one in made if one.answer == "1928"}
     assert "The place where Anna Holm died opened its university in what year?" in asked
 
@@ -170,9 +162,7 @@ def test_an_intersection_needs_the_cast_and_the_birth() -> None:
             Triple("Karl Lund", "birth date", "9 August 1919", "d8", "d8#0"),
         ]
     )
-    (made,) = write_intersection_questions(
-        graph, Village().titles, Wording(Village().titles), most=5
-    )
+    (made,) = write_intersection_questions(graph, Wording(Village().pages), most=5)
     assert (made.answer, made.doc_ids) == ("Karl Lund", ("d0", "d8"))
     assert "born in 1919" in made.text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.grade_village import village
+from tests.benchmark_village import village
 
 from suffice.benchmark.claims import RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import (
@@ -27,12 +27,12 @@ def triple(
 
 def village_graph() -> KnowledgeGraph:
     documents = village()
-    titles = PageIndex(parse_pages(documents).values(), documents)
-    claims = [claim for claims in RuleClaims(titles.page).claims(documents) for claim in claims]
-    triples = [one for found in RuleTriples(titles).triples(claims) for one in found]
-    equal = RuleEquivalences(titles).equivalences(0, triples, claims)
+    pages = PageIndex(parse_pages(documents).values(), documents)
+    claims = [claim for claims in RuleClaims(pages.by_title).claims(documents) for claim in claims]
+    triples = [one for found in RuleTriples(pages).triples(claims) for one in found]
+    equal = RuleEquivalences(pages).equivalences(0, triples, claims)
     return build_graph(
-        merge_equivalent_names(triples, equal, {claim.claim_id: (0,) for claim in claims}), titles
+        merge_equivalent_names(triples, equal, {claim.claim_id: (0,) for claim in claims}), pages
     )
 
 
@@ -70,13 +70,13 @@ def test_only_says_what_has_no_rival() -> None:
 
 def test_a_namesake_of_another_time_is_somebody_else() -> None:
     documents = village()
-    titles = PageIndex(parse_pages(documents).values())
+    pages = PageIndex(parse_pages(documents).values())
     told = [
         triple("Otto Holm", "father", "Karl Lund", "x"),
         triple("Otto Holm", "birth date", "12 January 1880", "x"),
         triple("Karl Lund", "birth date", "9 August 1919", "y"),
     ]
-    assert "father" not in build_graph(told, titles).only("Otto Holm")
+    assert "father" not in build_graph(told, pages).only("Otto Holm")
 
 
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:

@@ -87,5 +87,5 @@ def test_balance_and_lines_are_for_people_and_json_for_scripts() -> None:
 
 
 def test_nothing_to_audit_is_told_without_a_fall() -> None:
-    assert "none to look at" in " ".join(audit([], VILLAGE).lines())
+    assert "not applicable" in " ".join(audit([], VILLAGE).lines())
     assert audit([GOOD], []).finding("lexical shortcut").count == 0
