@@ -278,7 +278,7 @@ def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
         )
         meter.complete("Who?", purpose="test", schema={})
     assert (
-        meter.spent.money == 0.0016
+        meter.cost.money == 0.0016
     )  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
 
 

@@ -41,7 +41,7 @@ def texts(question: str) -> list[str]:
 def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
     plan = build_plan("q", steps("When was #2 born?", "Who directed Dog Law?"))
     assert [step.text for step in plan.steps] == ["Who directed Dog Law?", "When was #1 born?"]
-    assert plan.steps[1].needs == (1,)
+    assert plan.steps[1].depends_on == (1,)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_steps_are_put_behind_those_they_need_and_numbered_anew() -> None:
         ([f"Who is man {n}?" for n in range(MAX_STEPS + 1)], "9 steps"),
         (["Who wed #2?", "Who wed #1?"], "circle"),
         (["Who wed #1?"], "its own answer"),
-        (["Who wed #7?"], "not there"),
+        (["Who wed #7?"], "does not exist"),
         (["What is it?"], "asks for nothing"),
         (["Who wed Ada?", "who wed ada"], "the same as step 1"),
         (["x" * 500], "characters"),
@@ -90,7 +90,7 @@ def test_a_comparison_measures_both_and_picks_one() -> None:
     assert plan.kind == "comparison"
     assert plan.hops == 4
     last = plan.steps[-1]
-    assert (last.join, last.choices, last.needs) == (
+    assert (last.combine, last.choices, last.depends_on) == (
         "earliest",
         ("Shadows In Paradise", "Dog Law"),
         (2, 4),
@@ -118,7 +118,7 @@ def test_a_comparison_measures_both_and_picks_one() -> None:
     ],
 )
 def test_two_are_joined_by_what_is_asked(question: str, pick: str) -> None:
-    assert plan_by_rules(question).steps[-1].join == pick
+    assert plan_by_rules(question).steps[-1].combine == pick
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_name_may_hold_commas_and_a_question_may_end_in_any_verb() -> None:
 def test_a_time_is_found_before_what_happened_then() -> None:
     plan = plan_by_rules("Who was the mayor of Springfield when the Tower Bridge was opened?")
     assert plan.kind == "temporal"
-    assert [step.expects for step in plan.steps] == [AnswerType.DATE, AnswerType.PERSON]
+    assert [step.answer_type for step in plan.steps] == [AnswerType.DATE, AnswerType.PERSON]
     assert "#1" in plan.steps[1].text
 
 
@@ -194,12 +194,12 @@ def test_every_text_has_a_plan_that_holds(question: str) -> None:
     plan = plan_by_rules(question)
     assert 1 <= len(plan.steps) <= MAX_STEPS
     for number, step in enumerate(plan.steps, start=1):
-        assert all(need < number for need in step.needs)
+        assert all(need < number for need in step.depends_on)
 
 
 def test_a_number_sign_of_the_question_is_not_a_place_for_an_answer() -> None:
     (step,) = plan_by_rules("Which song was #1 in 1985?").steps
-    assert step.needs == ()
+    assert step.depends_on == ()
     assert step.text == "Which song was number 1 in 1985?"
 
 
@@ -413,23 +413,24 @@ def test_the_bank_that_ships_is_of_plans_and_names_its_sources() -> None:
 def test_exemplars_are_as_complex_as_the_question() -> None:
     bank = ExemplarBank.load()
     assert {
-        one.hops for one in bank.like("Who is the mother of the king of X?", hops=3, kind="bridge")
+        one.hops
+        for one in bank.most_similar("Who is the mother of the king of X?", hops=3, kind="bridge")
     } == {3}
-    chosen = bank.like(COMPARISON, hops=4, kind="comparison", count=2)
+    chosen = bank.most_similar(COMPARISON, hops=4, kind="comparison", count=2)
     assert [(one.kind, one.hops) for one in chosen] == [("comparison", 4)] * 2
 
 
 def test_a_question_is_never_shown_its_own_plan() -> None:
     bank = ExemplarBank.load()
     for own in bank.exemplars[::7]:
-        assert own not in bank.like(
+        assert own not in bank.most_similar(
             own.question, hops=own.hops, kind=own.kind, count=len(bank.exemplars)
         )
 
 
 def test_users_add_their_own(tmp_path: Path) -> None:
     own = Exemplar("Who taught Ada's teacher?", ("Who taught Ada?", "Who taught #1?"))
-    assert own in ExemplarBank.of([]).and_more([own]).like(
+    assert own in ExemplarBank.from_exemplars([]).extended([own]).most_similar(
         "Who taught the dean?", hops=2, kind="bridge"
     )
     file = tmp_path / "mine.jsonl"

@@ -38,7 +38,7 @@ QUESTIONS, OTHERS = (
     1500,
 )  # of each data set, and how many documents stand beside those that they need
 # A slow core reads some forty tokens a second: what it is shown is short, and what it is asked is counted.
-SMALL, CALLS = AskPolicy(letters=350, exemplars=1, repairs=0), (3, 1)
+SMALL, CALLS = AskPolicy(max_passage_chars=350, exemplars=1, max_repairs=0), (3, 1)
 
 
 @dataclass(frozen=True)

@@ -25,32 +25,34 @@ INTERLEAVED = 3  # documents that each sentence may add
 def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
     """Read, search for the sentence that was read, read what is new, until nothing new comes."""
     evidence, meter = setup.start()
-    reader, step = ModelReader(meter, letters=setup.letters), whole_question_step(question)
-    fresh: Sequence[Hit] = evidence.look(question, k=INTERLEAVED, retriever=None)
+    reader, step = ModelReader(meter, max_chars=setup.letters), whole_question_step(question)
+    fresh: Sequence[Hit] = evidence.search(question, k=INTERLEAVED, retriever=None)
     held, asked, limit = list(fresh), {question}, setup.budget.documents
-    while fresh and len(held) < limit and meter.rounds_left and not meter.late():
-        cited = reader.read(step.text, step.expects, evidence.passages(fresh)).citations
+    while fresh and len(held) < limit and meter.rounds_left and not meter.out_of_time():
+        cited = reader.read(step.text, step.answer_type, evidence.passages(fresh)).citations
         sentence = next((one.text for one in cited if one.text not in asked), None)
         if sentence is None:
             break
         asked.add(sentence)
         meter.rounds += 1
         known = {hit.doc_id for hit in held}
-        found = evidence.look(sentence, k=2 * INTERLEAVED, retriever=None)
+        found = evidence.search(sentence, k=2 * INTERLEAVED, retriever=None)
         new = [hit for hit in found if hit.doc_id not in known]
         fresh = new[: min(INTERLEAVED, limit - len(held))]
         held += fresh
     return setup.read(question, held, evidence, meter)
 
 
-_REVISE_ALWAYS = AskPolicy(repair_below=1.1, repairs=3, attributed=False, answer_from=0.0)
+_REVISE_ALWAYS = AskPolicy(
+    repair_below=1.1, max_repairs=3, require_attribution=False, min_confidence=0.0
+)
 SYSTEMS: Mapping[str, System] = {
     "interleaved": read_interleaved,
     "max rounds": ask_system(_REVISE_ALWAYS, gated=False, always=True),
-    "always, no review": ask_system(AskPolicy(reviewed=False), gated=False, always=True),
-    "ask, no review": ask_system(AskPolicy(reviewed=False)),
-    "ask, fixed alpha": ask_system(AskPolicy(alpha=0.5)),
-    "ask, any exemplars": ask_system(AskPolicy(alike=False)),
+    "always, no review": ask_system(AskPolicy(repair_steps=False), gated=False, always=True),
+    "ask, no review": ask_system(AskPolicy(repair_steps=False)),
+    "ask, fixed alpha": ask_system(AskPolicy(accuracy_weight=0.5)),
+    "ask, any exemplars": ask_system(AskPolicy(match_complexity=False)),
 }
 
 

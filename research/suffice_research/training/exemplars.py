@@ -133,7 +133,7 @@ def _is_plan(one: Exemplar) -> bool:
     ):
         return False
     try:
-        ExemplarBank.of([one])
+        ExemplarBank.from_exemplars([one])
     except InputError:
         return False
     return True

@@ -1,22 +1,21 @@
-"""Plan, look, read, review, and stop when the gate says enough.
+"""Answer a question: plan, search, read, review, and stop when the gate says it is enough.
 
-    loop             `ask`: the function to read first
-    expand           look for what is missing until the gate says that it is enough
+    ask                `ask`, the function to read first
+    expand             search for missing evidence until the gate is satisfied
 
-    plan             sub-questions that hold together; `planning` says who makes them
-    rules            plans without a model: `comparing`, `sharing` and `bridging` each take one form of question apart
-    exemplars        plans that a model is shown
-    joining          what earlier answers say together
+    plan               sub-questions that depend on each other
+    planner            a model plans after exemplars, or else the rules of `rule_planner`
+    combine_answers    the last step: what earlier answers say together
 
-    act              one step: look, and read what was found
-    extractive       the reader that needs no model: `wanted` is what it looks for, `spans` what looks so, `picking` which is it
-    review           is an answer to be trusted?
+    step               search and read for one sub-question
+    extractive_reader  the reader without a model; `answer_type` and `question_cues` are its parts
+    review             whether to trust an answer
 
-    budget           what may be spent, and the one hand through which a model is asked
-    prompting        what a model is told, and what is made of its answer
-    tracing          a journey kept, drawn and walked again; `records` reads it back
+    budget             what may be spent, and the metered model
+    prompting          prompts, and the JSON in a model's answers
+    traces             saved, printed and replayed
 
-Who searches, judges and talks comes in as an argument.
+Retriever, gate, model and library are arguments: nothing here imports one.
 """
 
 __all__: list[str] = []

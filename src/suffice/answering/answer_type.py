@@ -1,8 +1,8 @@
-"""What an answer must look like, told from the question's words, and where a text has something that looks so.
+"""The expected answer type of a question, and the spans of a text that have that type.
 
-A person, a place or a thing is a name that the question does not hold itself; a date and a number are what they look like; a
-country is its name or its people's; a kind is what something is said to be ("an American film director"). Nothing here knows
-whether a span is the answer: `reason.extractive` weighs that.
+A person, a place or a thing is a name; a date and a number are what they look like; a country is
+its name or its nationality; a kind is what something is said to be ("an American film director").
+Which span is the answer is decided by `extractive_reader`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from suffice.lexicon import SENTENCE_OPENERS
+from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS
 from suffice.text import date_mentions, title_key, tokens
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
 
 
 class AnswerType(StrEnum):
-    """The form of an answer."""
-
     PERSON = "person"
     PLACE = "place"
     COUNTRY = "country"
@@ -44,7 +42,7 @@ class AnswerType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Part of a text: its words and where they stand."""
+    """Part of a text and its position."""
 
     text: str
     start: int
@@ -54,7 +52,8 @@ class Span:
 _TYPE_PATTERNS = [
     (
         AnswerType.COUNTRY,
-        r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b|\bcountry\b.* (?:from|of origin)\b",
+        r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b"
+        r"|\bcountry\b.* (?:from|of origin)\b",
     ),
     (
         AnswerType.DATE,
@@ -63,119 +62,119 @@ _TYPE_PATTERNS = [
     (AnswerType.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b"),
     (
         AnswerType.PLACE,
-        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province|district|continent|island|"
-        r"village|location|river|lake|capital)\b",
+        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province"
+        r"|district|continent|island|village|location|river|lake|capital)\b",
     ),
     (
         AnswerType.PERSON,
-        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}(?:person|man|woman|actor|actress|singer|author|king)\b",
+        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}"
+        r"(?:person|man|woman|actor|actress|singer|author|king)\b",
     ),
     (
         AnswerType.KIND,
-        r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?\b|\bwhat\b.*\bin common\b"
-        r"|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)|^what (?:are|were) both\b",
+        r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?\b"
+        r"|\bwhat\b.*\bin common\b|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)"
+        r"|^what (?:are|were) both\b",
     ),
 ]
-# What a question tells of its answer without asking for it in a word of its own.
-_WEAK_PATTERNS = [
+_WEAK_PATTERNS = [  # used if nothing above matches
     (AnswerType.DATE, r"\b(?:date|year) of\b"),
     (AnswerType.NUMBER, r"\bnumber of\b|\bpopulation\b|\bpercent"),
-    (AnswerType.PLACE, r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b"),
+    (
+        AnswerType.PLACE,
+        r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
+    ),
 ]
 _YES_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
+_CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", re.IGNORECASE)
 
 
 def expected_answer_type(question: str) -> AnswerType:
-    """The form of the answer, from the question's words. What asks for none in particular asks for a thing."""
+    """The type of the answer, from the question's words; THING if they ask for none."""
     text = question.strip()
-    if re.search(r"\bor\b", text) and re.search(
-        r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", text, re.IGNORECASE
-    ):
+    if re.search(r"\bor\b", text) and _CHOICE.search(text):
         return AnswerType.CHOICE
     if _YES_NO.match(text):
         return AnswerType.YES_NO
-    for known in (_TYPE_PATTERNS, _WEAK_PATTERNS):
-        signs = ((re.search(sign, text, re.IGNORECASE), form) for form, sign in known)
-        # What comes first is what is asked; the rest tells which one is meant.
-        if told := [(found.start(), at, form) for at, (found, form) in enumerate(signs) if found]:
-            return min(told)[2]
+    for patterns in (_TYPE_PATTERNS, _WEAK_PATTERNS):
+        found = [
+            (match.start(), at, answer_type)
+            for at, (answer_type, pattern) in enumerate(patterns)
+            if (match := re.search(pattern, text, re.IGNORECASE))
+        ]
+        if found:  # what comes first is asked for; the rest describes it
+            return min(found)[2]
     return AnswerType.THING
 
 
-# ------------------------------------------------------------------------------------------------------- finding
+# --- finding spans
 
-_MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
-)
-# Also years of three digits after a day: chronicles go back further than the dates of `suffice.text`.
+_MONTH = rf"(?:{'|'.join(MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?"
+# Chronicles have years of three digits after a day, which `suffice.text` does not take for dates.
 _DATE = re.compile(
-    # "18 August 183127 October 1888": where a dash was lost, the year ends after four digits.
-    rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})|(?<=\d{{4}})\d{{1,2}} {_MONTH} \d{{4}}\b|"
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
+    # "18 August 183127 October 1888": if a dash was lost, the year ends after four digits.
+    rf"\b\d{{1,2}} {_MONTH} \d{{4}}(?=\d{{1,2}} {_MONTH})"
+    rf"|(?<=\d{{4}})\d{{1,2}} {_MONTH} \d{{4}}\b"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{3,4}}\b"
+    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b"
     rf"|\b{_MONTH} \d{{4}}\b|(?<![\d,.])(?:1\d|20)\d\d(?![\d,s]|\.\d)"
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
+    r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+    r"(?: (?:million|billion|thousand|hundred|percent))?(?!\w)"
     r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\b",
     re.IGNORECASE,
 )
-_NUMBER_WORDS = {
-    word: float(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-} | {"twenty": 20.0}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 _COUNTRY_NATIONALITIES = """
-america:american usa:united_states us:united_states britain:british england:english scotland:scottish wales:welsh ireland:irish
-france:french germany:german italy:italian spain:spanish portugal:portuguese netherlands:dutch belgium:belgian
-switzerland:swiss austria:austrian sweden:swedish norway:norwegian denmark:danish finland:finnish iceland:icelandic
-poland:polish hungary:hungarian romania:romanian bulgaria:bulgarian greece:greek turkey:turkish russia:russian soviet:soviet
-ukraine:ukrainian serbia:serbian croatia:croatian slovenia:slovenian slovakia:slovak czech:czech bohemia:bohemian
-estonia:estonian latvia:latvian lithuania:lithuanian albania:albanian yugoslavia:yugoslav israel:israeli iran:iranian
-iraq:iraqi syria:syrian lebanon:lebanese egypt:egyptian morocco:moroccan algeria:algerian tunisia:tunisian nigeria:nigerian
-ghana:ghanaian kenya:kenyan ethiopia:ethiopian india:indian pakistan:pakistani bangladesh:bangladeshi nepal:nepalese
-china:chinese taiwan:taiwanese japan:japanese korea:korean thailand:thai vietnam:vietnamese indonesia:indonesian
-malaysia:malaysian philippines:filipino singapore:singaporean australia:australian zealand:new_zealand canada:canadian
-mexico:mexican brazil:brazilian argentina:argentine argentina:argentinian chile:chilean peru:peruvian colombia:colombian
-venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian ecuador:ecuadorian jamaica:jamaican africa:south_african
+america:american usa:united_states us:united_states britain:british england:english scotland:scottish
+wales:welsh ireland:irish france:french germany:german italy:italian spain:spanish
+portugal:portuguese netherlands:dutch belgium:belgian switzerland:swiss austria:austrian
+sweden:swedish norway:norwegian denmark:danish finland:finnish iceland:icelandic poland:polish
+hungary:hungarian romania:romanian bulgaria:bulgarian greece:greek turkey:turkish russia:russian
+soviet:soviet ukraine:ukrainian serbia:serbian croatia:croatian slovenia:slovenian slovakia:slovak
+czech:czech bohemia:bohemian estonia:estonian latvia:latvian lithuania:lithuanian albania:albanian
+yugoslavia:yugoslav israel:israeli iran:iranian iraq:iraqi syria:syrian lebanon:lebanese
+egypt:egyptian morocco:moroccan algeria:algerian tunisia:tunisian nigeria:nigerian ghana:ghanaian
+kenya:kenyan ethiopia:ethiopian india:indian pakistan:pakistani bangladesh:bangladeshi
+nepal:nepalese china:chinese taiwan:taiwanese japan:japanese korea:korean thailand:thai
+vietnam:vietnamese indonesia:indonesian malaysia:malaysian philippines:filipino
+singapore:singaporean australia:australian zealand:new_zealand canada:canadian mexico:mexican
+brazil:brazilian argentina:argentine argentina:argentinian chile:chilean peru:peruvian
+colombia:colombian venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian
+ecuador:ecuadorian jamaica:jamaican africa:south_african
 """
-# Every word for a country or its people leads to one key.
-COUNTRIES: dict[str, str] = {}
-NATIONALITIES: set[str] = set()  # those among them that are not the land's own name
-for _pair in _COUNTRY_NATIONALITIES.split():
-    _land, _people = _pair.split(":")
-    COUNTRIES[_land] = _land
-    COUNTRIES[_people.replace("_", " ")] = _land
-    NATIONALITIES.add(_people)
-for _same in ("united states", "american", "usa", "us"):
-    COUNTRIES[_same] = "america"
-for _same in ("united kingdom", "uk", "british"):
-    COUNTRIES[_same] = "britain"
-COUNTRIES |= {
-    "new zealand": "zealand",
-    "south africa": "africa",
-    "south korea": "korea",
-    "soviet union": "soviet",
-}
-for _bare in (
-    "us",
-    "zealand",
-    "africa",
-):  # words of their own: only the whole name tells the country
-    COUNTRIES.pop(_bare)
+NATIONALITIES: set[str] = set()
+
+
+def _country_keys() -> dict[str, str]:
+    """Every word for a country or its people, to one key; fills NATIONALITIES."""
+    keys: dict[str, str] = {}
+    for pair in _COUNTRY_NATIONALITIES.split():
+        country, nationality = pair.split(":")
+        keys[country] = keys[nationality.replace("_", " ")] = country
+        NATIONALITIES.add(nationality)
+    keys |= dict.fromkeys(("united states", "american", "usa", "us"), "america")
+    keys |= dict.fromkeys(("united kingdom", "uk", "british"), "britain")
+    keys |= {"new zealand": "zealand", "south africa": "africa", "south korea": "korea"}
+    keys["soviet union"] = "soviet"
+    for word in ("us", "zealand", "africa"):  # other words: only the whole name is the country
+        keys.pop(word)
+    return keys
+
+
+COUNTRIES = _country_keys()
 _COUNTRY = re.compile(
-    r"\b(?:" + "|".join(sorted(COUNTRIES, key=len, reverse=True)) + r")\b", re.IGNORECASE
+    rf"\b(?:{'|'.join(sorted(COUNTRIES, key=len, reverse=True))})\b", re.IGNORECASE
 )
 
 
-def find_spans(text: str, expects: AnswerType) -> list[Span]:
-    """Everything in the text that has this form, in order. Where no form tells the answer apart: nothing."""
-    find = _FINDERS.get(expects)
+def find_spans(text: str, answer_type: AnswerType) -> list[Span]:
+    """All spans of this type, in order; none for types that have no form of their own."""
+    find = _FINDERS.get(answer_type)
     return [] if find is None else list(find(text))
 
 
@@ -183,30 +182,30 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
     return lambda text: (Span(one.group(), *one.span()) for one in pattern.finditer(text))
 
 
-# Names as `suffice.text` finds them, but with initials inside ("Edward L. Cahn") and each of two that an "and" joins by itself.
+# Like the names of `suffice.text`, but with initials inside ("Edward L. Cahn"), and split at "and".
 _PART = r"(?:(?:[^\W\d_a-z]\.)+(?=\s)|(?:St|Mt|Ft|Dr|Mr|Mrs)\.|[^\W\d_a-z][\w'’&-]{0,40})"
 _SMALL = r"(?:of|the|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y)"
 _NAME = re.compile(rf"(?<![\w'’]){_PART}(?:\s+(?:{_SMALL}\s+){{0,2}}{_PART}){{0,11}}")
-
-
 # "William, Duke of Nassau" and "James Douglas, 14th Earl of Morton" are one name each.
 _RANK = (
-    r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess|Marquis|Margrave|Landgrave|"
-    r"Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress|Archduke|Grand Duke)"
+    r"(?:Duke|Duchess|Earl|Count|Countess|Viscount|Viscountess|Baron|Baroness|Baronet|Marquess"
+    r"|Marquis|Margrave|Landgrave|Elector|Prince|Princess|King|Queen|Lord|Lady|Emperor|Empress"
+    r"|Archduke|Grand Duke)"
 )
-_QUOTED = re.compile(
-    r"[\"“](?=[^\W\da-z_][^\s\"“”]*\s)([^\"“”]{5,160}?)[,.]?[\"”]"
-)  # a title of several words
 _TITLED = re.compile(
-    rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
+    rf"{_NAME.pattern},\s+(?:\d+(?:st|nd|rd|th)\s+)?{_RANK}"
+    rf"(?:\s+(?:of|de|von)\s+(?:the\s+)?{_PART}(?:-\s?{_PART})?)?"
+)
+_QUOTED = re.compile(  # a title of several words
+    r"[\"“](?=[^\W\da-z_][^\s\"“”]*\s)([^\"“”]{5,160}?)[,.]?[\"”]"
 )
 
 
 def _persons(text: str) -> Iterator[Span]:
-    """Names with the ranks that belong to them; a title in quotes names no person."""
+    """Names with their ranks; a title in quotes names no person."""
     titled = {found.start(): found for found in _TITLED.finditer(text)}
     quoted = [found.span() for found in _QUOTED.finditer(text)]
-    for span in _named(text):
+    for span in _names(text):
         if any(start <= span.start < end for start, end in quoted):
             continue
         found = titled.get(span.start)
@@ -216,7 +215,7 @@ def _persons(text: str) -> Iterator[Span]:
             yield span
 
 
-def _named(text: str) -> Iterator[Span]:
+def _names(text: str) -> Iterator[Span]:
     for found in _NAME.finditer(text):
         start, words = found.start(), found.group().split()
         while words and words[0].casefold() in SENTENCE_OPENERS:
@@ -228,35 +227,34 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def _things(text: str) -> Iterator[Span]:
-    """Names, and titles in quotes as wholes."""
+    """Names, and titles in quotes as a whole."""
     quoted = [Span(found[1], *found.span(1)) for found in _QUOTED.finditer(text)]
-    names = (
+    named = (
         one
-        for one in _named(text)
+        for one in _names(text)
         if not any(title.start <= one.start < title.end for title in quoted)
     )
-    return iter(sorted((*quoted, *names), key=lambda one: one.start))
+    return iter(sorted((*quoted, *named), key=lambda one: one.start))
 
 
 def _places(text: str) -> Iterator[Span]:
-    """Names behind a word of place: "in Prague"."""
-    return (
-        span
-        for span in _named(text)
-        if re.search(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$", text[: span.start])
-    )
+    """Names after a word of place: "in Prague"."""
+    place = re.compile(r"\b(?:in|at|near|from|to|of|into)\s+(?:the\s+)?$")
+    return (span for span in _names(text) if place.search(text[: span.start]))
 
 
 def _countries(text: str) -> Iterator[Span]:
     return (span for span in _matches(_COUNTRY)(text) if span.text[0].isupper())
 
 
-# "is an American actor, writer and producer who ...": from the article to where something else is told.
+# "is an American actor, writer and producer who ...": from the article to where the kind ends.
 _KIND = re.compile(
-    r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
-    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based|located|in|on|at|with|"
-    r"(?<!genus )(?<!species )(?<!family )(?<!type )(?<!kind )of|belonging|"
-    r"starring|featuring|directed|written|produced|created|published|released|founded|native|endemic|and (?:is|was))\b))"
+    r"\b(?:is|was|are|were)\s+(?:(?:also|both|primarily|best known as)\s+)?"
+    r"(?:(?:an?|the|one of the)\s+)?(?P<what>[^.;()]+?)"
+    r"(?=\s*(?:[.;()]|$|,?\s(?:who|whose|which|that|where|when|from|by|for|known|born|best|based"
+    r"|located|in|on|at|with|(?<!genus )(?<!species )(?<!family )(?<!type )(?<!kind )of"
+    r"|belonging|starring|featuring|directed|written|produced|created|published|released|founded"
+    r"|native|endemic|and (?:is|was))\b))"
 )
 
 
@@ -276,11 +274,11 @@ _FINDERS: dict[AnswerType, Callable[[str], Iterator[Span]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------------- comparing
+# --- values that compare
 
 
 def parse_day(text: str) -> tuple[int, int, int] | None:
-    """Year, month and day that a text names first, 0 for what it leaves open; None where it names no year."""
+    """The first year, month and day in a text, 0 for what is open; None if there is no year."""
     if mentions := date_mentions(text):
         first, last = mentions[0].first, mentions[0].last
         whole_year, whole_month = (last - first).days > 31, last > first
@@ -294,11 +292,9 @@ def parse_number(text: str) -> float | None:
     found = _NUMBER.search(text)
     if found is None:
         return None
-    parts = found.group().casefold().replace(",", "").split()
-    value = _NUMBER_WORDS.get(parts[0])
-    if value is None:
-        value = float(parts[0])
-    return value * _SCALES.get(parts[-1], 1.0)
+    first, *rest = found.group().casefold().replace(",", "").split()
+    value = float(NUMBER_WORDS.get(first, first))
+    return value * _SCALES.get(rest[-1] if rest else first, 1.0)
 
 
 def country_key(text: str) -> str:

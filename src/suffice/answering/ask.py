@@ -1,18 +1,19 @@
-"""Ask: plan, look, read, review, and answer only where the gate agrees that the evidence is complete.
+"""Ask: plan, search, read, review, and answer only if the gate says the evidence is complete.
 
-    trace = ask("When did Lothair II's mother die?", library, gate)                       rules plan and read
+    trace = ask("When did Lothair II's mother die?", library, gate)                  by rules
     trace = ask("When did Lothair II's mother die?", library, gate, model, clock=time.monotonic)
     trace.answer, trace.citations, trace.action, trace.missing
 
-Start with `ask`; the rest of the file is what its lines say. Whatever the model does (fail, dawdle, babble, loop), the budget
-bounds it and the trace tells of it. Documents are read and cited; nothing that they say changes the plan or the form.
+Read `ask` first; `_AskRun` has a method for each of its lines. Whatever the model does (fail,
+stall, loop), the budget bounds it and the trace records it. Documents are read and cited; nothing
+they say changes the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from suffice.answering import expand as expansion
 from suffice.answering.budget import Budget, MeteredModel
@@ -27,6 +28,7 @@ from suffice.errors import InputError
 from suffice.protocols import GateLike, LanguageModel, Reranker, Retriever, component_name
 from suffice.types import (
     Action,
+    Citation,
     Cost,
     DocId,
     Filter,
@@ -41,38 +43,34 @@ from suffice.types import (
 
 __all__ = ["AskPolicy", "HopEstimator", "TraceCallback", "ask"]
 
-TraceCallback = Callable[[Trace], None]  # is shown the journey after every step
+TraceCallback = Callable[[Trace], None]  # receives the trace so far after every step
 
 
 @runtime_checkable
 class HopEstimator(Protocol):
-    """A gate that also tells from a question's words how many documents it will need."""
+    """A gate that also estimates from a question's words how many documents it needs."""
 
     def hops(self, questions: Sequence[str]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
-    """How a question is worked on. The defaults are the whole of it; each of the last five switches one part off."""
+    """How to work on a question; each of the last five options switches one part off."""
 
-    look: str | None = None  # the retriever of a first look; None: the one that suits the library
-    survey: str | None = (
-        "bridge"  # ... of the look at the question as a whole, where the library can; None: the same
-    )
-    again: str | None = (
-        "bm25"  # ... and of another look, when a step is weak: words, where vectors did not help
-    )
+    retriever: str | None = None  # for sub-questions; None: the library's default
+    survey_retriever: str | None = "bridge"  # for the whole question; None: as for sub-questions
+    repair_retriever: str | None = "bm25"  # for weak steps: words, where vectors did not help
     k: int = 5  # hits of one sub-question
     exemplars: int = 3  # plans that the model is shown
-    letters: int = 6000  # characters of passages that the model is shown at once
-    repair_below: float = 0.6  # confidence below which a step is looked at again
-    answer_from: float = 0.3  # confidence below which nothing is answered
-    repairs: int = 1  # looks again for one step
-    attributed: bool = True  # answer only what the cited sentences state; off: also what a model's review has passed
-    gated: bool = True  # answer only where the gate agrees
-    reviewed: bool = True  # look again at weak steps
-    alike: bool = True  # exemplars of the question's complexity
-    alpha: float | None = None  # a fixed weight of accuracy; None: falling with hops
+    max_passage_chars: int = 6000  # that the model is shown at once
+    repair_below: float = 0.6  # confidence below which a step is repaired
+    min_confidence: float = 0.3  # to answer at all
+    max_repairs: int = 1  # of one step
+    require_attribution: bool = True  # only answers that the cited sentences state
+    use_gate: bool = True  # answer only if the gate agrees
+    repair_steps: bool = True  # search again for weak steps
+    match_complexity: bool = True  # show exemplars of the question's complexity
+    accuracy_weight: float | None = None  # in the confidence; None: falls with hops
 
 
 def ask(
@@ -86,381 +84,326 @@ def ask(
     bank: ExemplarBank | None = None,
     reranker: Reranker | None = None,
     clock: Callable[[], float] | None = None,
-    watch: TraceCallback | None = None,
+    on_update: TraceCallback | None = None,
 ) -> Trace:
-    """The answer with the evidence it rests on, or an abstention that names what is missing; never more than the budget.
+    """Answer with citations, or abstain and name what is missing; never exceed the budget.
 
-    Without a model the rules plan, and the best supporting sentences are read. `bank` holds exemplars for the model's plan, by
-    default those that ship. With a `reranker`, a cross-encoder, credibility is its judgement beside what the words cover. The
-    budget's seconds need a `clock`; a search that has begun is finished.
+    Without a model, rules plan and read. `bank` holds exemplar plans for the model, by default the
+    shipped ones. A `reranker` also judges whether cited sentences support the answer. A budget of
+    seconds needs a `clock`; a search that has started is finished.
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
     meter = MeteredModel(model, budget, clock)
     bank = ExemplarBank.load() if bank is None and model is not None else bank
-    foreseen = float(gate.hops([question])[0]) if isinstance(gate, HopEstimator) else None
+    hops = float(gate.hops([question])[0]) if isinstance(gate, HopEstimator) else None
     plan = make_plan(
-        question, meter, bank, hops=foreseen, exemplars=policy.exemplars, alike=policy.alike
+        question,
+        meter,
+        bank,
+        hops=hops,
+        exemplars=policy.exemplars,
+        match_complexity=policy.match_complexity,
     )
-    hops = plan.hops if foreseen is None else foreseen
-    journey = _AskRun(
-        question, EvidenceCache(library), gate, meter, policy, watch, plan, hops, reranker
-    )
-    journey.look()
-    journey.walk()
-    verdict = journey.judged()
-    if (
-        verdict is not None
-        and verdict.action is not Action.ANSWER
-        and meter.rounds_left
-        and not meter.late()
-    ):
-        verdict = journey.expand()
-    return journey.ended(verdict)
+    hops = plan.hops if hops is None else hops
+    cache = EvidenceCache(library)
+    run = _AskRun(question, cache, gate, meter, policy, on_update, plan, hops, reranker)
+    run.search_question()
+    run.answer_steps()
+    verdict = run.check_evidence()
+    incomplete = verdict is not None and verdict.action is not Action.ANSWER
+    if incomplete and meter.rounds_left and not meter.out_of_time():
+        verdict = run.expand()
+    return run.finish(verdict)
 
 
 @dataclass(slots=True)
 class _AskRun:
-    """One question on its way."""
+    """One question on its way to an answer."""
 
     question: str
-    desk: EvidenceCache
+    cache: EvidenceCache
     gate: GateLike
     meter: MeteredModel
     policy: AskPolicy
-    watch: TraceCallback | None
+    on_update: TraceCallback | None
     plan: Plan
-    hops: float  # that the question needs, as far as anyone foresees
+    hops: float  # that the question needs, as far as known
     reranker: Reranker | None = None
-    whole: tuple[Hit, ...] = ()  # what the question as a whole finds
+    question_hits: tuple[Hit, ...] = ()  # of the question as a whole; every step may read them
     steps: list[Step] = field(default_factory=list)
-    last: dict[int, Step] = field(
-        default_factory=dict
-    )  # the latest step of each sub-question; 0: of the question itself
+    latest: dict[int, Step] = field(default_factory=dict)  # by sub-question; 0: the whole question
 
-    # ---------------------------------------------------------------------------------------------------- acting
+    # --- steps
 
-    def look(self) -> None:
-        """A first look with the question as it stands: what every step may read besides its own hits."""
+    def search_question(self) -> None:
         self.meter.notes += self.plan.notes
-        self._show()
-        self.whole = self.desk.look(
-            self.question, k=self.meter.budget.documents, retriever=self._surveyor()
+        self._publish()
+        self.question_hits = self.cache.search(
+            self.question, k=self.meter.budget.documents, retriever=self._survey_retriever()
         )
 
-    def _surveyor(self) -> str | None:
-        """Who looks for the question as a whole: along links where the library can, else whoever looks at all."""
-        return self.policy.survey if self.desk.can(self.policy.survey) else self.policy.look
+    def _survey_retriever(self) -> str | None:
+        survey = self.policy.survey_retriever
+        return survey if self.cache.has_retriever(survey) else self.policy.retriever
 
-    def walk(self) -> None:
-        """Every sub-question in turn; where the plan leads nowhere, the question as a whole."""
+    def answer_steps(self) -> None:
+        """Answer every sub-question in turn; if the plan leads nowhere, the question as a whole."""
         reworded: dict[int, SubQuestion] = {}
-        for number, step in enumerate(self.plan.steps, start=1):
-            if self.meter.late():
-                self._note("the budget of seconds is spent: not every step was taken")
+        steps = self.plan.steps
+        for number, step in enumerate(steps, start=1):
+            if self.meter.out_of_time():
+                self.meter.note("the budget of seconds is spent: not every step was taken")
                 break
-            if step.join:
-                self._take(self._joined(number, step))
+            if step.combine:
+                self._record(self._combine(number, step))
                 continue
-            revised = self._act(number, reworded.get(number, step))
-            needed = (
-                revised
-                and number < len(self.plan.steps)
-                and number in self.plan.steps[number].needs
-            )
-            if (
-                needed
-                and (better := refine_step(self.plan, number + 1, self._answers(), self.meter))
-                is not None
-            ):
-                reworded[number + 1] = better
-        final = self.last.get(len(self.plan.steps))
-        if (
-            len(self.plan.steps) > 1
-            and (final is None or final.answer is None)
-            and not self.meter.late()
-        ):
-            self._act(
-                0,
-                whole_question_step(self.question),
-                note="the plan led to no answer: read as a whole",
-            )
+            revised = self._answer_step(number, reworded.get(number, step))
+            if revised and number < len(steps) and number in steps[number].depends_on:
+                better = refine_step(self.plan, number + 1, self._answers(), self.meter)
+                if better is not None:
+                    reworded[number + 1] = better
+        final = self.latest.get(len(steps))
+        unanswered = final is None or final.answer is None
+        if len(steps) > 1 and unanswered and not self.meter.out_of_time():
+            note = "the plan led to no answer: read as a whole"
+            self._answer_step(0, whole_question_step(self.question), note=note)
 
     def _answers(self) -> dict[int, str]:
-        return {
-            number: step.answer for number, step in self.last.items() if step.answer is not None
-        }
+        steps = self.latest.items()
+        return {number: step.answer for number, step in steps if step.answer is not None}
 
-    def _act(self, number: int, step: SubQuestion, note: str = "") -> bool:
-        """Look, read, review, and look again where that is weak. Was the answer revised?"""
-        before, answers = self.meter.spent, self._answers()
+    def _answer_step(self, number: int, step: SubQuestion, note: str = "") -> bool:
+        """Search, read, review, and repair if the answer is weak. Return whether it was revised."""
+        before, answers = self.meter.cost, self._answers()
         text = fill_answers(step.text, answers)
-        if lacking := [need for need in step.needs if need not in answers]:
-            self._take(
-                Step(
-                    text,
-                    (),
-                    note=f"not asked: it needs the answer to step {lacking[0]}",
-                    number=number,
-                )
-            )
+        if lacking := [need for need in step.depends_on if need not in answers]:
+            why = f"not asked: it needs the answer to step {lacking[0]}"
+            self._record(Step(text, (), note=why, number=number))
             return False
-        hits = self._hits(number, step, text)
+        hits = self._step_hits(number, step, text)
         reading, judged = self._read(text, step, hits, whole=number == 0)
         revision = 0
-        for _ in range(self.policy.repairs if self.policy.reviewed else 0):
-            if (
-                judged.confidence >= self.policy.repair_below
-                or not self.meter.rounds_left
-                or self.meter.late()
-            ):
+        for _ in range(self.policy.max_repairs if self.policy.repair_steps else 0):
+            good = judged.confidence >= self.policy.repair_below
+            if good or not self.meter.rounds_left or self.meter.out_of_time():
                 break
             self.meter.rounds += 1
-            more = self.desk.look(text, k=self.policy.k, retriever=self.policy.again)
-            fresh = [
-                hit
-                for hit in more
-                if hit.doc_id not in {one.doc_id for one in (*hits, *self.whole)}
-            ]
-            if not fresh and not self.meter.asks():
+            more = self.cache.search(text, k=self.policy.k, retriever=self.policy.repair_retriever)
+            known = {hit.doc_id for hit in (*hits, *self.question_hits)}
+            fresh = [hit for hit in more if hit.doc_id not in known]
+            if not fresh and not self.meter.available():
                 break  # the rules would read the same again
             hits = (*hits, *fresh)
             other, weighed = self._read(text, step, hits, whole=number == 0)
             if weighed.confidence > judged.confidence:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
-        cost = _cost_between(before, self.meter.spent)
-        self._take(
+        self._record(
             Step(
                 text,
                 hits,
-                None,
-                note,
-                number,
-                reading.answer,
-                reading.citations,
-                judged,
-                revision,
-                reading.by,
-                cost,
+                note=note,
+                number=number,
+                answer=reading.answer,
+                citations=reading.citations,
+                review=judged,
+                revision=revision,
+                by=reading.by,
+                cost=_cost_between(before, self.meter.cost),
             )
         )
         return revision > 0
 
-    def _hits(self, number: int, step: SubQuestion, text: str) -> tuple[Hit, ...]:
-        """What this step may read first: documents that a known link leads to, then its own look."""
+    def _step_hits(self, number: int, step: SubQuestion, text: str) -> tuple[Hit, ...]:
+        """What a step reads first: documents linked from earlier citations, then its own hits."""
         if number == 0:
-            return self.whole
+            return self.question_hits
         answers = self._answers()
-        earlier = [one.doc_id for need in step.needs for one in self.last[need].citations]
-        linked = self.desk.named_by(
-            list(dict.fromkeys(earlier)), [answers[need] for need in step.needs]
-        )
-        found = self.desk.look(text, k=self.policy.k, retriever=self.policy.look)
-        cited = [Hit(doc_id) for doc_id in dict.fromkeys(earlier)]
-        return _unique_hits((*linked, *found, *cited))
+        citations = (one for need in step.depends_on for one in self.latest[need].citations)
+        cited = list(dict.fromkeys(one.doc_id for one in citations))
+        linked = self.cache.linked_titles(cited, [answers[need] for need in step.depends_on])
+        found = self.cache.search(text, k=self.policy.k, retriever=self.policy.retriever)
+        return _unique_hits((*linked, *found, *map(Hit, cited)))
 
     def _read(
         self, text: str, step: SubQuestion, hits: Sequence[Hit], *, whole: bool
     ) -> tuple[Reading, Review]:
-        passages = self.desk.passages((*hits, *self.whole))
-        reading = ModelReader(self.meter, letters=self.policy.letters).read(
-            text, step.expects, passages
-        )
-        meter = self.meter if self.policy.reviewed else None
-        # Where two were to be looked up and were not, a sentence about one of them does not answer for both.
-        every = whole and self.plan.kind in ("comparison", "intersection")
+        passages = self.cache.passages((*hits, *self.question_hits))
+        reader = ModelReader(self.meter, max_chars=self.policy.max_passage_chars)
+        reading = reader.read(text, step.answer_type, passages)
         judged = review(
             text,
             reading,
             passages,
             hops=self.hops,
-            meter=meter,
-            weight=self.policy.alpha,
-            every=every,
+            meter=self.meter if self.policy.repair_steps else None,
+            weight=self.policy.accuracy_weight,
+            # A sentence about one of two things does not answer a question about both.
+            every=whole and self.plan.kind in ("comparison", "intersection"),
             reranker=self.reranker,
         )
         return reading, judged
 
-    def _joined(self, number: int, step: SubQuestion) -> Step:
-        """What the answers of earlier steps say together; as sure as the least sure of those that it rests on."""
-        needed = [self.last[need] for need in step.needs if need in self.last]
-        answers = [one.answer for one in needed] + [None] * (len(step.needs) - len(needed))
+    def _combine(self, number: int, step: SubQuestion) -> Step:
+        """Combine earlier answers; as sure as the least sure of those that it rests on."""
+        needed = [self.latest[need] for need in step.depends_on if need in self.latest]
+        answers = [one.answer for one in needed] + [None] * (len(step.depends_on) - len(needed))
         reviews = [one.review or NO_REVIEW for one in needed]
-        answer = combine(step.join, step.choices, answers, [one.accuracy for one in reviews])
+        accuracies = [one.accuracy for one in reviews]
+        answer = combine(step.combine, step.choices, answers, accuracies)
         judged = None
         if answer is not None and needed:
             said = [(one.answer, seen.confidence) for one, seen in zip(needed, reviews)]
-            on = [reviews[at] for at in supporting_steps(step.join, step.choices, answer, said)]
-            judged = min(on, key=lambda one: one.confidence, default=NO_REVIEW)
-        cited = tuple(dict.fromkeys(one for step in needed for one in step.citations))
-        note = "" if answer is not None else "the earlier answers do not say"
-        text = fill_answers(step.text, self._answers())
-        return Step(text, (), None, note, number, answer, cited, judged, by="joined")
+            basis = supporting_steps(step.combine, step.choices, answer, said)
+            rests_on = [reviews[at] for at in basis]
+            judged = min(rests_on, key=lambda one: one.confidence, default=NO_REVIEW)
+        return Step(
+            fill_answers(step.text, self._answers()),
+            (),
+            note="" if answer is not None else "the earlier answers do not say",
+            number=number,
+            answer=answer,
+            citations=_citations(needed),
+            review=judged,
+            by="joined",
+        )
 
-    # ---------------------------------------------------------------------------------------------------- evidence
+    # --- evidence
 
-    def held(self) -> tuple[Hit, ...]:
-        """What is held for the question: what was cited, what the question found, what each step found first."""
-        taken = self.last.values()
+    def _held(self) -> tuple[Hit, ...]:
+        """The evidence: what was cited, what each step found first, what the question found."""
+        taken = self.latest.values()
         cited = [Hit(one.doc_id) for step in taken for one in step.citations]
         first = [hit for step in taken for hit in step.hits[:1]]
-        return _unique_hits((*cited, *first, *self.whole))[: self.meter.budget.documents]
+        return _unique_hits((*cited, *first, *self.question_hits))[: self.meter.budget.documents]
 
-    def judged(self) -> Verdict | None:
-        """What the gate says of what is held; None where it is not asked."""
-        if not self.policy.gated:
+    def check_evidence(self) -> Verdict | None:
+        """The gate's verdict on the evidence; None if the policy does not use the gate."""
+        if not self.policy.use_gate:
             return None
-        held = strip_scores(self.held())
-        left = 0 if self.meter.late() else self.meter.rounds_left
+        held = strip_scores(self._held())
+        left = 0 if self.meter.out_of_time() else self.meter.rounds_left
         (verdict,) = self.gate.check_batch(
-            [(self.question, held)], documents=self.desk.documents, rounds_left=left
+            [(self.question, held)], documents=self.cache.documents, rounds_left=left
         )
-        self._take(Step(self.question, held, verdict, "the gate looks at what is held"))
+        self._record(Step(self.question, held, verdict, "the gate looks at what is held"))
         return verdict
 
     def expand(self) -> Verdict:
-        """Look for what is missing until the gate says enough; then read once more what was weak, with what was found."""
-        held = self.held()
-        seconds = self.meter.budget.seconds
-        allowed = expansion.ExpansionBudget(
+        """Expand until the gate is satisfied; then answer the steps again with what was found."""
+        held, budget, library = self._held(), self.meter.budget, self.cache.library
+        limits = expansion.ExpansionBudget(
             rounds=self.meter.rounds_left,
-            documents=self.meter.budget.documents,
-            seconds=None if seconds is None else max(seconds - self.meter.seconds(), 0.0),
+            documents=budget.documents,
+            seconds=(
+                None if budget.seconds is None else max(budget.seconds - self.meter.elapsed(), 0.0)
+            ),
         )
-        searcher = _HeldFirstRetriever(
-            self.question, held, self.desk.library.retriever(self._surveyor())
-        )
-        links = self.desk.library.links() if isinstance(self.desk.library, LinkedSource) else None
-        clock = self.meter.seconds if self.meter.clock is not None else None
-        follow = None if links is None else links.out
         (found,) = expansion.expand(
             [self.question],
-            searcher,
+            _HeldFirstRetriever(self.question, held, library.retriever(self._survey_retriever())),
             self.gate,
-            self.desk.library.get,
-            follow=follow,
-            budget=allowed,
-            clock=clock,
+            library.get,
+            follow=library.links().out if isinstance(library, LinkedSource) else None,
+            budget=limits,
+            clock=self.meter.elapsed if self.meter.clock is not None else None,
         )
         self.meter.rounds += min(max(len(found.trace.steps) - 1, 0), self.meter.rounds_left)
         for step in found.trace.steps:
-            self._take(replace(step, number=0))
-        self._note(f"expansion ended: {found.stopped}")
-        self.desk.fetch(hit.doc_id for hit in found.hits)
+            self._record(replace(step, number=0))
+        self.meter.note(f"expansion ended: {found.stopped}")
+        self.cache.fetch(hit.doc_id for hit in found.hits)
         new = {hit.doc_id for hit in found.hits} - {hit.doc_id for hit in held}
-        self.whole = _unique_hits((*found.hits, *self.whole))
-        if found.complete and new and not self.meter.late():
-            self.walk()
+        self.question_hits = _unique_hits((*found.hits, *self.question_hits))
+        if found.complete and new and not self.meter.out_of_time():
+            self.answer_steps()
         return found.verdict
 
-    # ---------------------------------------------------------------------------------------------------- the end
+    # --- the end
 
-    def ended(self, verdict: Verdict | None) -> Trace:
-        """An answer where the gate agrees and the last step has one that holds; otherwise what is missing."""
-        self.meter.seconds()
-        final = next(
-            (
-                one
-                for one in (self.last.get(len(self.plan.steps)), self.last.get(0))
-                if one and one.answer
-            ),
-            None,
-        )
+    def finish(self, verdict: Verdict | None) -> Trace:
+        """Answer if the gate agrees and the last step holds; otherwise name what is missing."""
+        self.meter.elapsed()
+        last_steps = (self.latest.get(len(self.plan.steps)), self.latest.get(0))
+        final = next((step for step in last_steps if step and step.answer), None)
         missing: list[str] = []
         if verdict is not None and verdict.action is not Action.ANSWER:
-            looked_for = [f"what this would find: {query}" for query in verdict.next_queries]
-            missing += verdict.missing or looked_for or ["something that the gate cannot name"]
-            self._note(
+            queries = [f"what this would find: {query}" for query in verdict.next_queries]
+            missing += verdict.missing or queries or ["something that the gate cannot name"]
+            self.meter.note(
                 f"the gate does not take the evidence for complete: {verdict.p_complete:.2f}"
             )
+        ordered = [step for _, step in sorted(self.latest.items())]
         if final is None:
-            asked = [
-                (number, step) for number, step in sorted(self.last.items()) if number and step.by
-            ]
-            missing += [
-                step.question for _, step in asked if step.answer is None and step.by != "joined"
-            ] or [self.question]
-        elif not self._holds(final):
+            asked = [step for step in ordered if step.number and step.by not in ("", "joined")]
+            unanswered = [step.question for step in asked if step.answer is None]
+            missing += unanswered or [self.question]
+        elif not self._is_trusted(final.review):
             missing.append(f"sentences that say: {final.question} {final.answer}")
-        answered = (
-            final is not None
-            and not missing
-            and (verdict is None or verdict.action is Action.ANSWER)
-        )
-        action = Action.ANSWER if answered else Action.ABSTAIN
-        cited = tuple(
-            dict.fromkeys(one for _, step in sorted(self.last.items()) for one in step.citations)
-        )
-        told = replace(
-            self._told(),
-            answer=final.answer if answered and final is not None else None,
-            action=action,
-            citations=cited,
+        answered = final is not None and not missing
+        trace = replace(
+            self._trace(),
+            answer=final.answer if final is not None and answered else None,
+            action=Action.ANSWER if answered else Action.ABSTAIN,
+            citations=_citations(ordered),
             missing=tuple(dict.fromkeys(missing)),
         )
-        if self.watch is not None:
-            self.watch(told)
-        return told
+        if self.on_update is not None:
+            self.on_update(trace)
+        return trace
 
-    def _holds(self, step: Step) -> bool:
-        judged = step.review
-        if (
-            judged is None
-            or judged.confidence < self.policy.answer_from
-            or judged.support is Support.CONTRADICTORY
-        ):
+    def _is_trusted(self, judged: Review | None) -> bool:
+        if judged is None or judged.confidence < self.policy.min_confidence:
             return False
-        return judged.support is Support.ATTRIBUTABLE or not self.policy.attributed
+        if self.policy.require_attribution:
+            return judged.support is Support.ATTRIBUTABLE
+        return judged.support is not Support.CONTRADICTORY
 
-    def _take(self, step: Step) -> None:
+    def _record(self, step: Step) -> None:
         self.steps.append(step)
         if step.verdict is None:
-            self.last[step.number] = step
-        self._show()
+            self.latest[step.number] = step
+        self._publish()
 
-    def _note(self, words: str) -> None:
-        if words not in self.meter.notes:
-            self.meter.notes.append(words)
+    def _publish(self) -> None:
+        if self.on_update is not None:
+            self.on_update(self._trace())
 
-    def _show(self) -> None:
-        if self.watch is not None:
-            self.watch(self._told())
-
-    def _told(self) -> Trace:
-        settings: dict[str, Any] = {
-            "policy": asdict(self.policy),
-            "budget": asdict(self.meter.budget),
-            "model": None if self.meter.model is None else component_name(self.meter.model),
-            "planned_by": self.plan.by,
-            "kind": self.plan.kind,
-            "hops": round(self.hops, 3),
-            "reranker": None if self.reranker is None else component_name(self.reranker),
-        }
+    def _trace(self) -> Trace:
+        model, reranker = self.meter.model, self.reranker
         return Trace(
             Question("", self.question),
             tuple(self.steps),
             plan=tuple(step.text for step in self.plan.steps),
             notes=tuple(self.meter.notes),
-            cost=self.meter.spent,
+            cost=self.meter.cost,
             calls=tuple(self.meter.calls),
             ticks=tuple(self.meter.ticks),
-            settings=settings,
+            settings={
+                "policy": asdict(self.policy),
+                "budget": asdict(self.meter.budget),
+                "model": None if model is None else component_name(model),
+                "planned_by": self.plan.by,
+                "kind": self.plan.kind,
+                "hops": round(self.hops, 3),
+                "reranker": None if reranker is None else component_name(reranker),
+            },
         )
 
 
 class _HeldFirstRetriever:
-    """A retriever whose list for the question starts with what is held already."""
+    """A retriever whose hits for the question start with what is held already."""
 
     def __init__(self, question: str, held: Sequence[Hit], retriever: Retriever) -> None:
-        self.question, self.held_, self.retriever = question, tuple(held), retriever
+        self.question, self.held, self.retriever = question, tuple(held), retriever
 
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         found = self.retriever.search(questions, k=k, filters=filters)
         return [
-            _unique_hits((*self.held_, *hits))[:k] if one == self.question else tuple(hits)
+            _unique_hits((*self.held, *hits))[:k] if one == self.question else tuple(hits)
             for one, hits in zip(questions, found)
         ]
 
@@ -471,6 +414,10 @@ def _unique_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     for hit in hits:
         kept.setdefault(hit.doc_id, hit)
     return tuple(kept.values())
+
+
+def _citations(steps: Sequence[Step]) -> tuple[Citation, ...]:
+    return tuple(dict.fromkeys(one for step in steps for one in step.citations))
 
 
 def _cost_between(before: Cost, after: Cost) -> Cost:

@@ -1,8 +1,7 @@
-"""What may be spent, what has been spent, and the one hand through which a question's model is asked.
+"""What may be spent on a question, and the only way its language model is called.
 
-Everything is bounded: rounds, calls, tokens, seconds, money. A `Bill` counts what a model takes, for one question here and for
-a whole run elsewhere. For a question a spent budget is a value, not an error: the meter then answers None like a model that
-failed, and the loop goes on without it. A model that fails twice in a row is left alone: each wait costs.
+Rounds, calls, tokens, seconds and money are bounded. A spent budget is a value, not an error: the
+metered model then returns None, as if it had failed, and answering goes on without it.
 """
 
 from __future__ import annotations
@@ -26,29 +25,28 @@ __all__ = [
     "SupportsTokenCount",
     "Usage",
     "call_key",
+    "check_limits",
     "estimate_tokens",
 ]
 
-MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out
+CHARS_PER_TOKEN = 4  # of English, where the model does not count
 MAX_ANSWER_CHARS = 20_000
-CHARS_PER_TOKEN = 4  # a token's worth of English, where nobody counted
+MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out
 
 
 @runtime_checkable
 class SupportsDeadline(Protocol):
-    """A model that can be held to a shorter deadline than its own."""
-
     def within(self, seconds: float) -> LanguageModel:
-        """The same model, with at most so many seconds for one request."""
+        """The same model, with at most so many seconds per request."""
         ...
 
 
 @runtime_checkable
 class SupportsTokenCount(Protocol):
-    """A model that knows how many tokens its last completion took, in and out; None where its server did not say."""
-
     @property
-    def last_tokens(self) -> tuple[int, int] | None: ...
+    def last_tokens(self) -> tuple[int, int] | None:
+        """Tokens in and out of the last completion; None if the server did not say."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +59,10 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent; the defaults are for one question. None: not bounded. `documents` is how many may be held at once.
+    """What may be spent; the defaults are for one question. None: no limit.
 
-    A round is a look beyond the first: a search again for a weak step, or a round of expansion. A call is one thing asked of
-    a model; where its client tries again, or asks once more for sound JSON, that is within the call.
+    A round is a search beyond the first one: for a weak step, or to expand. A call is one prompt,
+    with the client's retries. `documents` is how many may be held at once.
     """
 
     rounds: int = 12
@@ -76,20 +74,17 @@ class Budget:
     prices: Prices = Prices()
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 0), ("calls", 0), ("tokens", 0), ("documents", 1)):
-            value = getattr(self, name)
-            if value is None and name in ("calls", "tokens"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(
-                    f"budget: {name} is {value!r}, expected a whole number of at least {least}"
-                )
-        amounts = {"seconds": self.seconds, "money": self.money, "price in": self.prices.tokens_in}
-        for name, amount in {**amounts, "price out": self.prices.tokens_out}.items():
-            if amount is not None and (
-                isinstance(amount, bool) or not isinstance(amount, int | float) or not amount >= 0
-            ):
-                raise InputError(f"budget: {name} is {amount!r}, expected a number of at least 0")
+        whole = {"rounds": (self.rounds, 0), "documents": (self.documents, 1)}
+        for name in ("calls", "tokens"):
+            if (value := getattr(self, name)) is not None:
+                whole[name] = (value, 0)
+        amounts = {
+            "seconds": self.seconds,
+            "money": self.money,
+            "price in": self.prices.tokens_in,
+            "price out": self.prices.tokens_out,
+        }
+        check_limits(whole, amounts)
         if self.money is not None and self.prices == Prices():
             raise InputError(
                 "a budget of money needs the prices of a million tokens",
@@ -97,8 +92,21 @@ class Budget:
             )
 
 
+def check_limits(whole: Mapping[str, tuple[Any, int]], amounts: Mapping[str, float | None]) -> None:
+    """InputError unless each whole number is at least its minimum and no amount is negative."""
+    for name, (value, least) in whole.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(
+                f"budget: {name} is {value!r}, expected a whole number of at least {least}"
+            )
+    for name, amount in amounts.items():
+        number = isinstance(amount, int | float) and not isinstance(amount, bool)
+        if amount is not None and not (number and amount >= 0):
+            raise InputError(f"budget: {name} is {amount!r}, expected a number of at least 0")
+
+
 class Usage:
-    """What a model was asked, what that took, and whether one more prompt is within the budget."""
+    """Counts what a model is asked and what that costs, against a budget."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -109,8 +117,8 @@ class Usage:
     def money(self) -> float:
         return self._price(self.tokens_in, self.tokens_out)
 
-    def lacks(self, prompt: str) -> str:
-        """Which part of the budget this prompt would overdraw; empty where there is enough of all."""
+    def exceeded_by(self, prompt: str) -> str:
+        """The part of the budget that this prompt would exceed; empty if there is enough of all."""
         coming = estimate_tokens(prompt)
         needed = {
             "calls": self.calls + 1,
@@ -123,17 +131,20 @@ class Usage:
                 return name
         return ""
 
-    def ask(self, model: LanguageModel, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        """The model's answer to one prompt. What fails is counted, too: it may have been paid for."""
-        said: list[str] = []
+    def complete(self, model: LanguageModel, prompt: str, schema: Mapping[str, Any] | None) -> str:
+        """The model's answer to one prompt. Failures count, too: they may have been paid for."""
+        answers: list[str] = []
         try:
-            said = model.complete([prompt], schema=schema)
-            if len(said) != 1 or not isinstance(said[0], str):
-                said = []
+            answers = model.complete([prompt], schema=schema)
+            if len(answers) != 1 or not isinstance(answers[0], str):
+                answers = []
                 raise ModelError("it did not return one text")
-            return said[0]
+            return answers[0]
         finally:
-            self.last = _count_tokens(model, prompt, "".join(said))
+            counted = model.last_tokens if isinstance(model, SupportsTokenCount) else None
+            if counted is None:
+                counted = estimate_tokens(prompt), estimate_tokens("".join(answers))
+            self.last = int(counted[0]), int(counted[1])
             self.calls += 1
             self.tokens_in += self.last[0]
             self.tokens_out += self.last[1]
@@ -144,10 +155,13 @@ class Usage:
 
 
 class MeteredModel:
-    """Asks one question's model, within the question's budget, and keeps every call for the trace."""
+    """Asks one question's model within the question's budget, and records every call."""
 
     def __init__(
-        self, model: LanguageModel | None, budget: Budget, clock: Callable[[], float] | None = None
+        self,
+        model: LanguageModel | None,
+        budget: Budget,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if budget.seconds is not None and clock is None:
             raise InputError("a budget of seconds needs a clock", hint="pass clock=time.monotonic")
@@ -160,88 +174,78 @@ class MeteredModel:
         self.ticks: list[float] = []
         self.notes: list[str] = []
         self.rounds = 0
-        self._bill = Usage(budget)
+        self._usage = Usage(budget)
         self._failures = 0
-        self._begun = clock() if clock is not None else 0.0
+        self._started = clock() if clock is not None else 0.0
 
-    # ------------------------------------------------------------------------------------------------- what is left
-
-    def seconds(self) -> float:
-        """Since the question was asked; 0 without a clock. Every look at the clock is kept: a replay sees the same times."""
+    def elapsed(self) -> float:
+        """Seconds since the start; 0 without a clock. Each reading is recorded for the replay."""
         if self.clock is None:
             return 0.0
-        self.ticks.append(round(float(self.clock() - self._begun), 6))
+        self.ticks.append(round(float(self.clock() - self._started), 6))
         return self.ticks[-1]
 
     @property
-    def spent(self) -> Cost:
-        """What it has cost up to the last look at the clock."""
-        bill, seconds = self._bill, self.ticks[-1] if self.ticks else 0.0
-        return Cost(
-            self.rounds, bill.calls, bill.tokens_in + bill.tokens_out, seconds, round(bill.money, 9)
-        )
+    def _last_tick(self) -> float:
+        return self.ticks[-1] if self.ticks else 0.0
 
-    def late(self) -> bool:
-        """Is the time spent?"""
-        return self.budget.seconds is not None and self.seconds() >= self.budget.seconds
+    @property
+    def cost(self) -> Cost:
+        """What it has cost up to the last reading of the clock."""
+        used = self._usage
+        tokens, money = used.tokens_in + used.tokens_out, round(used.money, 9)
+        return Cost(self.rounds, used.calls, tokens, self._last_tick, money)
+
+    def out_of_time(self) -> bool:
+        return self.budget.seconds is not None and self.elapsed() >= self.budget.seconds
 
     @property
     def rounds_left(self) -> int:
         return max(self.budget.rounds - self.rounds, 0)
 
-    def asks(self) -> bool:
-        """Is there a model that still answers?"""
+    def available(self) -> bool:
+        """Whether there is a model that still answers."""
         return self.model is not None and self._failures < MAX_FAILURES_IN_A_ROW
 
-    # ------------------------------------------------------------------------------------------------- the call
-
     def complete(self, prompt: str, *, purpose: str, schema: Mapping[str, Any]) -> str | None:
-        """The model's answer, at most LONGEST_ANSWER characters; None where there is no model, no budget or no answer."""
-        if self.model is None or not self.asks():
+        """The model's answer, cut to MAX_ANSWER_CHARS; None without model, budget or answer."""
+        if self.model is None or not self.available():
             return None
-        late = self.late()
-        if lack := self._bill.lacks(prompt) or ("seconds" if late else ""):
-            self._note(f"the budget of {lack} is spent: the model was asked no more")
+        late = self.out_of_time()
+        if exceeded := self._usage.exceeded_by(prompt) or ("seconds" if late else ""):
+            self.note(f"the budget of {exceeded} is spent: the model was not asked again")
             return None
+        model = self.model
+        if self.budget.seconds is not None and isinstance(model, SupportsDeadline):
+            model = model.within(self.budget.seconds - self._last_tick)
         answer = error = None
         try:
-            answer = self._bill.ask(self._hurried(self.model), prompt, schema)[:MAX_ANSWER_CHARS]
-        except ModelError as failure:  # only a model's own failure is one: our mistakes stay loud
+            answer = self._usage.complete(model, prompt, schema)[:MAX_ANSWER_CHARS]
+        except ModelError as failure:  # anything else is our bug and must be seen
             error = str(failure)[:300]
-        self.calls.append(Call(purpose, call_key(prompt, schema), answer, error, *self._bill.last))
-        self.seconds()
+        key = call_key(prompt, schema)
+        self.calls.append(Call(purpose, key, answer, error, *self._usage.last))
+        self.elapsed()
         if error is None:
             self._failures = 0
             return answer
         self._failures += 1
-        self._note(f"the model did not answer ({purpose}): {error}")
-        if not self.asks():
-            self._note("the model failed twice in a row: what follows was done without it")
+        self.note(f"the model did not answer ({purpose}): {error}")
+        if not self.available():
+            self.note("the model failed twice in a row: the rest was done without it")
         return None
 
-    def _hurried(self, model: LanguageModel) -> LanguageModel:
-        """The model, held to the time that is left, where it can be."""
-        if self.budget.seconds is None or not isinstance(model, SupportsDeadline):
-            return model
-        return model.within(self.budget.seconds - (self.ticks[-1] if self.ticks else 0.0))
-
-    def _note(self, words: str) -> None:
+    def note(self, words: str) -> None:
+        """Add a note for the trace, once."""
         if words not in self.notes:
             self.notes.append(words)
 
 
-def _count_tokens(model: LanguageModel, prompt: str, answer: str) -> tuple[int, int]:
-    if isinstance(model, SupportsTokenCount) and model.last_tokens is not None:
-        return int(model.last_tokens[0]), int(model.last_tokens[1])
-    return estimate_tokens(prompt), estimate_tokens(answer)
-
-
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is."""
     return math.ceil(len(text) / CHARS_PER_TOKEN)
 
 
 def call_key(prompt: str, schema: Mapping[str, Any]) -> str:
-    """The hash under which a call stands in a trace."""
+    """The hash that identifies a call in a trace."""
     text = json.dumps([prompt, schema], sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]

@@ -1,8 +1,8 @@
-"""What a language model is told, and what is made of its answer. Both sides are held short.
+"""Prompts for a language model, and the JSON in its answers.
 
-Prompts are files of their own. Strangers' text (documents, and what was read out of them) is fenced: here between two lines
-that hold a hash of it, so that no document can write its own end; inside a line between marks that it cannot hold. What a
-reader cannot see is taken out of it.
+Prompts are files. Untrusted text (documents, and what was read out of them) is fenced between two
+lines with a hash of it, so that no document can write its own end; inside a line, between marks
+that it cannot contain. Invisible characters are removed.
 """
 
 from __future__ import annotations
@@ -21,27 +21,26 @@ from suffice.storage import BadRecords, read_lines
 __all__ = ["extract_json", "parse_json_object", "quote_inline", "render_prompt", "strip_invisible"]
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
-MAX_INLINE_CHARS = 6_000  # characters of one text between <<< and >>>
+MAX_INLINE_CHARS = 6_000  # of one text between <<< and >>>
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
 def render_prompt(name: str, *, fenced: Mapping[str, str], **values: str) -> str:
-    """The prompt of this name, filled in. What is `fenced` comes from strangers."""
+    """Fill in the prompt of this name; `fenced` texts are untrusted."""
     shown = {key: strip_invisible(text) for key, text in fenced.items()}
-    mark = hashlib.sha256("\n".join(shown.values()).encode("utf-8", "replace")).hexdigest()[:12]
+    joined = "\n".join(shown.values()).encode("utf-8", "replace")
+    mark = hashlib.sha256(joined).hexdigest()[:12]
     return Template(_template(name)).substitute({**values, **shown, "fence": f"=== {mark} ==="})
 
 
 @cache
 def _template(name: str) -> str:
-    return (
-        "\n".join(line.text for line in read_lines(PROMPT_FOLDER / f"{name}.txt", BadRecords()))
-        + "\n"
-    )
+    lines = read_lines(PROMPT_FOLDER / f"{name}.txt", BadRecords())
+    return "\n".join(line.text for line in lines) + "\n"
 
 
 def strip_invisible(text: str) -> str:
-    """A text without what cannot be seen: control marks, direction marks, tags. Blanks of any kind are one; line ends stay."""
+    """Remove control marks, direction marks and tags; blanks become spaces, line ends stay."""
     return "".join(
         char if char == "\n" else " " if char.isspace() else char
         for char in text
@@ -50,12 +49,12 @@ def strip_invisible(text: str) -> str:
 
 
 def quote_inline(text: str, *, longest: int = MAX_INLINE_CHARS) -> str:
-    """A stranger's text, fit to stand between <<< and >>> inside a line: it cannot close that fence, and has an end."""
+    """Prepare untrusted text to stand between <<< and >>>: it cannot close them, and is cut."""
     return strip_invisible(text[:longest]).replace("<<<", "‹‹‹").replace(">>>", "›››").strip()
 
 
 def extract_json(text: str) -> str | None:
-    """The answer where it is JSON; else the object in it: a model likes to put words and fences around one."""
+    """The answer if it is JSON, else the first object in it: models add words and fences."""
     try:
         json.loads(text)
         return text
@@ -69,7 +68,7 @@ def extract_json(text: str) -> str | None:
 
 
 def parse_json_object(answer: str | None) -> Mapping[str, Any] | None:
-    """The JSON object in an answer; None where there is none."""
+    """The JSON object in an answer; None if there is none."""
     found = None if answer is None else extract_json(answer)
-    said = None if found is None else json.loads(found)
-    return said if isinstance(said, dict) else None
+    value = None if found is None else json.loads(found)
+    return value if isinstance(value, dict) else None

@@ -1,11 +1,12 @@
-"""Is an answer to be trusted? Twice over: is it right, and do the sentences it cites say so?
+"""Whether to trust an answer: is it right, and do the sentences it cites say so?
 
-    c = a(h) * accuracy + (1 - a(h)) * credibility
+    confidence = w(hops) * accuracy + (1 - w(hops)) * credibility
 
-Credibility has three states: the sentences state the answer (attributable), leave it open (extrapolatory), deny it
-(contradictory). a(h) falls logistically with the hops of the question: the longer the chain, the more what is cited counts and
-the less what anyone believes. A model may judge both; by rules, accuracy is how well the reader's sentence fits. The rules have
-the last word on support: no model, and no document that talks to one, makes attributable what the cited sentences do not hold.
+Credibility has three values: the sentences state the answer (attributable), leave it open
+(extrapolatory) or contradict it. w falls logistically with the hops of the question: the longer
+the chain, the more the citations count. A model may judge both; by rules, accuracy is how well the
+sentence fits. The rules have the last word on support: no model, and no document that talks to
+one, makes attributable what the cited sentences do not state.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suffice.answering.answer_type import COUNTRIES, AnswerType, country_key, expected_answer_type
+from suffice.answering.answer_type import (
+    COUNTRIES,
+    AnswerType,
+    country_key,
+    expected_answer_type,
+)
 from suffice.answering.budget import MeteredModel
 from suffice.answering.extractive_reader import Passage, Reading
 from suffice.answering.prompting import parse_json_object, render_prompt
@@ -31,9 +37,9 @@ CREDIBILITY: Mapping[Support, float] = {
     Support.EXTRAPOLATORY: 0.5,
     Support.CONTRADICTORY: 0.0,
 }
-MIN_RERANKER_LOGIT = 0.0  # a cross-encoder's score from which on a sentence speaks to a question: a logit's even odds
-MIN_NAME_OVERLAP = 2 / 3  # share of a name's words that name it
-MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # the hops at which both count alike, and how fast that turns
+MIN_RERANKER_LOGIT = 0.0  # from which a sentence answers a question: even odds
+MIN_NAME_OVERLAP = 2 / 3  # share of a name's words that identify it
+MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # hops at which both count alike, and how fast that turns
 NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # of no answer
 _STATES = list(Support)
 
@@ -49,7 +55,7 @@ REVIEW_SCHEMA: Mapping[str, Any] = {
 
 
 def accuracy_weight(hops: float) -> float:
-    """The weight of accuracy: 0.82 for one hop, 0.62 for two, 0.38 for three, 0.18 for four."""
+    """0.82 for one hop, 0.62 for two, 0.38 for three, 0.18 for four."""
     return 1 / (1 + math.exp(SLOPE * (min(max(hops, 0.0), 50.0) - MIDPOINT_HOPS)))
 
 
@@ -64,24 +70,20 @@ def review(
     every: bool = False,
     reranker: Reranker | None = None,
 ) -> Review:
-    """The confidence in a reading. `weight` fixes alpha, whatever the hops. No answer has no confidence."""
+    """The confidence in a reading. `weight` replaces the accuracy weight of the hops."""
     if reading.answer is None:
         return NO_REVIEW
     support = classify_support(question, reading, passages, every=every, reranker=reranker)
-    accuracy, by = (
-        min(max(reading.score, 0.0), 1.0),
-        "rules" if reranker is None else "cross-encoder",
-    )
-    judged = (
-        _model_review(question, reading, meter)
-        if meter is not None and reading.by == "model"
-        else None
-    )
-    if judged is not None:
-        accuracy, by = judged[0], "model"
-        support = max(support, judged[1], key=_STATES.index)
+    accuracy = min(max(reading.score, 0.0), 1.0)
+    by = "rules" if reranker is None else "cross-encoder"
+    if meter is not None and reading.by == "model":
+        judged = _model_review(question, reading, meter)
+        if judged is not None:
+            accuracy, by = judged[0], "model"
+            support = max(support, judged[1], key=_STATES.index)
     share = accuracy_weight(hops) if weight is None else weight
-    return Review(share * accuracy + (1 - share) * CREDIBILITY[support], accuracy, support, by)
+    confidence = share * accuracy + (1 - share) * CREDIBILITY[support]
+    return Review(confidence, accuracy, support, by)
 
 
 def classify_support(
@@ -92,11 +94,11 @@ def classify_support(
     every: bool = False,
     reranker: Reranker | None = None,
 ) -> Support:
-    """By coverage: a cited sentence holds every word of the answer and a word for what is asked; together they name the rest.
+    """Attributable: a cited sentence has every word of the answer and a word for what is asked.
 
-    A "yes" needs all that the question names, and so does every answer with `every`. With a `reranker`, a cross-encoder, one of
-    the sentences must also speak to question and answer by its judgement. Contradictory is an answer beside which a sentence
-    that fits as well has another one.
+    Together the sentences must also name one entity of the question; with `every`, and for "yes",
+    all of them. A `reranker` must score one sentence for question and answer. Contradictory: a
+    sentence that fits as well gives another answer.
     """
     if reading.answer is None or not reading.citations:
         return Support.EXTRAPOLATORY
@@ -104,40 +106,28 @@ def classify_support(
         return Support.CONTRADICTORY
     if expected_answer_type(question) is AnswerType.CHOICE and reading.by == "extractive":
         return Support.EXTRAPOLATORY  # it takes more than a sentence to compare
-    titles = {one.doc_id: one.title for one in passages}
-    cited = [f"{titles.get(one.doc_id, '')} {one.text}" for one in reading.citations]
+    known = {one.doc_id: one.title for one in passages}
+    titles = [known.get(one.doc_id, "") for one in reading.citations]
+    cited = [f"{title} {one.text}" for title, one in zip(titles, reading.citations)]
     answer = title_key(reading.answer)
-    holding = (
-        cited
-        if answer in ("yes", "no")
-        else [one for one in cited if _contains_answer(one, reading.answer)]
-    )
-    if (
-        reranker is not None
-        and holding
-        and not _best_score(reranker, f"{question} {reading.answer}", holding) >= MIN_RERANKER_LOGIT
-    ):
-        return Support.EXTRAPOLATORY
+    stating = cited
+    if answer not in ("yes", "no"):
+        stating = [one for one in cited if _contains_answer(one, reading.answer)]
+    if reranker is not None and stating:
+        scores = reranker.score(f"{question} {reading.answer}", stating)
+        if not max(map(float, scores)) >= MIN_RERANKER_LOGIT:
+            return Support.EXTRAPOLATORY
     said = _words(" ".join(cited))
-    known = [titles.get(one.doc_id, "") for one in reading.citations]
-    asked = [
+    entities = [
         part for name in names(question) for part in (name.split(" and ") if every else [name])
     ]
-    named = [_names_entity(name, said, known) for name in asked]
-    if (
-        answer == "no"
-    ):  # nobody writes down all that something is not: a sentence about it that does not say so must do
+    named = [_names_entity(entity, said, titles) for entity in entities]
+    if answer == "no":  # nobody writes down all that something is not
         return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
     covered = all(named) if every or answer == "yes" else not named or any(named)
-    return (
-        Support.ATTRIBUTABLE
-        if covered and any(mentions_cue(question, one) for one in holding)
-        else Support.EXTRAPOLATORY
-    )
-
-
-def _best_score(reranker: Reranker, asked: str, texts: Sequence[str]) -> float:
-    return max(map(float, reranker.score(asked, texts)))
+    if covered and any(mentions_cue(question, one) for one in stating):
+        return Support.ATTRIBUTABLE
+    return Support.EXTRAPOLATORY
 
 
 def _contains_answer(text: str, answer: str) -> bool:
@@ -146,7 +136,7 @@ def _contains_answer(text: str, answer: str) -> bool:
 
 
 def mentions_answer(text: str, answer: str) -> bool:
-    """Has a sentence a word of the answer? One that has none is nothing to cite; anything may speak for yes or no."""
+    """Whether a sentence has a word of the answer; any sentence may support yes or no."""
     return bool(_words(answer) & _words(text)) or title_key(answer) in ("yes", "no")
 
 
@@ -156,17 +146,17 @@ def _words(text: str) -> set[str]:
 
 
 def _names_entity(name: str, said: set[str], titles: Sequence[str]) -> bool:
-    """Most of a name is enough, and so is a title within it: "Sultan Abdülaziz of the Ottoman Empire" is Abdülaziz."""
+    """Most words of a name, or a title within it: "Sultan Abdülaziz of …" is Abdülaziz."""
     words = _words(name)
     if any(title <= words for one in titles if (title := _words(title_key(one)))):
         return True
-    return len({one for one in words if one in said}) >= MIN_NAME_OVERLAP * len(words)
+    return len(words & said) >= MIN_NAME_OVERLAP * len(words)
 
 
 def _model_review(
     question: str, reading: Reading, meter: MeteredModel
 ) -> tuple[float, Support] | None:
-    """What the model says of accuracy and support; None where it does not say."""
+    """The model's judgement of accuracy and support; None if it gives none."""
     cited = "\n".join(
         f"[{number}] {one.text}" for number, one in enumerate(reading.citations, start=1)
     )
@@ -175,18 +165,12 @@ def _model_review(
         "question": question,
         "answer": reading.answer or "",
     }
-    said = parse_json_object(
-        meter.complete(
-            render_prompt("review", fenced=fenced), purpose="review", schema=REVIEW_SCHEMA
-        )
-    )
+    prompt = render_prompt("review", fenced=fenced)
+    said = parse_json_object(meter.complete(prompt, purpose="review", schema=REVIEW_SCHEMA))
     if said is None:
         return None
     accuracy, support = said.get("accuracy"), said.get("support")
-    if (
-        isinstance(accuracy, bool)
-        or not isinstance(accuracy, int | float)
-        or not 0 <= accuracy <= 1
-    ):
+    number = isinstance(accuracy, int | float) and not isinstance(accuracy, bool)
+    if not number or not 0 <= accuracy <= 1:
         return None
     return (float(accuracy), Support(support)) if support in list(Support) else None

@@ -1,418 +1,383 @@
-"""Which of two: each is looked up, then they are compared. What the two share is the room next door, `reason.sharing`.
+"""Plans without a language model: split a question along its names and the words between them.
 
-English word order decides: "..., A or B?", "Was A or B ...", "Between A and B, which ...".
+    comparison     Which film has the director born first, A or B?   find each date, then compare
+    intersection   Which actor starred in both A and B?              find each, then what they share
+    temporal       Who was mayor of X when Y was built?              first when, then who
+    bridge         When did X's mother die?                          first who, then the question
+
+Any other question is one step: itself. The rules follow English word order, not meaning. If they
+are wrong, a step of the plan finds nothing, and the review says so.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from suffice.answering.answer_type import NATIONALITIES, AnswerType, expected_answer_type
 from suffice.answering.plan import MAX_STEPS, Plan, SubQuestion, build_plan, whole_question_step
 from suffice.errors import InputError
+from suffice.lexicon import PREPOSITIONS
 from suffice.text import names
 
 __all__ = [
-    "CAPITALS",
-    "ROLES",
-    "YES_OR_NO",
-    "add_branch",
-    "bare_name",
-    "find_measure",
     "plan_bridge",
     "plan_by_rules",
     "plan_comparison",
     "plan_intersection",
+    "plan_temporal",
     "two_choices",
 ]
 
+MAX_RULE_CHARS = 500  # nobody asks a longer question of these forms
 
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _remove(pattern: str, text: str) -> str:
+    return re.sub(pattern, "", text, flags=re.IGNORECASE)
+
+
+def plan_by_rules(question: str) -> Plan:
+    """The plan of the first rule that fits."""
+    whole = whole_question_step(question)
+    rules: Sequence[tuple[str, Callable[[str], list[SubQuestion]]]] = (
+        ("comparison", plan_comparison),
+        ("intersection", plan_intersection),
+        ("temporal", plan_temporal),
+        ("bridge", plan_bridge),
+    )
+    for kind, rule in rules if len(whole.text) <= MAX_RULE_CHARS else ():
+        steps = rule(whole.text)
+        if steps:
+            try:
+                return build_plan(question, steps, kind=kind)
+            except InputError:  # the rule misread the question
+                break
+    return Plan(question, (whole,))
+
+
+# --- comparison: which of two
+
+CAPITALS = (
+    r"[^\W\da-z_][^\s,;?]*"
+    r"(?:\s(?:(?:of|the|de|von|van|da|la)\b|and(?= the)|[^\Wa-z_][^\s,;?]*|\([^)]*\)))*"
+)
 _OR = re.compile(r"^(?P<head>[^,]*,|[^,:;]*[:;])?\s*(?P<first>.+?)\s*,?\s+or\s+(?P<second>.+)$")
-_WAS_OR = re.compile(
-    r"^(?:was|were|is|are|did|does|has)\s+(?P<first>.+?)\s+or\s+(?P<second>.+)$", re.IGNORECASE
+_WAS_OR = _any_case(r"^(?:was|were|is|are|did|does|has)\s+(?P<first>.+?)\s+or\s+(?P<second>.+)$")
+_OUT_OF = _any_case(
+    r"^(?P<head>who .+?|which(?: \w+){0,2}) (?:out of|between)"
+    r" (?P<first>.+?) (?:and|or) (?P<second>.+)$"
 )
-_OUT_OF = re.compile(
-    r"^(?P<head>who .+?|which(?: \w+){0,2}) (?:out of|between) (?P<first>.+?) (?:and|or) (?P<second>.+)$",
-    re.IGNORECASE,
+_BETWEEN = _any_case(
+    r"^(?:between|of|out of|among)\s+(?:the \w+ )?(?:two \w+ )?"
+    r"(?P<first>.+?)\s+(?:and|or)\s+(?P<second>.+?)\s*,?\s+(?P<head>(?:which|who|what)\b.+)$"
 )
-_BETWEEN = re.compile(
-    r"^(?:between|of|out of|among)\s+(?:the \w+ )?(?:two \w+ )?(?P<first>.+?)\s+(?:and|or)\s+(?P<second>.+?)\s*,?\s+"
-    r"(?P<head>(?:which|who|what)\b.+)$",
-    re.IGNORECASE,
-)
-CAPITALS = r"[^\W\da-z_][^\s,;?]*(?:\s(?:(?:of|the|de|von|van|da|la)\b|and(?= the)|[^\Wa-z_][^\s,;?]*|\([^)]*\)))*"
-ROLES = (
-    "director composer performer singer author writer producer founder creator editor screenwriter publisher "
-    "mother father wife husband spouse"
+_ROLES = (
+    "director composer performer singer author writer producer founder creator editor"
+    " screenwriter publisher mother father wife husband spouse"
 ).split()
-_ROLE = re.compile(r"\b(" + "|".join(ROLES) + r")s?\b", re.IGNORECASE)
-# "Which singer is younger" compares singers; "which song has the singer who is younger" goes from songs to singers.
-_OF_THEIR_OWN = re.compile(
-    r"(?:which|what)\s+(?:(?!(?:whose|has|had|have|with)\b)\w+\s+){0,2}(?:"
-    + "|".join(ROLES)
-    + r")s?\b",
-    re.IGNORECASE,
+_ROLE = _any_case(rf"\b({'|'.join(_ROLES)})s?\b")
+_WORK = _any_case(r"\b(film|song|movie|album|book|novel|series|play|opera)s?\b")
+# "Which singer is younger" compares singers; "which song has the singer who is younger" goes from
+# songs to singers.
+_ASKS_FOR_ROLE = _any_case(
+    r"(?:which|what)\s+(?:(?!(?:whose|has|had|have|with)\b)\w+\s+){0,2}"
+    rf"(?:{'|'.join(_ROLES)})s?\b"
 )
-_ORDER = re.compile(
-    r"\b(?:first|earlier|later|earliest|latest|last|recent|recently|before|after|prior|older|younger|oldest|youngest|newer)\b",
-    re.IGNORECASE,
+_ORDER = _any_case(
+    r"\b(?:first|earlier|later|earliest|latest|last|recent|recently|before|after|prior|older"
+    r"|younger|oldest|youngest|newer)\b"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """What is looked up for each of the two, and which of them is asked for."""
-
-    sign: str
-    question: str  # with X for the one
-    expects: AnswerType
-
-
+_LATE = _any_case(r"\b(?:later|last|latest|younger|youngest|recent|recently|newer)\b")
+_LEAST = _any_case(
+    r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shortest|lower|lowest)\b"
+)
+_LIVED_LONGER = _any_case(
+    r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b"
+)
+# What to find out about X, by the words that ask for it.
 _MEASURES = [
-    _Measure(r"\b(?:died|die|dies|death|passed away)\b", "When did X die?", AnswerType.DATE),
-    _Measure(
-        r"\b(?:born|birth|older|younger|oldest|youngest|age)\b", "When was X born?", AnswerType.DATE
-    ),
-    _Measure(
-        r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)",
-        "How many {0} does X have?",
-        AnswerType.NUMBER,
-    ),
-    _Measure(
-        r"\b(?:came out|come out|released|release)\b", "When was X released?", AnswerType.DATE
-    ),
-    _Measure(
-        r"\b(formed|founded|established|started|began|opened|created|published|built|debuted|invented|launched|completed)\b",
-        "When was X {0}?",
-        AnswerType.DATE,
-    ),
-    _Measure(r"\b(?:taller|higher|highest|tallest)\b", "How high is X?", AnswerType.NUMBER),
-    _Measure(
-        r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b",
-        "How large is X?",
-        AnswerType.NUMBER,
-    ),
-    _Measure(r"\b(?:longer|shorter|longest|shortest)\b", "How long is X?", AnswerType.NUMBER),
-    _Measure(
-        r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b",
-        "When was X?",
-        AnswerType.DATE,
-    ),
+    (_any_case(sign), question, answer_type)
+    for sign, question, answer_type in (
+        (r"\b(?:died|die|dies|death|passed away)\b", "When did X die?", AnswerType.DATE),
+        (
+            r"\b(?:born|birth|older|younger|oldest|youngest|age)\b",
+            "When was X born?",
+            AnswerType.DATE,
+        ),
+        (
+            r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)"
+            r"((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)",
+            "How many {0} does X have?",
+            AnswerType.NUMBER,
+        ),
+        (r"\b(?:came out|come out|released|release)\b", "When was X released?", AnswerType.DATE),
+        (
+            r"\b(formed|founded|established|started|began|opened|created|published|built|debuted"
+            r"|invented|launched|completed)\b",
+            "When was X {0}?",
+            AnswerType.DATE,
+        ),
+        (r"\b(?:taller|higher|highest|tallest)\b", "How high is X?", AnswerType.NUMBER),
+        (
+            r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b",
+            "How large is X?",
+            AnswerType.NUMBER,
+        ),
+        (r"\b(?:longer|shorter|longest|shortest)\b", "How long is X?", AnswerType.NUMBER),
+        (
+            r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b",
+            "When was X?",
+            AnswerType.DATE,
+        ),
+    )
 ]
-_PEOPLE = "|".join(sorted(map(str.capitalize, NATIONALITIES)))
-_LIVED = re.compile(
-    r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b",
-    re.IGNORECASE,
+# In "which filmmaker is a pioneer", both make films: that need not be said.
+_ASKED_CLASS = re.compile(
+    r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?"
+    r"(?= (?:is|was|were|are|has|had|have|did|does|can|could)\b)"
 )
-_LATE = re.compile(
-    r"\b(?:later|last|latest|younger|youngest|recent|recently|newer)\b", re.IGNORECASE
-)
-_LEAST = re.compile(
-    r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shortest|lower|lowest)\b", re.IGNORECASE
-)
+_NATIONALITY = "|".join(sorted(map(str.capitalize, NATIONALITIES)))
 
 
 def plan_comparison(question: str) -> list[SubQuestion]:
-    """The steps where the question asks which of two; none where it does not."""
+    """The steps if the question asks which of two; otherwise none."""
     found = two_choices(question)
     if found is None:
         return []
     head, first, second = found
-    if _LIVED.search(head):
-        return _lifetime_steps(first, second)
-    measure = find_measure(head)
-    if measure is None:
-        return _supported_steps(head, first, second)
-    told, expects, rest = measure
-    if expects is AnswerType.DATE:
+    both = (first, second)
+    if _LIVED_LONGER.search(head):
+        dates = ("When was X born?", "When did X die?")
+        steps = [
+            SubQuestion(template.replace("X", name), AnswerType.DATE)
+            for name in both
+            for template in dates
+        ]
+        text = "Who lived longer, by #1 to #2 and #3 to #4?"
+        return [*steps, SubQuestion(text, AnswerType.CHOICE, "longest", both)]
+    measure = _find_measure(head)
+    if measure is None:  # neither time nor size: the one of which the texts say it
+        said = _remove(r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", head)
+        said = _ASKED_CLASS.sub("", said.strip(" ,:")).strip()
+        if not said:
+            return []
+        steps = [SubQuestion(f"{name} {said}", AnswerType.YES_NO) for name in both]
+        text = "Which one is it, by #1 and #2?"
+        return [*steps, SubQuestion(text, AnswerType.CHOICE, "supported", both)]
+    template, answer_type, rest = measure
+    if answer_type is AnswerType.DATE:
         pick = "latest" if _LATE.search(head) else "earliest"
     else:
         pick = "least" if _LEAST.search(head) else "most"
-    steps: list[SubQuestion] = []
-    ends = [add_branch(steps, rest, name, told, expects) for name in (first, second)]
-    join = SubQuestion(
-        f"Which one is it, by #{ends[0]} and #{ends[1]}?", AnswerType.CHOICE, pick, (first, second)
-    )
-    return [*steps, join]
+    steps = []
+    one, two = (_add_branch(steps, rest, name, template, answer_type) for name in both)
+    text = f"Which one is it, by #{one} and #{two}?"
+    return [*steps, SubQuestion(text, AnswerType.CHOICE, pick, both)]
 
 
-def find_measure(head: str) -> tuple[str, AnswerType, str] | None:
-    """What is looked up for X, the form of that, and the rest of the words. None where nothing is measured.
+def _find_measure(head: str) -> tuple[str, AnswerType, str] | None:
+    """The question about X, its answer type, and the other words; None if nothing is measured.
 
-    Days are compared only where an order is asked for: "born in Indiana" is no matter of when.
+    Dates are compared only if an order is asked for: "born in Indiana" does not ask when.
     """
-    for measure in _MEASURES:
-        sign = re.search(measure.sign, head, re.IGNORECASE)
-        if sign and (measure.expects is not AnswerType.DATE or _ORDER.search(head)):
-            told = measure.question.format(*sign.groups())
-            return told, measure.expects, f"{head[: sign.start()]} {head[sign.end() :]}"
+    for pattern, question, answer_type in _MEASURES:
+        sign = pattern.search(head)
+        if sign and (answer_type is not AnswerType.DATE or _ORDER.search(head)):
+            rest = f"{head[: sign.start()]} {head[sign.end() :]}"
+            return question.format(*sign.groups()), answer_type, rest
     return None
 
 
 def two_choices(question: str) -> tuple[str, str, str] | None:
-    """What is asked, and the two that it is asked of."""
+    """What is asked, and the two that it is asked of: "..., A or B?", "Was A or B ..."."""
     plain = re.sub(r"\?\s+|\s+[-–—]+\s+", ", ", question.rstrip("? "))
     if found := _BETWEEN.match(plain):
-        return found["head"], bare_name(found["first"]), bare_name(found["second"])
+        return found["head"], _bare_name(found["first"]), _bare_name(found["second"])
     if found := _OUT_OF.match(plain):
-        second, behind = _name_and_rest(found["second"])
-        if behind or found["head"].casefold().startswith("who"):
-            return f"{found['head']} {behind}".strip(), bare_name(found["first"]), bare_name(second)
+        second, rest = _split_name(found["second"])
+        if rest or found["head"].casefold().startswith("who"):
+            head = f"{found['head']} {rest}".strip()
+            return head, _bare_name(found["first"]), _bare_name(second)
     if found := _WAS_OR.match(plain):
-        second, behind = _name_and_rest(found["second"])
-        return (behind, bare_name(found["first"]), bare_name(second)) if behind else None
+        second, rest = _split_name(found["second"])
+        return (rest, _bare_name(found["first"]), _bare_name(second)) if rest else None
     found = _OR.match(plain)
     if found is None or not re.search(r"\b(?:which|who|what|whose)\b", plain, re.IGNORECASE):
         return None
     head, first = found["head"] or "", found["first"]
     if not head:  # no comma before the two: the first one is the name that ends there
         name = re.search(
-            rf"\b(?:first|earlier|later|older|younger) (?P<name>[^\sa-z].*)$|(?P<last>{CAPITALS})$",
+            r"\b(?:first|earlier|later|older|younger) (?P<name>[^\sa-z].*)$"
+            rf"|(?P<last>{CAPITALS})$",
             first,
         )
         if name is None or not (start := name.start("name" if name["name"] else "last")):
             return None
         head, first = first[:start], first[start:]
-    second, behind = _name_and_rest(found["second"])
-    if found["head"] and re.search(r"[^\W\da-z_]", behind) and find_measure(head):
-        second, behind = (
-            found["second"],
-            "",
-        )  # "..., American author A or Canadian author B?": all that is the name
-    head, first, second = (
-        f"{head.strip(' ,:;')} {behind}".strip(),
-        bare_name(first),
-        bare_name(second),
-    )
+    second, rest = _split_name(found["second"])
+    if found["head"] and re.search(r"[^\W\da-z_]", rest) and _find_measure(head):
+        second, rest = found["second"], ""  # "..., American author A or Canadian author B?"
+    head = f"{head.strip(' ,:;')} {rest}".strip()
+    first, second = _bare_name(first), _bare_name(second)
     return (head, first, second) if first and second and head else None
 
 
-def _name_and_rest(text: str) -> tuple[str, str]:
-    """ "B born first" is B, and what goes on in lower case behind it."""
+def _split_name(text: str) -> tuple[str, str]:
+    """Split "B born first" into B and the words in lower case behind it."""
     name = re.match(rf"(?:the )?{CAPITALS}", text)
-    behind = text[name.end() :].strip(" ,") if name else ""
-    return (name.group(), behind) if name and re.match(r"[a-z]+ ", behind + " ") else (text, "")
+    rest = text[name.end() :].strip(" ,") if name else ""
+    return (name.group(), rest) if name and re.match(r"[a-z]+ ", rest + " ") else (text, "")
 
 
-def bare_name(name: str) -> str:
-    """Without what only introduces it: "the film", "both", "either", quotes."""
-    bare = re.sub(
-        r"^(?:the (?:film|song|movie|band|book)s?|both|either)\s+",
-        "",
-        name.strip(" ,;:?\"'“”"),
-        flags=re.IGNORECASE,
+def _bare_name(name: str) -> str:
+    """A name without quotes and what introduces it: "American author Owen Wister" is Owen Wister."""
+    bare = _remove(
+        r"^(?:the (?:film|song|movie|band|book)s?|both|either)\s+", name.strip(" ,;:?\"'“”")
     )
-    # "American author Owen Wister" is Owen Wister.
-    return re.sub(
-        rf"^(?:(?:{_PEOPLE}) (?=[a-z]))?(?:(?!and |or )[a-z]+ )+(?=[^\W\da-z_])", "", bare
-    )
+    introduction = rf"^(?:(?:{_NATIONALITY}) (?=[a-z]))?(?:(?!and |or )[a-z]+ )+(?=[^\W\da-z_])"
+    return re.sub(introduction, "", bare)
 
 
-def add_branch(
-    steps: list[SubQuestion], head: str, name: str, told: str, expects: AnswerType
+def _add_branch(
+    steps: list[SubQuestion], head: str, name: str, template: str, answer_type: AnswerType
 ) -> int:
-    """The steps from a name to what is measured; the number of the last."""
+    """Add the steps from a name to what is measured; return the number of the last."""
     subject = name
-    if (role := _ROLE.search(head)) and not _OF_THEIR_OWN.match(head):
-        what = re.search(
-            r"\b(film|song|movie|album|book|novel|series|play|opera)s?\b", head, re.IGNORECASE
-        )
-        kind = f"the {what[1].lower()} " if what else ""
-        steps.append(
-            SubQuestion(f"Who is the {role[1].lower()} of {kind}{name}?", AnswerType.PERSON)
-        )
+    if (role := _ROLE.search(head)) and not _ASKS_FOR_ROLE.match(head):
+        work = _WORK.search(head)
+        kind = f"the {work[1].lower()} " if work else ""
+        text = f"Who is the {role[1].lower()} of {kind}{name}?"
+        steps.append(SubQuestion(text, AnswerType.PERSON))
         subject = f"#{len(steps)}"
-    steps.append(SubQuestion(re.sub(r"\bX\b", lambda _: subject, told), expects))
+    steps.append(SubQuestion(re.sub(r"\bX\b", lambda _: subject, template), answer_type))
     return len(steps)
 
 
-def _lifetime_steps(first: str, second: str) -> list[SubQuestion]:
-    ends = [
-        SubQuestion(told.replace("X", name), AnswerType.DATE)
-        for name in (first, second)
-        for told in ("When was X born?", "When did X die?")
-    ]
-    return [
-        *ends,
-        SubQuestion(
-            "Who lived longer, by #1 to #2 and #3 to #4?",
-            AnswerType.CHOICE,
-            "longest",
-            (first, second),
-        ),
-    ]
+# --- intersection: what two have in common, or whether they have it
 
-
-# "Which filmmaker is a pioneer": that both make films need not be said.
-_CLASS = re.compile(
-    r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?(?= (?:is|was|were|are|has|had|have|did|does|can|could)\b)"
+_YES_NO = _any_case(r"^(?:are|were|is|was|do|does|did|have|has|had)\b")
+_SAME = _any_case(
+    r"\b(?:the )?same (?P<what>[a-z]+(?: of [a-z]+)?)"
+    r"|\bshare (?:the |a )?(?:same )?(?P<shared>[a-z]+)"
 )
-
-
-def _supported_steps(head: str, first: str, second: str) -> list[SubQuestion]:
-    """Neither time nor size: the one of which the texts say it."""
-    said = re.sub(
-        r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", "", head, flags=re.IGNORECASE
-    ).strip(" ,:")
-    said = _CLASS.sub("", said).strip()
-    if not said:
-        return []
-    steps = [SubQuestion(f"{name} {said}", AnswerType.YES_NO) for name in (first, second)]
-    return [
-        *steps,
-        SubQuestion(
-            "Which one is it, by #1 and #2?", AnswerType.CHOICE, "supported", (first, second)
-        ),
-    ]
-
-
-# --- sharing: What two have in common, or whether they have it: what is said of each is looked up, then it is joined.
-
-_ALIKE = re.compile(
-    r"\b(?:the )?same (?P<what>[a-z]+(?: of [a-z]+)?)|\bshare (?:the |a )?(?:same )?(?P<shared>[a-z]+)",
-    re.I,
+_SAME_AS = _any_case(
+    r"^(?:do|does|did|is|was|has|have)\s+(?P<first>.+?)\s+(?P<same>[a-z ]*?\bthe same .+?)"
+    r" as (?P<second>.+)$"
 )
-YES_OR_NO = re.compile(r"^(?:are|were|is|was|do|does|did|have|has|had)\b", re.IGNORECASE)
 _SINGULAR_VERBS = {"are": "Is", "were": "Was", "do": "Does", "have": "Has"}
-_ABOUT_BOTH = re.compile(
-    r"\b(?:both|in common|share[sd]?)\b|\b(?:are|were) (?:what|which)\b", re.IGNORECASE
-)
+_ABOUT_BOTH = _any_case(r"\b(?:both|in common|share[sd]?)\b|\b(?:are|were) (?:what|which)\b")
 _BEFORE = re.compile(
     r"^(?i:was|were|did|is|are)\s+(?P<first>.+?)\s+(?P<what>[a-z][a-z ]*?)\s+"
     r"(?:(?P<early>before|prior to|earlier than|sooner than)|after|later than)\s+(?P<second>.+)$"
 )
-_AS = re.compile(
-    r"^(?:do|does|did|is|was|has|have)\s+(?P<first>.+?)\s+(?P<same>[a-z ]*?\bthe same .+?) as (?P<second>.+)$",
-    re.I,
-)
 _COUNTRY_WORDS = ("country", "nationality", "countries", "citizenship")
+# A name ends at a lower-case word that leads to no further capital: "of the University" does, "of
+# the same city" does not.
+_NAME_TAIL = (
+    r"(?P<rest>(?:,?\s+(?!(?:of|the|de|la|du|von|van|and|in|on|for|to|a|at)\s+(?:the\s+)?[^\sa-z])"
+    r"[a-z].*)?)"
+)
 
 
 def plan_intersection(question: str) -> list[SubQuestion]:
-    """The steps where the question asks what two have in common, or whether; none where it does not."""
+    """The steps if the question asks what two have in common, or whether; otherwise none."""
     plain = question.rstrip("? ")
-    if found := _AS.match(plain):
-        return _same_attribute_steps(
-            found["same"], bare_name(found["first"]), bare_name(found["second"])
-        )
+    if found := _SAME_AS.match(plain):
+        both = _bare_name(found["first"]), _bare_name(found["second"])
+        return _same_attribute_steps(found["same"], *both)
     if steps := _order_steps(plain):
         return steps
     two = _two_names(question)
     if two is None:
         return []
     first, second, rest = two
-    if YES_OR_NO.match(question):
-        return _same_attribute_steps(question, first, second) or _both_steps(
-            question, first, second, rest
-        )
-    if _ABOUT_BOTH.search(question):
-        text = re.sub(r"\bboth (?:the )?|\bin common\b\s*", "", question, flags=re.IGNORECASE)
-        joined = re.compile(re.escape(first) + r"\W+and\W+" + re.escape(second))
-        each = [" ".join(name.join(joined.split(text)).split()) for name in (first, second)]
-        if each[0] != each[1]:
-            form = expected_answer_type(question)
-            steps = [SubQuestion(one, form) for one in each]
-            pick = "kind" if form is AnswerType.KIND else "shared"
-            return [*steps, SubQuestion("What do #1 and #2 have in common?", form, pick)]
-    return []
+    if _YES_NO.match(question):
+        steps = _same_attribute_steps(question, first, second)
+        return steps or _both_steps(question, first, second, rest)
+    if not _ABOUT_BOTH.search(question):
+        return []
+    text = _remove(r"\bboth (?:the )?|\bin common\b\s*", question)
+    joined = re.compile(re.escape(first) + r"\W+and\W+" + re.escape(second))
+    each = [" ".join(name.join(joined.split(text)).split()) for name in (first, second)]
+    if each[0] == each[1]:
+        return []
+    answer_type = expected_answer_type(question)
+    pick = "kind" if answer_type is AnswerType.KIND else "shared"
+    return [
+        *(SubQuestion(one, answer_type) for one in each),
+        SubQuestion("What do #1 and #2 have in common?", answer_type, pick),
+    ]
 
 
 def _order_steps(question: str) -> list[SubQuestion]:
-    """ "Was A released before B?" """
+    """The steps of "Was A released before B?"."""
     found = _BEFORE.match(question)
     if found is None or not re.match(CAPITALS, found["second"].removeprefix("the ")):
         return []
     steps: list[SubQuestion] = []
-    told = f"When was X {found['what']}?"
-    ends = [
-        add_branch(steps, "", bare_name(found[one]), told, AnswerType.DATE)
-        for one in ("first", "second")
-    ]
+    template = f"When was X {found['what']}?"
+    one, two = (
+        _add_branch(steps, "", _bare_name(found[name]), template, AnswerType.DATE)
+        for name in ("first", "second")
+    )
     pick = "before" if found["early"] else "after"
-    return [
-        *steps,
-        SubQuestion(f"Does #{ends[0]} come {pick} #{ends[1]}?", AnswerType.YES_NO, pick),
-    ]
-
-
-# A name goes on until a lower-case word that leads to no further capital: "of the University", not "of the same city".
-_TAIL = r"(?P<rest>(?:,?\s+(?!(?:of|the|de|la|du|von|van|and|in|on|for|to|a|at)\s+(?:the\s+)?[^\sa-z])[a-z].*)?)"
+    return [*steps, SubQuestion(f"Does #{one} come {pick} #{two}?", AnswerType.YES_NO, pick)]
 
 
 def _two_names(question: str) -> tuple[str, str, str] | None:
     """The two names that an "and" joins, and what follows them."""
-    if not YES_OR_NO.match(question):
-        question = re.sub(r"\bboth (?:the )?", "", question, flags=re.IGNORECASE)
+    if not _YES_NO.match(question):
+        question = _remove(r"\bboth (?:the )?", question)
         pair = re.search(
             rf"(?P<first>{CAPITALS}),? and (?P<second>{CAPITALS})(?P<rest>.*)$", question
         )
         return (pair["first"], pair["second"], pair["rest"].strip(" ,?")) if pair else None
-    question = re.sub(
-        r"\b(?:the )?directors? of (?:the )?(?:films?|movies?),? ",
+    question = _remove(r"\b(?:the )?directors? of (?:the )?(?:films?|movies?),? ", question)
+    body = re.sub(
+        r"^(?:both |the )*"
+        r"(?:(?:films?|movies?|bands?|songs?|directors? of films?|director of film)\b[:,]? "
+        r"|[a-z]+s, )?",
         "",
-        question,
-        flags=re.IGNORECASE,
+        _YES_NO.sub("", question).strip(),
     )
     pair = re.search(
-        rf"(?P<first>(?:film |song )?[^\sa-z].*?),?\s+and\s+(?P<second>.+?){_TAIL}\s*\??$",
-        _after_opening(question),
+        rf"(?P<first>(?:film |song )?[^\sa-z].*?),?\s+and\s+(?P<second>.+?){_NAME_TAIL}\s*\??$",
+        body,
     )
     if pair is None:
         return None
-    second, people = _split_nationality(bare_name(pair["second"]))
-    return bare_name(pair["first"]), second, f"{people} {pair['rest'].strip(' ,?')}".strip()
-
-
-def _split_nationality(name: str) -> tuple[str, str]:
-    """ "Luc Besson American" in front of "cinematographers" is Luc Besson: the people belongs to what he is said to be."""
-    words = name.split()
-    if len(words) > 1 and words[-1].casefold() in NATIONALITIES:
-        return " ".join(words[:-1]), words[-1]
-    return name, ""
-
-
-def _after_opening(question: str) -> str:
-    text = YES_OR_NO.sub("", question).strip()
-    return re.sub(
-        r"^(?:both |the )*(?:(?:films?|movies?|bands?|songs?|directors? of films?|director of film)\b[:,]? |[a-z]+s, )?",
-        "",
-        text,
-    )
+    second, rest = _bare_name(pair["second"]), pair["rest"].strip(" ,?")
+    *words, last = second.split() or [""]
+    if words and last.casefold() in NATIONALITIES:  # "... and Luc Besson American filmmakers?"
+        second, rest = " ".join(words), f"{last} {rest}".strip()
+    return _bare_name(pair["first"]), second, rest
 
 
 def _same_attribute_steps(question: str, first: str, second: str) -> list[SubQuestion]:
-    found = _ALIKE.search(question)
+    found = _SAME.search(question)
     if found is None:
         return []
     what = (found["what"] or found["shared"]).casefold()
-    country = what in _COUNTRY_WORDS
-    names = [
-        re.sub(r"^(?:director of )?(?:the )?(?:film|movie) ", "", one, flags=re.IGNORECASE)
-        for one in (first, second)
-    ]
+    both = [_remove(r"^(?:director of )?(?:the )?(?:film|movie) ", one) for one in (first, second)]
     steps: list[SubQuestion] = []
-    if what in ROLES:  # by the same director
-        steps = [SubQuestion(f"Who is the {what} of {name}?", AnswerType.PERSON) for name in names]
-        ends = [1, 2]
-    else:
-        told = "Which country is X from?" if country else f"What {what} is X in?"
-        form = AnswerType.COUNTRY if country else expected_answer_type(told)
-        if form is AnswerType.THING:
-            form, told = AnswerType.KIND, f"What {what} is X?"
-        ends = [add_branch(steps, question, name, told, form) for name in names]
-        if form is AnswerType.KIND:
-            return [
-                *steps,
-                SubQuestion(
-                    f"Are #{ends[0]} and #{ends[1]} alike?", AnswerType.YES_NO, "alike", (what,)
-                ),
-            ]
-    return [
-        *steps,
-        SubQuestion(f"Are #{ends[0]} and #{ends[1]} the same?", AnswerType.YES_NO, "same"),
-    ]
+    if what in _ROLES:  # by the same director
+        steps = [SubQuestion(f"Who is the {what} of {name}?", AnswerType.PERSON) for name in both]
+        return [*steps, SubQuestion("Are #1 and #2 the same?", AnswerType.YES_NO, "same")]
+    template, answer_type = "Which country is X from?", AnswerType.COUNTRY
+    if what not in _COUNTRY_WORDS:
+        template = f"What {what} is X in?"
+        answer_type = expected_answer_type(template)
+    if answer_type is AnswerType.THING:
+        template, answer_type = f"What {what} is X?", AnswerType.KIND
+    one, two = (_add_branch(steps, question, name, template, answer_type) for name in both)
+    if answer_type is AnswerType.KIND:
+        text = f"Are #{one} and #{two} alike?"
+        return [*steps, SubQuestion(text, AnswerType.YES_NO, "alike", (what,))]
+    return [*steps, SubQuestion(f"Are #{one} and #{two} the same?", AnswerType.YES_NO, "same")]
 
 
 def _both_steps(question: str, first: str, second: str, rest: str) -> list[SubQuestion]:
@@ -425,186 +390,21 @@ def _both_steps(question: str, first: str, second: str, rest: str) -> list[SubQu
     return [*steps, SubQuestion("Is it so, by #1 and #2?", AnswerType.YES_NO, "all")]
 
 
-# --- bridging: Questions along a chain: "the director of X", "Y's mother", "the city where Z was born", innermost first.
-
-_KINSHIP = {
-    "paternal grandfather": ("father", "father"), "paternal grandmother": ("father", "mother"),
-    "maternal grandfather": ("mother", "father"), "maternal grandmother": ("mother", "mother"),
-    "father-in-law": ("spouse", "father"), "mother-in-law": ("spouse", "mother"), "stepmother": ("father", "spouse"),
-    "stepfather": ("mother", "spouse"), "sibling-in-law": ("spouse", "sibling"), "sister-in-law": ("spouse", "sister"),
-    "brother-in-law": ("spouse", "brother"), "child-in-law": ("child", "spouse"), "son-in-law": ("daughter", "spouse"),
-    "daughter-in-law": ("son", "spouse"), "uncle": ("father", "sibling"), "aunt": ("father", "sibling"),
-    "grandfather": ("father", "father"), "grandmother": ("father", "mother"), "grandchild": ("child", "child"),
-}  # fmt: skip
-_KINSHIP_WORDS = "|".join(re.escape(one) for one in _KINSHIP)
-_LOWER_WORD = r"[a-zé][\w'-]*"
-_NAME_PHRASE = r"(?:\"[^\"]+\"|“[^”]+”|#\d+|[^\W\da-z_][^?,;]*?(?:, [^\sa-z][^?,;]*?){0,2})"
-_FOLLOWING_VERBS = (
-    "is|was|were|are|did|does|do|has|had|have|died|die|born|work|worked|live|lived|won|play|played|located|from|be|get|study|"
-    "studied|graduate|graduated|attend|attended|marry|married|belong|come|receive|received|start|started|end|ended"
-)
-_CUT = rf"(?=\s*(?:\?|$|,|;|\s(?:{_FOLLOWING_VERBS})\b))"
-_WHICH = "that|who|which|where|whose|in which|for which|to which"
-_INNER = [
-    # the director of the film X; the composer of "X"
-    re.compile(
-        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,2}}) of (?P<of>(?:the )?(?:{_LOWER_WORD} ){{0,2}}{_NAME_PHRASE}){_CUT}"
-    ),
-    # X's mother, X's first wife
-    re.compile(
-        rf"(?P<of>\b[^\W\da-z_][^?;]*?|#\d+)(?:['’]s|s['’]) "
-        rf"(?P<role>(?:(?:first|second|third|former|eldest|youngest|oldest|only|paternal|maternal|older|younger) )?{_LOWER_WORD})\b"
-    ),
-    # the country where X was born; the company that made X
-    re.compile(
-        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,3}}) (?P<clause>(?:{_WHICH}) "
-        rf"[^?,;]*?{CAPITALS})"
-    ),
-    # ... and the verb that follows, where the name is who does it: the city where X was born
-    re.compile(
-        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,3}}) (?P<clause>(?:that|which|where|whom|in which|for which|to which) "
-        rf"(?:the )?(?:{CAPITALS}|#\d+)(?: (?:is|was|were|are|has|had|did))?(?: {_LOWER_WORD}(?: (?:in|at|by|from|for|to|on)\b)?))"
-    ),
-]
-_LAST = re.compile(
-    r"^(?:who|what|where|when|which \w+)(?:'s)?\s*(?:is|was|are|were)?\s*(?:#\d+)?$", re.IGNORECASE
-)
-
-
-def plan_bridge(question: str) -> list[SubQuestion]:
-    """Innermost first: each phrase that leads on from a name becomes a step, and its answer takes the phrase's place."""
-    if re.match(
-        rf"who (?:is|was) (?:the )?(?:{_KINSHIP_WORDS}) of |who (?:is|was) .*['’]s? (?:{_KINSHIP_WORDS})\??$",
-        question,
-        re.I,
-    ):
-        return _kinship_steps(question, 0)
-    rest, steps = question.rstrip("? "), list[SubQuestion]()
-    while len(steps) < MAX_STEPS - 2:
-        found = _extract_innermost(rest, steps)
-        if found is None:
-            break
-        rest = found
-    text = rest + "?"
-    steps += _kinship_steps(text, len(steps)) or [SubQuestion(text, expected_answer_type(text))]
-    return steps if len(steps) > 1 else []
-
-
-def _extract_innermost(rest: str, steps: list[SubQuestion]) -> str | None:
-    """Take one phrase out of the rest, put its step behind the others; the rest with a number for it."""
-    found_all: list[re.Match[str]] = []
-    for pattern in _INNER:
-        outer = list(pattern.finditer(rest))
-        # A phrase may hold another one, which starts later.
-        found_all += [
-            *outer,
-            *(again for one in outer if (again := pattern.search(rest, one.start() + 4))),
-        ]
-    for found in sorted(found_all, key=lambda one: (-one.start(), one.start() - one.end())):
-        parts = found.groupdict()
-        before, after = rest[: found.start()], rest[found.end() :]
-        if _LAST.match(before.strip()) and not after.strip():
-            continue  # that is the question itself
-        if not (before + after).strip(" ,"):
-            continue
-        if not parts.get("clause") and not _is_relation(parts["role"]):
-            continue
-        if parts["role"].split()[-1] in _PREPOSITIONS:
-            continue  # "the story of which athlete" asks, it does not tell
-        if parts.get("clause"):
-            step = f"Which {parts['role']} {re.sub(r'^(?:that|who|which|where) ', '', parts['clause'])}?"
-            asked = SubQuestion(step, expected_answer_type(f"which {parts['role']}"))
-        else:
-            if (kin := parts["role"]) in _KINSHIP:
-                steps += _kinship_steps(f"Who is the {kin} of {parts['of']}?", len(steps))
-                return f"{before}#{len(steps)}{after}"
-            form = _role_type(kin)
-            asked = SubQuestion(
-                f"{'Who' if form is AnswerType.PERSON else 'What'} is the {kin} of {parts['of']}?",
-                form,
-            )
-        if len(asked.text) > 300:
-            continue
-        steps.append(asked)
-        return f"{before}#{len(steps)}{after}"
-    return None
-
-
-_PREPOSITIONS = frozenset("of in at for to by from on with".split())
-_RELATION_NOUNS = frozenset(
-    "country city capital county state province district region continent birthplace hometown headquarters location place "
-    "label band group company network team club party school university language employer spouse wife husband mother father "
-    "son daughter child sibling brother sister king queen bishop mayor head".split()
-)
-
-
-def _is_relation(role: str) -> bool:
-    """Does such a word relate one thing to another? "The director of", not "the season of"."""
-    word = role.split()[-1].casefold()
-    return (
-        word in _RELATION_NOUNS
-        or role in _KINSHIP
-        or re.search(r"(?:er|or|ist|ian|ress|eur|ent)$", word) is not None
-    )
-
-
-def _role_type(role: str) -> AnswerType:
-    """A person has a role; a country, a birthplace or a date does not."""
-    form = expected_answer_type(f"what {role}")
-    return AnswerType.PERSON if form is AnswerType.THING else form
-
-
-def _kinship_steps(text: str, done: int) -> list[SubQuestion]:
-    """The two steps that a grandmother is away."""
-    found = re.search(
-        rf"\bthe (?P<kin>{_KINSHIP_WORDS}) of (?P<one>[^?]+)|(?P<two>[^?]+)['’]s? (?P<kin2>{_KINSHIP_WORDS})\b",
-        text,
-    )
-    if found is None:
-        return []
-    near, far = _KINSHIP[found["kin"] or found["kin2"]]
-    one = re.sub(
-        r"^who (?:is|was) ", "", (found["one"] or found["two"]).strip(), flags=re.IGNORECASE
-    )
-    return [
-        SubQuestion(f"Who is the {near} of {one}?", AnswerType.PERSON),
-        SubQuestion(f"Who is the {far} of #{done + 1}?", AnswerType.PERSON),
-    ]
-
-
-# --- rules: Plans without a language model: a question is taken apart along the names in it and the words that lead from one to another.
-
-MAX_RULE_CHARS = 500  # characters; nobody asks a question of this form at greater length
-
-
-def plan_by_rules(question: str) -> Plan:
-    """The plan of the first rule that fits."""
-    whole = whole_question_step(question)
-    asked = whole.text
-    for kind, rule in _RULES if len(asked) <= MAX_RULE_CHARS else ():
-        steps = rule(asked)
-        if steps:
-            try:
-                return build_plan(question, steps, kind=kind)
-            except InputError:  # the rule misread the question: it is asked as a whole
-                break
-    return Plan(question, (whole,))
-
+# --- temporal: what was the case when something else happened
 
 _WHEN = re.compile(
-    r"^(?P<main>.+?)\s+(?:when|during the time (?:that|when)|(?:in|during) the year (?:that|when|in which)?|"
-    r"at the time (?:that|of|when)|in the same year (?:that|as)|the year)\s+(?P<event>.*[^\sa-z].*?)\s*\??$"
+    r"^(?P<main>.+?)\s+(?:when|during the time (?:that|when)"
+    r"|(?:in|during) the year (?:that|when|in which)?|at the time (?:that|of|when)"
+    r"|in the same year (?:that|as)|the year)\s+(?P<event>.*[^\sa-z].*?)\s*\??$"
 )
 
 
 def plan_temporal(question: str) -> list[SubQuestion]:
+    """The steps if the question dates its main clause by an event; otherwise none."""
     found = _WHEN.match(question)
-    if (
-        found is None
-        or YES_OR_NO.match(question)
-        or len(found["main"].split()) < 3
-        or not names(found["event"])
-    ):
+    if found is None or _YES_NO.match(question):
+        return []
+    if len(found["main"].split()) < 3 or not names(found["event"]):
         return []
     return [
         SubQuestion(f"In what year was it that {found['event']}?", AnswerType.DATE),
@@ -612,9 +412,142 @@ def plan_temporal(question: str) -> list[SubQuestion]:
     ]
 
 
-_RULES: Sequence[tuple[str, Callable[[str], list[SubQuestion]]]] = (
-    ("comparison", plan_comparison),
-    ("intersection", plan_intersection),
-    ("temporal", plan_temporal),
-    ("bridge", plan_bridge),
+# --- bridge: "the director of X", "Y's mother", "the city where Z was born", innermost first
+
+_KINSHIP = {
+    "paternal grandfather": ("father", "father"), "paternal grandmother": ("father", "mother"),
+    "maternal grandfather": ("mother", "father"), "maternal grandmother": ("mother", "mother"),
+    "father-in-law": ("spouse", "father"), "mother-in-law": ("spouse", "mother"),
+    "stepmother": ("father", "spouse"), "stepfather": ("mother", "spouse"),
+    "sibling-in-law": ("spouse", "sibling"), "sister-in-law": ("spouse", "sister"),
+    "brother-in-law": ("spouse", "brother"), "child-in-law": ("child", "spouse"),
+    "son-in-law": ("daughter", "spouse"), "daughter-in-law": ("son", "spouse"),
+    "uncle": ("father", "sibling"), "aunt": ("father", "sibling"),
+    "grandfather": ("father", "father"), "grandmother": ("father", "mother"),
+    "grandchild": ("child", "child"),
+}  # fmt: skip
+_KINSHIP_WORDS = "|".join(re.escape(one) for one in _KINSHIP)
+_KINSHIP_OF = re.compile(
+    rf"\bthe (?P<kin>{_KINSHIP_WORDS}) of (?P<one>[^?]+)"
+    rf"|(?P<two>[^?]+)['’]s? (?P<kin2>{_KINSHIP_WORDS})\b"
 )
+_WHO_IS_KIN = _any_case(
+    rf"who (?:is|was) (?:the )?(?:{_KINSHIP_WORDS}) of "
+    rf"|who (?:is|was) .*['’]s? (?:{_KINSHIP_WORDS})\??$"
+)
+_LOWER_WORD = r"[a-zé][\w'-]*"
+_NAME_PHRASE = r"(?:\"[^\"]+\"|“[^”]+”|#\d+|[^\W\da-z_][^?,;]*?(?:, [^\sa-z][^?,;]*?){0,2})"
+_NAME_END = (
+    r"(?=\s*(?:\?|$|,|;|\s(?:is|was|were|are|did|does|do|has|had|have|died|die|born|work|worked|live"
+    r"|lived|won|play|played|located|from|be|get|study|studied|graduate|graduated|attend|attended"
+    r"|marry|married|belong|come|receive|received|start|started|end|ended)\b))"
+)
+_RELATIONS = [
+    # the director of the film X; the composer of "X"
+    re.compile(
+        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,2}}) of"
+        rf" (?P<of>(?:the )?(?:{_LOWER_WORD} ){{0,2}}{_NAME_PHRASE}){_NAME_END}"
+    ),
+    # X's mother, X's first wife
+    re.compile(
+        r"(?P<of>\b[^\W\da-z_][^?;]*?|#\d+)(?:['’]s|s['’]) "
+        r"(?P<role>(?:(?:first|second|third|former|eldest|youngest|oldest|only|paternal|maternal"
+        rf"|older|younger) )?{_LOWER_WORD})\b"
+    ),
+    # the country where X was born; the company that made X
+    re.compile(
+        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,3}})"
+        r" (?P<clause>(?:that|who|which|where|whose|in which|for which|to which) "
+        rf"[^?,;]*?{CAPITALS})"
+    ),
+    # ... and the verb that follows, if the name is who does it: the city where X was born
+    re.compile(
+        rf"\b[Tt]he (?P<role>{_LOWER_WORD}(?: {_LOWER_WORD}){{0,3}})"
+        r" (?P<clause>(?:that|which|where|whom|in which|for which|to which) "
+        rf"(?:the )?(?:{CAPITALS}|#\d+)(?: (?:is|was|were|are|has|had|did))?"
+        rf"(?: {_LOWER_WORD}(?: (?:in|at|by|from|for|to|on)\b)?))"
+    ),
+]
+_BARE_QUESTION = _any_case(
+    r"^(?:who|what|where|when|which \w+)(?:'s)?\s*(?:is|was|are|were)?\s*(?:#\d+)?$"
+)
+_RELATION_NOUNS = frozenset(
+    "country city capital county state province district region continent birthplace hometown"
+    " headquarters location place label band group company network team club party school"
+    " university language employer spouse wife husband mother father son daughter child sibling"
+    " brother sister king queen bishop mayor head".split()
+)
+
+
+def plan_bridge(question: str) -> list[SubQuestion]:
+    """Each phrase that leads from a name to another thing is a step; its number replaces it."""
+    if _WHO_IS_KIN.match(question):
+        return _kinship_steps(question, 0)
+    rest, steps = question.rstrip("? "), list[SubQuestion]()
+    while len(steps) < MAX_STEPS - 2:
+        shorter = _extract_innermost(rest, steps)
+        if shorter is None:
+            break
+        rest = shorter
+    text = rest + "?"
+    last = _kinship_steps(text, len(steps)) or [SubQuestion(text, expected_answer_type(text))]
+    steps += last
+    return steps if len(steps) > 1 else []
+
+
+def _extract_innermost(rest: str, steps: list[SubQuestion]) -> str | None:
+    """Move the innermost phrase of the rest into `steps`; the rest with a number in its place."""
+    matches: list[re.Match[str]] = []
+    for pattern in _RELATIONS:
+        outer = list(pattern.finditer(rest))
+        # A phrase may contain another one, which starts later.
+        inner = (pattern.search(rest, one.start() + 4) for one in outer)
+        matches += [*outer, *(one for one in inner if one)]
+    for found in sorted(matches, key=lambda one: (-one.start(), one.start() - one.end())):
+        before, after = rest[: found.start()], rest[found.end() :]
+        if _BARE_QUESTION.match(before.strip()) and not after.strip():
+            continue  # that is the question itself
+        if not (before + after).strip(" ,"):
+            continue
+        if new := _relation_steps(found, len(steps)):
+            steps += new
+            return f"{before}#{len(steps)}{after}"
+    return None
+
+
+def _relation_steps(found: re.Match[str], done: int) -> list[SubQuestion]:
+    """The steps that find what a phrase stands for; none if it does not relate two things."""
+    parts = found.groupdict()
+    role, clause = parts["role"], parts.get("clause")
+    last = role.split()[-1]
+    if last in PREPOSITIONS:
+        return []  # "the story of which athlete" asks, it does not tell
+    if clause:
+        text = f"Which {role} {re.sub(r'^(?:that|who|which|where) ', '', clause)}?"
+        answer_type = expected_answer_type(f"which {role}")
+    else:
+        word = last.casefold()
+        agent = re.search(r"(?:er|or|ist|ian|ress|eur|ent)$", word)
+        if word not in _RELATION_NOUNS and role not in _KINSHIP and not agent:
+            return []  # "the season of"
+        if role in _KINSHIP:
+            return _kinship_steps(f"Who is the {role} of {parts['of']}?", done)
+        answer_type = expected_answer_type(f"what {role}")
+        if answer_type is AnswerType.THING:  # a role is held by a person
+            answer_type = AnswerType.PERSON
+        asked = "Who" if answer_type is AnswerType.PERSON else "What"
+        text = f"{asked} is the {role} of {parts['of']}?"
+    return [SubQuestion(text, answer_type)] if len(text) <= 300 else []
+
+
+def _kinship_steps(text: str, done: int) -> list[SubQuestion]:
+    """The two steps to a grandmother, an uncle or an in-law; none if there is no such relation."""
+    found = _KINSHIP_OF.search(text)
+    if found is None:
+        return []
+    near, far = _KINSHIP[found["kin"] or found["kin2"]]
+    name = _remove(r"^who (?:is|was) ", (found["one"] or found["two"]).strip())
+    return [
+        SubQuestion(f"Who is the {near} of {name}?", AnswerType.PERSON),
+        SubQuestion(f"Who is the {far} of #{done + 1}?", AnswerType.PERSON),
+    ]

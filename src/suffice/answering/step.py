@@ -1,8 +1,8 @@
-"""One step of a plan: fill in the earlier answers, look, and read what was found.
+"""One step of a plan: fetch what it may read, and read an answer out of it.
 
-The look is the library's; where a document that is held already names the answer that was filled in, the document of that name
-comes first: a known link needs no search. Who reads is a language model or the rules; either cites sentences by number, and
-whatever a model cites or answers is held against the sentences it was shown.
+If a held document links to one titled like an earlier answer, that one is read without a search.
+The reader is a language model or the rules; both cite sentences by number, and whatever a model
+answers or cites is checked against the sentences it was shown.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from suffice.types import Citation, DocId, Document, Hit, Support
 
 __all__ = ["DocumentSource", "EvidenceCache", "LinkedSource", "ModelReader", "Reader"]
 
-MAX_LINKS = 32  # links of one held document that are looked at
-MAX_READ_ANSWER_CHARS = 200  # characters of an answer
+MAX_LINKS = 32  # of one held document
+MAX_READ_ANSWER_CHARS = 200
 MAX_CITATIONS = 6
 
 READING_SCHEMA: Mapping[str, Any] = {
@@ -47,17 +47,18 @@ READING_SCHEMA: Mapping[str, Any] = {
     "required": ["answer", "sentences"],
     "additionalProperties": False,
 }
+_NO_ANSWER = ("unknown", "insufficient information", "none", "")
 
 
 class DocumentSource(Protocol):
-    """What is asked of a library: who searches it, and its documents by id."""
+    """The part of a library that answering needs."""
 
     def retriever(self, name: str | None = None) -> Retriever:
-        """The retriever of this name; None: the one that suits this library."""
+        """The retriever of this name; None: the library's default."""
         ...
 
     def get(self, doc_ids: Sequence[DocId]) -> Sequence[Document | None]:
-        """The documents of these ids, None where there is none."""
+        """The documents with these ids, None where there is none."""
         ...
 
 
@@ -67,161 +68,153 @@ class _LinkTable(Protocol):
 
 @runtime_checkable
 class LinkedSource(Protocol):
-    """A library that knows which documents each document names."""
+    """A library that knows which documents each document links to."""
 
     def links(self) -> _LinkTable: ...
 
 
 class Reader(Protocol):
-    """Whoever reads an answer out of passages."""
-
-    def read(self, question: str, expects: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The answer with what it rests on; an answer of None where the passages hold none."""
+    def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
+        """The answer with its citations; its answer is None if the passages hold none."""
         ...
 
 
 @dataclass(slots=True)
 class EvidenceCache:
-    """Where one question is worked on: the library, and what was taken from its shelves, each document once."""
+    """The library of one question, and the documents fetched from it, each once."""
 
     library: DocumentSource
     documents: dict[DocId, Document] = field(default_factory=dict)
     _passages: dict[DocId, Passage] = field(default_factory=dict)
 
-    def can(self, retriever: str | None) -> bool:
-        """Has the library what this retriever takes, say vectors?"""
-        if retriever is None:
+    def has_retriever(self, name: str | None) -> bool:
+        """Whether the library has what this retriever needs, such as vectors."""
+        if name is None:
             return False
         try:
-            self.library.retriever(retriever)
+            self.library.retriever(name)
         except NotReadyError:
             return False
         return True
 
-    def look(self, question: str, *, k: int, retriever: str | None) -> tuple[Hit, ...]:
-        """The best k hits for one question, with their documents on the desk."""
+    def search(self, question: str, *, k: int, retriever: str | None) -> tuple[Hit, ...]:
+        """The best k hits of one question; their documents are fetched."""
         (hits,) = self.library.retriever(retriever).search([question], k=k)
         self.fetch(hit.doc_id for hit in hits)
         return tuple(hits)
 
     def fetch(self, doc_ids: Iterable[DocId]) -> None:
-        """Put these documents on the desk; one that is gone by now stays a hit without a text."""
-        self.documents |= documents_by_id(
-            self.library.get, (one for one in doc_ids if one not in self.documents)
-        )
+        """Fetch unknown documents; one that is gone by now stays a hit without a text."""
+        unknown = (one for one in doc_ids if one not in self.documents)
+        self.documents |= documents_by_id(self.library.get, unknown)
 
-    def named_by(self, held: Sequence[DocId], answers: Iterable[str]) -> tuple[Hit, ...]:
-        """The documents that a held one names and whose title is one of the answers."""
-        keys = {title_key(answer) for answer in answers} - {""}
+    def linked_titles(self, held: Sequence[DocId], titles: Iterable[str]) -> tuple[Hit, ...]:
+        """The documents with one of these titles that a held document links to."""
+        keys = {title_key(title) for title in titles} - {""}
         if not keys or not held or not isinstance(self.library, LinkedSource):
             return ()
         links: _LinkTable = self.library.links()
-        named = list(
-            dict.fromkeys(one for some in links.out(held) for one in list(some)[:MAX_LINKS])
+        targets = list(
+            dict.fromkeys(one for out in links.out(held) for one in list(out)[:MAX_LINKS])
         )
-        self.fetch(named)
-        known = [self.documents[one] for one in named if one in self.documents]
+        self.fetch(targets)
+        known = [self.documents[one] for one in targets if one in self.documents]
         return tuple(Hit(one.doc_id) for one in known if title_key(one.title) in keys)
 
     def passages(self, hits: Iterable[Hit]) -> list[Passage]:
         """The documents of these hits in sentences, each once."""
-        found = []
-        for doc_id in dict.fromkeys(hit.doc_id for hit in hits):
-            if doc_id in self.documents:
-                if doc_id not in self._passages:
-                    self._passages[doc_id] = passage_from_document(self.documents[doc_id])
-                found.append(self._passages[doc_id])
-        return found
+        doc_ids = [
+            one for one in dict.fromkeys(hit.doc_id for hit in hits) if one in self.documents
+        ]
+        for doc_id in doc_ids:
+            if doc_id not in self._passages:
+                self._passages[doc_id] = passage_from_document(self.documents[doc_id])
+        return [self._passages[doc_id] for doc_id in doc_ids]
 
 
 class ModelReader:
-    """A language model reads, at most so many `letters` of passages at once. It proposes, the sentences decide.
+    """A language model reads at most `max_chars` of passages. It proposes, the sentences decide.
 
-    The rules read, too. What both read needs no judge. Where the model fails, or says what its sentences do not state, what
-    the rules are sure of stands: a document that talks a model out of an answer, or into one, gains nothing by it.
+    The rules read, too. If both agree, nobody needs to judge. If the model fails, or says what its
+    sentences do not state, a confident reading by the rules wins: a document gains nothing by
+    talking a model into an answer or out of one.
     """
 
-    def __init__(self, meter: MeteredModel, *, letters: int = 6000) -> None:
-        self.meter, self.letters, self.otherwise = meter, letters, ExtractiveReader()
+    def __init__(self, meter: MeteredModel, *, max_chars: int = 6000) -> None:
+        self.meter, self.max_chars, self.rules = meter, max_chars, ExtractiveReader()
 
-    def read(self, question: str, expects: AnswerType, passages: Sequence[Passage]) -> Reading:
+    def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
         """The model's answer with the sentences it names, or the rules' reading."""
-        shown = _select_sentences(passages, self.letters)
-        if not shown or not self.meter.asks():
-            return self.otherwise.read(question, expects, passages)
+        shown = _select_sentences(passages, self.max_chars)
+        if not shown or not self.meter.available():
+            return self.rules.read(question, answer_type, passages)
         lines = "\n".join(
             f"[{number}] {_title_prefix(one, passages)}{one.text}"
             for number, one in enumerate(shown, start=1)
         )
-        asked = render_prompt(
+        prompt = render_prompt(
             "read",
             fenced={"passages": lines},
             question=" ".join(question.split()),
-            expects=expects.value,
+            expects=answer_type.value,
         )
-        said = parse_json_object(self.meter.complete(asked, purpose="read", schema=READING_SCHEMA))
-        reading = self._taken(said, shown)
-        by_rules = self.otherwise.read(question, expects, passages)
+        answer = self.meter.complete(prompt, purpose="read", schema=READING_SCHEMA)
+        reading = _parse_reading(parse_json_object(answer), shown)
+        by_rules = self.rules.read(question, answer_type, passages)
         if reading is None:
             return by_rules
-        if not _has_expected_form(reading.answer, expects, question):
+        if not _has_expected_form(reading.answer, answer_type, question):
             reading = Reading(None, (), 0.0, "model")
         if not _is_confident(question, by_rules, passages):
             return reading
         if title_key(reading.answer or "") == title_key(by_rules.answer or ""):
             return replace(by_rules, by="both")
-        return (
-            reading
-            if classify_support(question, reading, passages) is Support.ATTRIBUTABLE
-            else by_rules
-        )
-
-    def _taken(self, said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
-        """What the model said as a reading: citations only of what it was shown. None where it said nothing of use."""
-        answer = said.get("answer") if said is not None else None
-        if said is None or not isinstance(answer, str):
-            return None
-        answer = " ".join(answer.split())[:MAX_READ_ANSWER_CHARS]
-        numbers = said.get("sentences")
-        listed = (
-            [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
-        )
-        cited = tuple(
-            shown[number - 1] for number in dict.fromkeys(listed) if 1 <= number <= len(shown)
-        )
-        if title_key(answer) in ("unknown", "insufficient information", "none", ""):
-            return Reading(None, (), 0.0, "model")
-        cited = tuple(one for one in cited if mentions_answer(one.text, answer))[:MAX_CITATIONS]
-        return Reading(answer, cited, 1.0 if cited else 0.5, "model")
+        supported = classify_support(question, reading, passages) is Support.ATTRIBUTABLE
+        return reading if supported else by_rules
 
 
-def _has_expected_form(answer: str | None, expects: AnswerType, question: str) -> bool:
-    """Has an answer the form that is asked for, where a form tells?"""
-    if answer is None or expects is AnswerType.YES_NO:
+def _parse_reading(said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
+    """A model's answer as a reading that cites only what it was shown; None if it is unusable."""
+    answer = said.get("answer") if said is not None else None
+    if said is None or not isinstance(answer, str):
+        return None
+    answer = " ".join(answer.split())[:MAX_READ_ANSWER_CHARS]
+    if title_key(answer) in _NO_ANSWER:
+        return Reading(None, (), 0.0, "model")
+    numbers = said.get("sentences")
+    listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
+    cited = [shown[one - 1] for one in dict.fromkeys(listed) if 1 <= one <= len(shown)]
+    cited = [one for one in cited if mentions_answer(one.text, answer)][:MAX_CITATIONS]
+    return Reading(answer, tuple(cited), 1.0 if cited else 0.5, "model")
+
+
+def _has_expected_form(answer: str | None, answer_type: AnswerType, question: str) -> bool:
+    """Whether an answer has the form that is asked for, where form tells."""
+    if answer is None or answer_type is AnswerType.YES_NO:
         return answer is None or title_key(answer) in ("yes", "no")
-    if expects is AnswerType.CHOICE:
+    if answer_type is AnswerType.CHOICE:
         return not set(tokens(answer)).isdisjoint(tokens(question))
-    return expects not in (AnswerType.DATE, AnswerType.NUMBER) or parse_number(answer) is not None
+    exact = answer_type in (AnswerType.DATE, AnswerType.NUMBER)
+    return not exact or parse_number(answer) is not None
 
 
 def _is_confident(question: str, reading: Reading, passages: Sequence[Passage]) -> bool:
-    """Do the rules vouch for a reading? Where no word is known that would say it, the sentence must fit all the better."""
-    knows = not mentions_cue(question, "")
-    return (knows or reading.score >= CONFIDENT) and classify_support(
-        question, reading, passages
-    ) is Support.ATTRIBUTABLE
+    """Whether the rules vouch for a reading; without known cue words it must fit better."""
+    cues_known = not mentions_cue(question, "")
+    supported = cues_known or reading.score >= CONFIDENT
+    return supported and classify_support(question, reading, passages) is Support.ATTRIBUTABLE
 
 
-def _select_sentences(passages: Sequence[Passage], most: int) -> list[Citation]:
-    """The sentences that a model is shown: whole ones, in order, as many as fit. The first of each passage go first."""
+def _select_sentences(passages: Sequence[Passage], max_chars: int) -> list[Citation]:
+    """Whole sentences to show a model, in order, as many as fit; the first of each come first."""
     order = sorted(
         ((at, rank) for rank, one in enumerate(passages) for at in range(len(one.sentences))),
         key=lambda place: (place[0] // 3, place[1], place[0]),
     )
-    chosen, letters = [], 0
+    chosen, chars = [], 0
     for at, rank in order:
-        letters += len(passages[rank].sentences[at]) + len(passages[rank].title)
-        if letters > most:
+        chars += len(passages[rank].sentences[at]) + len(passages[rank].title)
+        if chars > max_chars:
             break
         chosen.append((rank, at))
     return [

@@ -1,7 +1,7 @@
-"""A journey kept: as a line of JSON, as a tree for a person, and as something that can be walked again without the model.
+"""Traces as JSON Lines, as a tree for a terminal, and replayed without their model.
 
-A replay asks the same library and the same gate, but takes the model's answers and the clock's times from the trace: the same
-trace comes out, byte for byte, or a DataError that says where the ways part.
+A replay uses the same library and gate, but the recorded answers of the model and readings of the
+clock: the result is the same trace, byte for byte, or a DataError that says where it differs.
 """
 
 from __future__ import annotations
@@ -32,18 +32,14 @@ __all__ = [
     "trace_to_json",
 ]
 
-TRACE_VERSION = 1
-TRACE_HINT = "traces are written by `suffice ask --trace FILE`, a line each"
+TRACE_VERSION = 2
+TRACE_HINT = "`suffice ask --trace FILE` writes traces, one per line"
 
 
 def trace_to_json(trace: Trace) -> str:
     """The trace as one line of JSON; equal traces give equal bytes."""
-    return json.dumps(
-        {"version": TRACE_VERSION, **asdict(trace)},
-        sort_keys=True,
-        ensure_ascii=True,
-        allow_nan=False,
-    )
+    record = {"version": TRACE_VERSION, **asdict(trace)}
+    return json.dumps(record, sort_keys=True, ensure_ascii=True, allow_nan=False)
 
 
 def save_traces(path: Path | str, traces: Iterable[Trace]) -> Path:
@@ -53,7 +49,7 @@ def save_traces(path: Path | str, traces: Iterable[Trace]) -> Path:
 
 
 def read_traces(path: Path | str) -> Iterator[Trace]:
-    """The traces of a file, one by one; InputError with the line where one is not a trace, or one of another version."""
+    """The traces of a file; InputError names the line that is no trace, or of another version."""
     where = str(path)
     try:
         for record in read_jsonl(Path(path), BadRecords()):
@@ -66,18 +62,13 @@ def read_traces(path: Path | str) -> Iterator[Trace]:
 
 
 def trace_from_json(value: Mapping[str, Any]) -> Trace:
-    """A trace from its JSON values; ValueError where they are none, or of another version."""
-    if value.get("version") != TRACE_VERSION:
-        raise ValueError(
-            f"its version is {str(value.get('version'))[:20]!r}, expected {TRACE_VERSION}"
-        )
-    json.dumps(value, allow_nan=False)  # Python reads infinities, and a replay could not write them
-    return dataclass_from_json(
-        Trace, {name: one for name, one in value.items() if name != "version"}
-    )
-
-
-# ---------------------------------------------------------------------------------------------------------- replay
+    """A trace from its JSON values; ValueError if they are none, or of another version."""
+    version = value.get("version")
+    if version != TRACE_VERSION:
+        raise ValueError(f"its version is {str(version)[:20]!r}, expected {TRACE_VERSION}")
+    json.dumps(value, allow_nan=False)  # Python reads infinities, but a replay cannot write them
+    fields = {name: one for name, one in value.items() if name != "version"}
+    return dataclass_from_json(Trace, fields)
 
 
 def replay(
@@ -88,37 +79,31 @@ def replay(
     bank: ExemplarBank | None = None,
     reranker: Reranker | None = None,
 ) -> Trace:
-    """Walk the journey again without its model. DataError where the library, the gate or the prompts are no longer the same."""
+    """Ask again with the recorded model; DataError if library, gate or prompts have changed."""
     settings = trace.settings
     try:
-        policy, budget = (
-            dataclass_from_json(AskPolicy, settings.get("policy")),
-            dataclass_from_json(Budget, settings.get("budget")),
-        )
+        policy = dataclass_from_json(AskPolicy, settings.get("policy"))
+        budget = dataclass_from_json(Budget, settings.get("budget"))
     except ValueError as error:
         raise InputError(
-            f"the trace does not say how it was made: {error}", hint="only traces of `ask` replay"
+            f"the trace does not say how it was made: {error}",
+            hint="only traces of `ask` can be replayed",
         ) from error
-    model = (
-        None
-        if settings.get("model") is None
-        else _RecordedModel(str(settings["model"]), trace.calls)
-    )
-    clock = _recorded_clock(trace.ticks) if trace.ticks else None
+    name = settings.get("model")
     again = ask(
         trace.question.text,
         library,
         gate,
-        model,
+        None if name is None else _RecordedModel(str(name), trace.calls),
         policy=policy,
         budget=budget,
         bank=bank,
         reranker=reranker,
-        clock=clock,
+        clock=_recorded_clock(trace.ticks) if trace.ticks else None,
     )
     if trace_to_json(again) != trace_to_json(trace):
         raise DataError(
-            "the trace does not replay: something it rests on has changed",
+            "the trace does not replay: something it depends on has changed",
             hint=_first_difference(trace, again),
         )
     return again
@@ -126,15 +111,15 @@ def replay(
 
 def _first_difference(trace: Trace, again: Trace) -> str:
     if trace.plan != again.plan:
-        return "the plan is another one"
+        return "the plan differs"
     for at, (old, new) in enumerate(zip(trace.steps, again.steps), start=1):
         if old != new:
-            return f"the ways part at step {at} of the trace: {old.question[:80]!r}"
-    return "the ways part at the end"
+            return f"step {at} of the trace is the first that differs: {old.question[:80]!r}"
+    return "only the end differs"
 
 
 class _RecordedModel:
-    """A model that says what it said before, in the same order, to the same prompts."""
+    """A model that repeats its recorded answers, in the same order, to the same prompts."""
 
     def __init__(self, name: str, calls: Sequence[Call]) -> None:
         self.name, self._calls, self._at = name, list(calls), 0
@@ -147,41 +132,36 @@ class _RecordedModel:
     def complete(
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
     ) -> list[str]:
-        said = []
+        answers = []
         for prompt in prompts:
-            if self._at >= len(self._calls) or self._calls[self._at].key != call_key(
-                prompt, schema or {}
-            ):
+            call = self._calls[self._at] if self._at < len(self._calls) else None
+            if call is None or call.key != call_key(prompt, schema or {}):
                 raise DataError(
-                    "the trace does not replay: the model was asked something else then",
-                    hint="was the library changed?",
+                    "the trace does not replay: this prompt was not asked when it was recorded",
+                    hint="check whether the library or the prompts changed",
                 )
-            call = self._calls[self._at]
             self._at += 1
             if call.answer is None:
                 raise ModelError(call.error or "no answer")
-            said.append(call.answer)
-        return said
+            answers.append(call.answer)
+        return answers
 
 
 def _recorded_clock(ticks: Sequence[float]) -> Callable[[], float]:
-    """A clock that says 0, and then what it said then."""
+    """A clock that returns 0, then the recorded readings."""
     left = iter((0.0, *ticks))
     return lambda: next(left, ticks[-1])
 
 
-# ---------------------------------------------------------------------------------------------------------- the tree
-
-
 def format_trace(trace: Trace) -> str:
-    """The journey for a terminal. What comes from strangers' texts carries no control characters."""
+    """The trace as a tree for a terminal, without control characters from untrusted texts."""
     lines = [printable(trace.question.text)]
-    for at, step in enumerate(trace.steps):
-        branch, trunk = (
-            ("└─", "   ") if at == len(trace.steps) - 1 and trace.action is None else ("├─", "│  ")
-        )
-        lines.append(f"{branch} {_step_title(step)}")
-        lines += [f"{trunk}   {line}" for line in _step_details(step)]
+    for number, step in enumerate(trace.steps, start=1):
+        last = number == len(trace.steps) and trace.action is None
+        branch, trunk = ("└─", "   ") if last else ("├─", "│  ")
+        title, *details = _step_lines(step)
+        lines.append(f"{branch} {title}")
+        lines += [f"{trunk}   {line}" for line in details]
     if trace.action is Action.ANSWER:
         lines.append(f"└─ ANSWER  {printable(trace.answer or '')}")
     elif trace.action is not None:
@@ -190,21 +170,22 @@ def format_trace(trace: Trace) -> str:
     return "\n".join(lines)
 
 
-def _step_title(step: Step) -> str:
+def _step_lines(step: Step) -> list[str]:
+    """The title of a step, then its details."""
+    note = [printable(step.note)] if step.note else []
+    if step.verdict is not None:
+        action, p_complete = step.verdict.action, step.verdict.p_complete
+        held = f"{len(step.hits)} documents"
+        return [f"gate: {action} at p_complete {p_complete:.2f} with {held}", *note]
     number = f"{step.number}. " if step.number else ""
-    if step.verdict is not None:
-        return f"gate: {step.verdict.action} at p_complete {step.verdict.p_complete:.2f} with {len(step.hits)} documents"
-    return f"{number}{printable(step.question)}"
-
-
-def _step_details(step: Step) -> list[str]:
-    if step.verdict is not None:
-        return [printable(step.note)] if step.note else []
-    lines = [f"= {printable(step.answer)}" if step.answer is not None else "= no answer"]
-    if step.review is not None and step.answer is not None:
-        lines[0] += (
-            f"   ({step.review.support}, confidence {step.review.confidence:.2f}, {step.by})"
-        )
-    cited = step.citations if step.by != "joined" else ()
-    lines += [f"[{printable(one.doc_id)} #{one.sentence}] {printable(one.text)}" for one in cited]
-    return lines + ([printable(step.note)] if step.note else [])
+    answer = "= no answer"
+    if step.answer is not None:
+        answer = f"= {printable(step.answer)}"
+        if step.review is not None:
+            confidence = f"confidence {step.review.confidence:.2f}"
+            answer += f"   ({step.review.support}, {confidence}, {step.by})"
+    cited = [
+        f"[{printable(one.doc_id)} #{one.sentence}] {printable(one.text)}"
+        for one in (step.citations if step.by != "joined" else ())
+    ]
+    return [f"{number}{printable(step.question)}", answer, *cited, *note]

@@ -113,13 +113,13 @@ class BudgetedModel:
         return [self._complete(prompt, schema) for prompt in prompts]
 
     def _complete(self, prompt: str, schema: Mapping[str, Any] | None) -> str:
-        if limit := self.usage.lacks(prompt):
+        if limit := self.usage.exceeded_by(prompt):
             raise BudgetSpentError(
                 f"the budget for the model is spent: {limit} {getattr(self.usage.budget, limit):g}",
                 hint="finished work is kept: raise the budget and run the same command again, "
                 "or add --fallback",
             )
-        return self.usage.ask(self.model, prompt, schema)
+        return self.usage.complete(self.model, prompt, schema)
 
     def line(self) -> str:
         """For a terminal."""

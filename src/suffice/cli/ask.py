@@ -66,7 +66,7 @@ def ask(
         raise InputError(message, hint="create it, or choose another")
     bank = None
     if exemplars is not None:
-        bank = ExemplarBank.load().and_more(ExemplarBank.load(exemplars).exemplars)
+        bank = ExemplarBank.load().extended(ExemplarBank.load(exemplars).exemplars)
     budget = Budget(rounds, calls, tokens, seconds, money, prices=parse_prices(prices))
     opened, loaded = open_model(model, base_url, timeout_s=timeout_s), open_gate(gate, preset)
     with Library.open(library) as lib:
@@ -79,11 +79,11 @@ def ask(
                 lib,
                 loaded,
                 opened,
-                policy=AskPolicy(look=retriever),
+                policy=AskPolicy(retriever=retriever),
                 budget=budget,
                 bank=bank,
                 clock=time.monotonic,
-                watch=watch,
+                on_update=watch,
             )
     if trace is not None:
         save_traces(trace, [result])

@@ -185,14 +185,16 @@ class AnswerSetup:
     ) -> AnswerOutcome:
         """What the reader makes of the question and of these hits."""
         step, passages = whole_question_step(question), evidence.passages(hits)
-        reading = ModelReader(meter, letters=self.letters).read(step.text, step.expects, passages)
+        reading = ModelReader(meter, max_chars=self.letters).read(
+            step.text, step.answer_type, passages
+        )
         reviewed = review(step.text, reading, passages, hops=1)
-        meter.seconds()
+        meter.elapsed()
         sure = {"review": reviewed.confidence, "reader": reviewed.accuracy}
         sure["hit"] = _first_score(hits)
         held = tuple(hit.doc_id for hit in hits)
         error = next((call.error for call in meter.calls if call.error), None)
-        return AnswerOutcome(reading.answer, held, meter.spent, reading.answer, sure, error)
+        return AnswerOutcome(reading.answer, held, meter.cost, reading.answer, sure, error)
 
 
 System = Callable[[AnswerSetup, str, GateLike], AnswerOutcome]  # (setup, question, gate)
@@ -207,7 +209,7 @@ def read_once(k: Callable[[AnswerSetup], int], retriever: str | None = None) -> 
 
     def system(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
         evidence, meter = setup.start()
-        hits = evidence.look(question, k=k(setup), retriever=retriever)
+        hits = evidence.search(question, k=k(setup), retriever=retriever)
         return setup.read(question, hits, evidence, meter)
 
     return system
@@ -230,7 +232,7 @@ def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
         judge: GateLike = gate if gated else AlwaysComplete(gate)
         options: Any = {"budget": setup.budget, "clock": setup.clock}
-        options["policy"] = replace(policy, letters=setup.letters)
+        options["policy"] = replace(policy, max_passage_chars=setup.letters)
         outcome = _outcome(ask(question, setup.corpus, judge, setup.model, **options), gated=gated)
         return replace(outcome, answer=outcome.candidate) if always else outcome
 

@@ -294,8 +294,8 @@ def _run_ask(service: Service, form: AskRequest, watch: Callable[[Trace], None] 
         service.library,
         service.gate(form.gate),
         service.model if form.with_model else None,
-        policy=AskPolicy(look=form.retriever),
+        policy=AskPolicy(retriever=form.retriever),
         budget=Budget(rounds=form.rounds, calls=form.calls, tokens=form.tokens, seconds=seconds),
         clock=time.monotonic,
-        watch=watch,
+        on_update=watch,
     )

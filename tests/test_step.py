@@ -300,11 +300,11 @@ def test_prompts_are_visible_and_objects_are_found_in_babble() -> None:
 
 def test_a_known_link_leads_to_the_document_without_a_search() -> None:
     desk = EvidenceCache(Shelf())
-    assert [hit.doc_id for hit in desk.named_by(["lothair"], ["Ermengarde Of Tours"])] == [
+    assert [hit.doc_id for hit in desk.linked_titles(["lothair"], ["Ermengarde Of Tours"])] == [
         "ermengarde"
     ]
-    assert desk.named_by(["lothair"], ["Bakery"]) == ()
-    assert desk.named_by([], ["Ermengarde of Tours"]) == ()
+    assert desk.linked_titles(["lothair"], ["Bakery"]) == ()
+    assert desk.linked_titles([], ["Ermengarde of Tours"]) == ()
 
 
 def test_a_document_that_is_gone_is_passed_over() -> None:
