@@ -19,7 +19,7 @@ from tests.live.test_wheel import Installed, installed, plain  # noqa: F401 - a 
 from suffice.cli.doctor import EXTRAS
 
 BROUGHT = {"onnx", "hub"}  # by wordllama, which everybody has
-ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-doors-into-frameworks.md
+ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-integrations.md
 
 
 def found(python: Path, at: Path) -> dict[str, str | None]:
