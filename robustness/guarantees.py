@@ -27,7 +27,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "live/faults/test_kills.py::test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair",
                 "test_embedded.py::test_a_death_between_indexes_and_truth_changes_nothing",
-                "test_files.py::test_a_crash_between_the_two_renames_is_mended_on_open",
+                "test_artefacts.py::test_a_crash_between_the_two_renames_is_mended_on_open",
             ),
             ("kills",),
             "A power cut: processes are killed, the machine is not. A disk that says it has stored what it has not.",
@@ -76,7 +76,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Damage is noticed: what is not as its manifest says is refused, and what can be derived again is made anew.",
             (
-                "test_files.py::test_an_altered_file_is_refused",
+                "test_artefacts.py::test_an_altered_file_is_refused",
                 "test_gate.py::test_a_damaged_gate_is_refused",
                 "test_embedded_damage.py::test_a_damaged_text_index_is_made_anew_from_the_truth",
                 "test_embedded_damage.py::test_damage_inside_the_truth_is_said_to_be_damage",
@@ -87,7 +87,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Every format has a version: another one is refused with the command that makes it anew, never guessed at.",
             (
-                "test_files.py::test_another_format_version_is_refused_with_the_command_that_rebuilds",
+                "test_artefacts.py::test_another_format_version_is_refused_with_the_command_that_rebuilds",
                 "test_embedded_damage.py::test_a_store_of_a_newer_format_is_not_read",
                 "test_gate.py::test_a_newer_gate_is_refused",
             ),
@@ -108,7 +108,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Whatever a stranger could make large or long has a bound: records, bodies, lines, texts, hits, headers, time.",
             (
-                "test_datasets_files.py::test_a_record_over_the_limit_ends_the_reading",
+                "test_records.py::test_a_record_over_the_limit_ends_the_reading",
                 "test_hostile_files.py::test_a_line_without_end_costs_no_more_than_a_line_may",
                 "test_gate.py::test_a_huge_text_costs_no_more_than_its_beginning",
                 "live/test_serve.py::test_dawdlers_and_garbage_are_cut_off_with_an_answer",
@@ -122,11 +122,11 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "Nothing is unpickled, evaluated or run: a gate or a library of a stranger is data. Its arrays, networks and paths "
             "are looked at before they are used.",
             (
-                "test_architecture.py::test_the_house_keeps",
+                "test_architecture.py::test_the_repository_keeps",
                 "test_hostile_files.py::test_no_code_of_the_package_unpickles_or_evaluates",
                 "test_hostile_files.py::test_a_network_that_means_harm_is_refused",
                 "test_hostile_files.py::test_an_array_of_objects_is_never_unpickled",
-                "test_files.py::test_a_manifest_cannot_point_outside_its_folder",
+                "test_artefacts.py::test_a_manifest_cannot_point_outside_its_folder",
             ),
             ("fuzz",),
             "Holes in onnxruntime, SQLite and tantivy, which read these files. A gate of a stranger may also simply be wrong.",
@@ -198,7 +198,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Gold labels never reach what thinks: no chain of imports leads there.",
             (
-                "test_architecture.py::test_the_house_keeps",
+                "test_architecture.py::test_the_repository_keeps",
                 "test_architecture.py::test_a_planted_violation_is_seen",
             ),
         ),

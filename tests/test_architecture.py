@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from docs.generators.code_blocks import blocks
 from docs.generators.paths import DOCS, ROOT
+from docs.generators.source import public_modules, public_names
 
 from suffice.errors import MissingExtraError
 
@@ -28,7 +29,7 @@ PACKAGES = {"suffice": "src", "suffice_research": "research"} | dict.fromkeys(
     ("robustness", "benchmarks", "docs", "tests"), "."
 )
 ROOMS = (
-    "errors types text protocols registry jobs storage "
+    "errors types text lexicon numeric protocols registry jobs storage "
     "retrieval gate answering "
     "datasets benchmark evaluation "
     "engines integrations library testing "
@@ -331,29 +332,6 @@ def test_a_planted_violation_is_seen(rule: Rule, file: str, code: str, tmp_path:
 # ---------------------------------------------------------------------------------------- public names
 
 
-def public_modules() -> list[str]:
-    """The modules that docs/reference/stability.md calls public, `suffice.integrations.*` expanded."""
-    page = (DOCS / "reference" / "stability.md").read_text(encoding="utf-8")
-    section = page.partition("## What is public")[2].partition("\n## ")[0]
-    listed = re.findall(r"^\| `(suffice[\w.]*(?:\.\*)?)`", section, re.MULTILINE)
-    found = []
-    for name in listed:
-        package = name.removesuffix(".*")
-        found += (
-            [one for one in product() if one.startswith(f"{package}.")]
-            if name != package
-            else [name]
-        )
-    return found
-
-
-def public_names(module: str) -> set[str]:
-    for node in product()[module].body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
-
-
 def private_uses(code: str, public: dict[str, set[str]]) -> list[str]:
     """What a piece of documentation imports or names that is not public."""
     wrong = []
@@ -397,7 +375,7 @@ def documentation() -> Iterator[tuple[Path, str]]:
 
 
 def test_docs_and_examples_use_public_names_only() -> None:
-    public = {module: public_names(module) for module in public_modules()}
+    public = {module: set(public_names(module)) for module in public_modules()}
     assert {
         "suffice",
         "suffice.retrieval",

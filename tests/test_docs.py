@@ -1,6 +1,6 @@
-"""README and docs run: python blocks are executed, console blocks typed, and what they print must be what stands there.
+"""The code blocks of README and docs run and print what the page shows, and generated pages match the code.
 
-`...` in an output stands for anything, as in doctest. A block whose first line holds `# not run` is left alone, with a reason.
+`...` in an output matches anything, as in doctest. A block whose first line says `# not run` is skipped, with a reason.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from docs.generators.code_blocks import PAGES, ROOT, blocks, is_runnable, refresh_outputs, run_block
-from docs.generators.gate import studies
-from docs.generators.measure import PARTS
-from docs.generators.measuring import run_command
-from docs.generators.reference import pages
+from docs.generators.measure import PARTS, run_command
+from docs.generators.models import gate_studies
+from docs.generators.pages import pages
+from docs.generators.reference import VARIABLES, WRITTEN_FORMATS, format_versions, variables_read
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
@@ -67,7 +67,7 @@ def check_command(command: str, expected: str) -> None:
         )
 
 
-def test_an_output_is_printed_anew_unless_it_stands_for_anything(tmp_path: Path) -> None:
+def test_outputs_are_refreshed_unless_they_match_anything(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\n```text\n...\n```\n", encoding="utf-8"
@@ -87,17 +87,17 @@ def test_links_between_pages_lead_somewhere() -> None:
                 )
 
 
-def test_the_generated_pages_are_what_the_code_says() -> None:
-    for path, text in pages().items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} has drifted; run `make docs`"
+def test_generated_pages_match_the_code_and_can_be_measured_again() -> None:
+    rendered = pages()  # seconds: rendered once for all checks
+    drifted = [
+        path.name for path, text in rendered.items() if path.read_text(encoding="utf-8") != text
+    ]
+    assert drifted == [], "run `make docs`"
+    results = {path.stem for path in rendered if path.parent.name == "results"}
+    assert set(PARTS) == results - {"performance"}
 
 
-def test_make_results_measures_every_page_of_results_but_those_of_speed() -> None:
-    made = {path.stem for path in pages() if path.parent.name == "results"}
-    assert set(PARTS) == made - {"performance"}
-
-
-def test_the_command_of_a_page_is_typed_with_the_folder_of_data_in_its_place(
+def test_a_pages_command_runs_with_the_data_folder_filled_in(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "my data"
@@ -107,11 +107,11 @@ def test_the_command_of_a_page_is_typed_with_the_folder_of_data_in_its_place(
     )
 
 
-def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_measured() -> None:
+def test_the_gates_page_shows_every_target_beside_the_measured_figure() -> None:
     from suffice_research.training.gate_study import FLOORS
 
     page = (ROOT / "docs" / "results" / "gate.md").read_text(encoding="utf-8")
-    for preset, study in studies().items():
+    for preset, study in gate_studies().items():
         for wanted, title in (("fitted", "Fitted"), ("left out", "Left out")):
             for name, floor in FLOORS[preset][wanted].items():
                 cell = study.table(title).cell(name, "AUROC")
@@ -119,14 +119,10 @@ def test_every_figure_of_the_gate_that_is_to_be_reached_stands_beside_the_one_me
                 assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page
 
 
-def test_every_format_with_a_version_stands_on_its_page() -> None:
-    from docs.generators.formats import WRITTEN, versions
-
-    assert set(versions()) == set(WRITTEN)
+def test_every_versioned_format_is_documented() -> None:
+    assert set(format_versions()) == set(WRITTEN_FORMATS)
 
 
-def test_every_variable_that_is_read_stands_on_the_page_of_settings() -> None:
-    from docs.generators.settings import VARIABLES, variables_read
-
+def test_every_environment_variable_is_documented() -> None:
     assert variables_read() <= set(VARIABLES)
     assert "SUFFICE_CACHE" in variables_read()

@@ -11,7 +11,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from docs.generators.notebook import NOTEBOOK, cell_outputs, execute
+from docs.generators.code_blocks import NOTEBOOK, cell_outputs, execute
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from docs.generators.studies import page
+from docs.generators.results import study_page
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Says
 from typer.testing import CliRunner
 
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) 
     again = study(data=data, datasets=SETS[:1], gate="default")
     assert again.to_json(timings=False) == done.to_json(timings=False)
     assert done.timings  # seconds stand apart
-    text = page(done)
+    text = study_page(done)
     assert "suffice reproduce par-rag --data $DATA" in text
     assert "What is not held out" in text
 

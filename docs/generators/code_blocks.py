@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from docs.generators.paths import DOCS, ROOT
 
@@ -66,3 +68,45 @@ def working_directory(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(here)
+
+
+# ------------------------------------------------------------------------ the notebook of examples/
+# `python -m docs.generators.code_blocks` runs it and stores its outputs. Cells only print: no Jupyter is needed.
+
+NOTEBOOK = ROOT / "examples" / "notebook" / "story.ipynb"
+
+
+def execute(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same notebook with the outputs of this run, made in this folder."""
+    names: dict[str, object] = {}
+    cells, count = [], 0
+    with working_directory(folder):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                count += 1
+                printed = run_block("".join(cell["source"]), names, f"cell {count}")
+                output = {
+                    "output_type": "stream",
+                    "name": "stdout",
+                    "text": printed.splitlines(keepends=True),
+                }
+                cell = {**cell, "execution_count": count, "outputs": [output] if printed else []}
+            cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def cell_outputs(notebook: dict[str, Any]) -> list[str]:
+    """What each code cell prints."""
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return ["".join("".join(output["text"]) for output in cell["outputs"]) for cell in code]
+
+
+def store_notebook_outputs() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        told = execute(json.loads(NOTEBOOK.read_text(encoding="utf-8")), Path(folder))
+    NOTEBOOK.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("\n".join(cell_outputs(told)))
+
+
+if __name__ == "__main__":
+    store_notebook_outputs()

@@ -1,63 +1,203 @@
-"""`make results`: measure the figures of docs/results again, a part a page. `make docs` then makes the pages.
+"""`make results`: measure the figures of docs/results again, one part per page; `make docs` then renders the pages.
 
-`python -m docs.generators.measure loop gate` measures these two; all of them take most of a day. The pages of speed are measured by
-`make bench`; questions that people read (grade-sample) are not measured at all.
+`python -m docs.generators.measure loop gate` measures two parts; all of them take most of a day. `make bench`
+measures the pages about speed. `grade-sample` holds questions that people read; it is not measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docs.generators import bridge, expansion, gate, loop, retrieval, studies
-from docs.generators.paths import DATA
-from suffice_research import STUDY_NAMES
+from docs.generators import models, results
+from docs.generators.paths import DATA, ROOT
+from suffice.datasets import load
+from suffice.evaluation.metrics import judge_rankings
+from suffice.evaluation.significance import interval
+from suffice.evaluation.study import Section, Study
+from suffice.evaluation.tables import Cell, Table, WithPublished
+from suffice.storage import sha256_of, write_atomically
+from suffice_research import CACHING_STUDIES, STUDY_NAMES
+from suffice_research.training.bridge_study import NEAR
+from suffice_research.training.sources import SOURCES
 
-# Page -> what measures it from the data; the second folder keeps what another run can use.
+
+def run_command(command: str, data: Path, *more: str, cwd: Path = ROOT) -> str:
+    """Run a `suffice` or `python` command as the page shows it, with `$DATA` replaced; what it prints.
+
+    `more` is appended and overrides the page's options: where to write, what to keep.
+    """
+    program, *words = [word.replace("$DATA", str(data)) for word in shlex.split(command)]
+    start = [sys.executable] if program == "python" else [sys.executable, "-m", program]
+    return subprocess.run(
+        [*start, *words, *more], check=True, stdout=subprocess.PIPE, text=True, cwd=cwd
+    ).stdout
+
+
+def store_study(study: Path, stored: Path) -> None:
+    """Store a study without its timings: measured twice, it has the same bytes."""
+    write_atomically(stored, Study.load(study).to_json(timings=False))
+
+
+def measure_retrieval(data: Path, work: Path) -> None:
+    """Run every experiment, and store its summary without its timings."""
+    for experiment in results.EXPERIMENTS:
+        summary = json.loads(run_command(experiment.command, data, "--json"))
+        del summary["seconds"]
+        write_atomically(experiment.stored, json.dumps(summary, indent=1) + "\n")
+
+
+def measure_study(name: str, data: Path, work: Path) -> None:
+    """Do a paper again, and store the study."""
+    kept = ["--cache", str(work)] if name in CACHING_STUDIES else []
+    run_command(results.study_command(name), data, "--out", str(work), *kept)
+    store_study(work / "study.json", results.study_path(name))
+
+
+def measure_gate(data: Path, work: Path) -> None:
+    """Measure both presets, and store the studies. The gates that ship are left as they are."""
+    for preset in models.GATE_PRESETS:
+        made = work / f"{preset}.json"
+        run_command(
+            models.gate_command(preset),
+            data,
+            "--study-only",
+            "--vectors",
+            str(work),
+            "--study",
+            str(made),
+        )
+        store_study(made, models.gate_path(preset))
+
+
+def measure_bridge(data: Path, work: Path) -> None:
+    """Measure `fast` and count `quality`, and store the studies. The models that ship are left as they are."""
+    run_command(
+        models.BRIDGE_COMMANDS["fast"], data, "--study-only", "--study", str(work / "fast.json")
+    )
+    store_study(work / "fast.json", models.FAST)
+    count_bridge_gold(data)
+
+
+def count_bridge_gold(data: Path) -> None:
+    """Count the gold among the documents that `quality` held, and store the study."""
+    held, rows = json.loads(models.HELD.read_text(encoding="utf-8")), []
+    files = {
+        file: sha256_of(data / file)
+        for one in SOURCES
+        if one.name in models.BRIDGE_SETS
+        for file in one.files.values()
+    }
+    for name in models.BRIDGE_SETS:
+        kept = held["sets"][name]
+        found = load(name, data / name)
+        ids = [document.doc_id for document in found.documents()]
+        known = {one.question.question_id: one.gold.doc_ids for one in found.questions()}
+        gold = [known[question] for question in kept["questions"]]
+        judged = [
+            judge_rankings([[ids[at] for at in one] for one in kept[key]], gold, depth=5)
+            for key in ("folds", "left_out")
+        ]
+        row: list[Cell] = [name, len(gold)]
+        for metric, floor in zip(models.METRICS, models.BRIDGE_FLOORS[name]):
+            folds, left_out = (interval(one, f"{metric}@5", seed=models.SEED) for one in judged)
+            row += [
+                WithPublished(folds, floor),
+                WithPublished(left_out, None if folds.value is None else folds.value - NEAR),
+            ]
+        rows.append(tuple(row))
+    columns = (
+        "data set",
+        "n",
+        *(f"{metric}@5{kind}" for metric in models.METRICS for kind in models.PROTOCOLS),
+    )
+    table = Table("Bridge, quality", columns, tuple(rows))
+    settings = {"first": held["first"], "again": held["again"]}
+    title = "The bridge retriever, preset quality"
+    study = Study(
+        "bridge-quality", title, models.SEED, settings, files, (Section("Sets of five", (table,)),)
+    )
+    write_atomically(models.QUALITY, study.to_json())
+
+
+def measure_expansion(data: Path, work: Path) -> None:
+    """Run every study, and store it."""
+    for name in results.EXPANSION_SETS:
+        without = work / f"gate-without-{name}"
+        if not without.is_dir():
+            others = ",".join(one.name for one in SOURCES if one.name != name)
+            run_command(
+                f"python -m suffice_research.training.gate --data $DATA --only {others}",
+                data,
+                "--out",
+                str(without),
+            )
+        for gate in results.EXPANSION_GATES:
+            run_command(
+                results.expansion_command(gate, name),
+                data,
+                "--json",
+                "--out",
+                "study.json",
+                cwd=work,
+            )
+            store_study(work / "study.json", results.expansion_path(gate, name))
+
+
+def measure_loop(data: Path, work: Path) -> None:
+    """Run the loop, and store the study."""
+    run_command(
+        results.LOOP_COMMAND, data, "--work", str(work), "--study", str(work / "study.json")
+    )
+    store_study(work / "study.json", results.LOOP_PATH)
+
+
+# Part -> what measures it, from the data folder; the second folder is for results that another run can reuse.
 PARTS: dict[str, Callable[[Path, Path], None]] = {
-    "retrieval": retrieval.measure,
-    **{paper: partial(studies.measure, paper) for paper in STUDY_NAMES},
-    "gate": gate.measure,
-    "bridge": bridge.measure,
-    "expansion": expansion.measure,
-    "loop": loop.measure,
+    "retrieval": measure_retrieval,
+    **{paper: partial(measure_study, paper) for paper in STUDY_NAMES},
+    "gate": measure_gate,
+    "bridge": measure_bridge,
+    "expansion": measure_expansion,
+    "loop": measure_loop,
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.generators.measure", description=__doc__)
     parser.add_argument(
-        "part", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; all unless told"
+        "part", nargs="*", metavar="PART", help=f"only these: {', '.join(PARTS)}; default: all"
     )
     parser.add_argument(
-        "--data", type=Path, default=DATA, help="the folder of real data; SUFFICE_DATA unless told"
+        "--data", type=Path, default=DATA, help="the folder of real data; default: SUFFICE_DATA"
     )
     parser.add_argument(
         "--work",
         type=Path,
-        help="keep vectors and fitted gates here, so that a run that was stopped goes on",
+        help="keep vectors and fitted gates here; a stopped run resumes",
     )
-    asked = parser.parse_args()
-    if unknown := [part for part in asked.part if part not in PARTS]:
-        parser.error(
-            f"no page is measured by the name of {', '.join(unknown)}; there are {', '.join(PARTS)}"
-        )
-    if not asked.data.is_dir():
+    args = parser.parse_args()
+    if unknown := [part for part in args.part if part not in PARTS]:
+        parser.error(f"no part {', '.join(unknown)}; known: {', '.join(PARTS)}")
+    if not args.data.is_dir():
         print(
-            f"error: no real data at {asked.data}\nhint: pass --data, or set SUFFICE_DATA; see CONTRIBUTING",
+            f"error: no real data at {args.data}\nhint: pass --data, or set SUFFICE_DATA; see CONTRIBUTING",
             file=sys.stderr,
         )
         return 2
-    with TemporaryDirectory() as passing:
-        work = (asked.work or Path(passing)).resolve()
-        for part in asked.part or PARTS:
+    with TemporaryDirectory() as temporary:
+        work = (args.work or Path(temporary)).resolve()
+        for part in args.part or PARTS:
             print(f"measuring {part}", file=sys.stderr, flush=True)
             (work / part).mkdir(parents=True, exist_ok=True)
-            PARTS[part](asked.data.resolve(), work / part)
+            PARTS[part](args.data.resolve(), work / part)
     return 0
 
 
