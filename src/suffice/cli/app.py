@@ -32,22 +32,12 @@ EXAMPLES = {
     "suffice ask": 'suffice ask library "Who taught the teacher of Ada Lovelace?" --trace t.jsonl',
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
     "suffice grade": "suffice grade documents.jsonl --out made --report made.html",
-    "suffice evaluate": "suffice evaluate retrieval --dataset musique --path musique",
-    "suffice evaluate retrieval": (
-        "suffice evaluate retrieval --collection controlled --retriever bm25,hybrid --k 4"
-    ),
-    "suffice evaluate gate": (
-        'suffice evaluate gate --dataset musique --path musique --fail-if "risk@0.1>0.12"'
-    ),
-    "suffice evaluate answers": (
-        "suffice evaluate answers --dataset musique --path musique --limit 100"
-    ),
-    "suffice evaluate difficulty": (
-        "suffice evaluate difficulty results.jsonl --benchmark made --plot matrix.svg"
-    ),
-    "suffice evaluate expansion": (
-        "suffice evaluate expansion --dataset hotpotqa --path hotpotqa --plot curve.svg"
-    ),
+    "suffice evaluate": "suffice evaluate retrieval --dataset jsonl --path data",
+    "suffice evaluate retrieval": "suffice evaluate retrieval --dataset beir --path nq --k 4,8",
+    "suffice evaluate gate": 'suffice evaluate gate --dataset frames --fail-if "risk@0.1>0.12"',
+    "suffice evaluate answers": "suffice evaluate answers --dataset jsonl --path data --limit 100",
+    "suffice evaluate difficulty": "suffice evaluate difficulty results.jsonl --benchmark made",
+    "suffice evaluate expansion": "suffice evaluate expansion --dataset jsonl --plot curve.svg",
     "suffice reproduce": "suffice reproduce magaf --out magaf",
     "suffice report": "suffice report monday.json tuesday.json --out both.html",
     "suffice serve": "suffice serve --library library --port 8080",

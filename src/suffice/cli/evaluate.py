@@ -5,26 +5,14 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 
 from suffice.cli import options as opt
+from suffice.cli import output
 from suffice.cli.loaders import DataSource, open_executor, open_model
-from suffice.cli.output import (
-    command,
-    parse_list,
-    parse_numbers,
-    parse_plot_format,
-    print_json,
-    progress_bar,
-    say,
-    say_skipped,
-    say_written,
-    show_tables,
-    typed_command,
-)
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +35,7 @@ def evaluate() -> None:
 
 
 @app.command("answers")
-@command
+@output.command
 def answers(
     dataset: opt.DatasetFormat,
     path: opt.DatasetPath = None,
@@ -96,7 +84,7 @@ def answers(
 
         bad = BadRecords(skip=skip_bad)
         given = read_answers(answers, bad)
-        say_skipped(bad)
+        output.say_skipped(bad)
         drawn = answer_systems.draw_questions(data, limit=limit, seed=seed, part=part)
         run = judge_answers(
             data.name, drawn, given, system=answers.stem, seed=seed, data=source.hashes()
@@ -123,7 +111,7 @@ def answers(
         opened = open_model(
             model, base_url, timeout_s=timeout_s, max_tokens=max_tokens, seed=seed, cache=cache
         )
-        with progress_bar(quiet=json) as progress:
+        with output.progress_bar(quiet=json) as progress:
             run = answer_systems.compare_answers(
                 data,
                 settings,
@@ -135,26 +123,28 @@ def answers(
             )
         tables = answer_tables(run)
     if json:
-        print_json({**run.summary(), "tables": [table.to_json() for table in tables]})
+        output.print_json({**run.summary(), "tables": [table.to_json() for table in tables]})
     else:
-        show_tables(tables)
-    say_skipped(data.bad)
+        output.show_tables(tables)
+    output.say_skipped(data.bad)
     _say_warnings(run)
     if out:
-        say_written(run.save(out))
+        output.say_written(run.save(out))
 
 
 def _say_warnings(run: AnswerRun) -> None:
     if seen := run.settings.get("seen"):
-        say(SEEN.format(seen))
+        output.say(SEEN.format(seen))
     for name, outcomes in run.systems.items():
         if failed := [outcome.error for outcome in outcomes if outcome.error]:
-            say(f"{name}: the model failed on {len(failed):,} questions, which were read by rules")
-            say(f"  the first: {failed[0]}")
+            output.say(
+                f"{name}: the model failed on {len(failed):,} questions, which were read by rules"
+            )
+            output.say(f"  the first: {failed[0]}")
 
 
 @app.command("difficulty")
-@command
+@output.command
 def difficulty(
     results: Annotated[
         Path, Argument(help="JSON Lines of question_id and correct, ...; or a run.")
@@ -184,12 +174,12 @@ def difficulty(
 
     if plot or report:
         require_report_extra()
-    plot_format = parse_plot_format(plot)
+    plot_format = output.parse_plot_format(plot)
     bad = BadRecords(skip=skip_bad)
     data = load(dataset, benchmark, skip_bad=skip_bad)
     questions = list(data.questions())
     errors = read_results(results, questions, by=by, k=k, match=match, bad=bad)
-    say_skipped(bad)
+    output.say_skipped(bad)
     difficulties = question_difficulty(questions, data.documents(), ENCODERS.get(encoder)())
     found = [
         experiment.measure_difficulty(name, difficulties, wrong, aggregation=aggregation, seed=seed)
@@ -197,13 +187,13 @@ def difficulty(
     ]
     links = _missing_links(benchmark)
     if json:
-        print_json(experiment.difficulty_summary(found, links))
+        output.print_json(experiment.difficulty_summary(found, links))
     else:
-        show_tables(experiment.difficulty_tables(found, links))
+        output.show_tables(experiment.difficulty_tables(found, links))
         for line in experiment.difficulty_findings(found):
-            say(line)
+            output.say(line)
     if difficulties.left_out:
-        say(
+        output.say(
             f"skipped {difficulties.left_out:,} questions without gold, or with gold not in the corpus"
         )
     if plot:
@@ -220,17 +210,17 @@ def difficulty(
             "seed": str(seed),
         }
         written = experiment.difficulty_report(
-            found, report, links=links, settings=settings, command=typed_command()
+            found, report, links=links, settings=settings, command=output.typed_command()
         )
-        say_written(written)
+        output.say_written(written)
 
 
-def _write_plot(path: Path, figure: object, plot_format: str) -> None:
+def _write_plot(path: Path, figure: Any, plot_format: Literal["png", "svg"]) -> None:
     from suffice.evaluation.figures import draw_figure
     from suffice.storage import write_atomically
 
     write_atomically(path, draw_figure(figure, plot_format))
-    say_written(path)
+    output.say_written(path)
 
 
 def _missing_links(benchmark: Path) -> MissingLinks | None:
@@ -246,7 +236,7 @@ def _missing_links(benchmark: Path) -> MissingLinks | None:
 
 
 @app.command("expansion")
-@command
+@output.command
 def expansion(
     collection: opt.Collection = None,
     dataset: opt.DatasetName = None,
@@ -275,47 +265,47 @@ def expansion(
 
     settings = experiment.ExpansionSettings(
         retriever=retriever,
-        beside=tuple(name for name in parse_list(others) if name != retriever),
+        beside=tuple(name for name in output.parse_list(others) if name != retriever),
         gate=gate,
         ranker=ranker,
-        most=tuple(parse_numbers(k)),
+        most=tuple(output.parse_numbers(k)),
         answer_at=_parse_thresholds(answer_at),
         folds=folds,
         encoder=encoder,
         limit=limit,
         seed=seed,
     )
-    plot_format = parse_plot_format(plot)
+    plot_format = output.parse_plot_format(plot)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
-    with progress_bar(quiet=json) as progress:
+    with output.progress_bar(quiet=json) as progress:
         study = experiment.expansion_study(data, settings, data=source.hashes(), progress=progress)
     if out:
         study.save(out)
     if json:
-        print_json(study.as_json())
+        output.print_json(study.as_json())
     else:
-        show_tables(study.tables)
+        output.show_tables(study.tables)
         for line in study.summary:
             print(line)
-    say_skipped(data.bad)
+    output.say_skipped(data.bad)
     if study.settings["seen"]:
-        say(SEEN.format(study.settings["seen"]))
-    say_written(out)
+        output.say(SEEN.format(study.settings["seen"]))
+    output.say_written(out)
     if plot:
         _write_plot(plot, study.figures[0], plot_format)
 
 
 def _parse_thresholds(text: str) -> tuple[float, ...]:
     try:
-        return tuple(sorted({float(word) for word in parse_list(text)}))
+        return tuple(sorted({float(word) for word in output.parse_list(text)}))
     except ValueError as error:
         message = f"--answer-at is {text!r}, expected probabilities"
         raise InputError(message, hint="for example --answer-at 0.5,0.9") from error
 
 
 @app.command("retrieval")
-@command
+@output.command
 def retrieval(
     collection: opt.Collection = None,
     dataset: opt.DatasetName = None,
@@ -349,14 +339,14 @@ def retrieval(
 
     if report:
         require_report_extra()
-    names, cutoffs = tuple(parse_list(retriever)), tuple(parse_numbers(k))
+    names, cutoffs = tuple(output.parse_list(retriever)), tuple(output.parse_numbers(k))
     settings = experiment.RetrievalSettings(
         names, cutoffs, encoder, chunk_tokens, chunk_overlap, limit, seed
     )
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     with (
-        progress_bar(quiet=json) as progress,
+        output.progress_bar(quiet=json) as progress,
         open_executor(scheduler, checkpoint) as executor,
         Library.open(library) if library else nullcontext() as opened,
     ):
@@ -367,17 +357,17 @@ def retrieval(
     if out:
         run.save(out)
     if report:
-        write_report(run, report, command=typed_command())
+        write_report(run, report, command=output.typed_command())
     if json:
-        print_json(experiment.retrieval_summary(run))
+        output.print_json(experiment.retrieval_summary(run))
     else:
-        show_tables(experiment.retrieval_tables(run))
-    say_skipped(data.bad)
-    say_written(out, report)
+        output.show_tables(experiment.retrieval_tables(run))
+    output.say_skipped(data.bad)
+    output.say_written(out, report)
 
 
 @app.command("gate")
-@command
+@output.command
 def gate(
     collection: opt.Collection = None,
     dataset: opt.DatasetName = None,
@@ -422,7 +412,10 @@ def gate(
         raise InputError("--junit needs --fail-if", hint=ci_thresholds.EXAMPLE)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
-    with progress_bar(quiet=json) as progress, open_executor(scheduler, checkpoint) as executor:
+    with (
+        output.progress_bar(quiet=json) as progress,
+        open_executor(scheduler, checkpoint) as executor,
+    ):
         run = experiment.evaluate_gate(
             data,
             retriever,
@@ -430,7 +423,7 @@ def gate(
             gate_name,
             preset=preset,
             reranker=reranker,
-            beside=parse_list(others),
+            beside=output.parse_list(others),
             folds=folds,
             seed=seed,
             choice=experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs)),
@@ -449,14 +442,16 @@ def gate(
         write_atomically(junit, ci_thresholds.junit_xml(tested, run))
     if json:
         tests = {"fail_if": ci_thresholds.threshold_records(tested)} if thresholds else {}
-        print_json({**gate_runs.gate_summary(run), **tests})
+        output.print_json({**gate_runs.gate_summary(run), **tests})
     else:
-        show_tables(gate_runs.gate_tables(run))
-        show_tables([ci_thresholds.thresholds_table(tested)] if thresholds else [])
-    say_skipped(data.bad)
-    say_written(out)
+        output.show_tables(gate_runs.gate_tables(run))
+        output.show_tables([ci_thresholds.thresholds_table(tested)] if thresholds else [])
+    output.say_skipped(data.bad)
+    output.say_written(out)
     if not out and not json and gate_name == experiment.DEFAULT:
-        say("next: `suffice fit --out DIR` with the same data fits a gate; --gate DIR measures it")
+        output.say(
+            "next: `suffice fit --out DIR` with the same data fits a gate; --gate DIR measures it"
+        )
     if failed := [str(test.limit) for test in tested if test.failed]:
-        say(f"failed: {', '.join(failed)}")
+        output.say(f"failed: {', '.join(failed)}")
         raise typer.Exit(EXIT_THRESHOLD_CROSSED)

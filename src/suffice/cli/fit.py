@@ -119,10 +119,11 @@ def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQues
 
     for record in read_json_records(path, bad):
         value = record.value
-        question, hits = value.get("question"), value.get("hits")
-        gold = value.get("gold", value.get("needed"))
-        lists = isinstance(hits, list) and isinstance(gold, list)
-        if not isinstance(question, str) or not lists:
+        question: Any = value.get("question")
+        hits: Any = value.get("hits")
+        gold: Any = value.get("gold", value.get("needed"))
+        sound = isinstance(question, str) and isinstance(hits, list) and isinstance(gold, list)
+        if not sound:
             message = f"{record.where}: expected 'question', a list 'hits' and a list 'gold'"
             bad.report(InputError(message, hint=f"like {LABELLED_EXAMPLE}"))
             continue

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from suffice.cli import options as opt
+from suffice.cli import output
 from suffice.cli.loaders import open_executor
-from suffice.cli.output import (
-    command,
-    parse_list,
-    parse_prices,
-    print_json,
-    progress_bar,
-    say,
-    say_skipped,
-    say_written,
-    typed_command,
-)
 from suffice.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +19,7 @@ if TYPE_CHECKING:
 MODEL_STAGES = "claims,triples,equivalences,questions,validation"
 
 
-@command
+@output.command
 def grade(
     corpus_path: Annotated[Path | None, Argument(metavar="CORPUS", help="The corpus.")] = None,
     out: Annotated[Path, Option(help="The benchmark folder; run again to resume.")] = Path(
@@ -74,12 +64,17 @@ def grade(
 
     if report:
         require_report_extra()
-    chosen = tuple(parse_list(forms))
+    chosen = tuple(output.parse_list(forms))
     settings = BenchmarkSettings(seed, per_hop, per_form, longest, chosen, twins, encoder)
     data = load(dataset, corpus=corpus or _corpus_file(corpus_path, dataset), skip_bad=skip_bad)
-    budget = Budget(calls=max_requests, tokens=None, money=max_cost, prices=parse_prices(prices))
+    budget = Budget(
+        calls=max_requests, tokens=None, money=max_cost, prices=output.parse_prices(prices)
+    )
     checkpoint = checkpoint or (out / ".blocks" if scheduler else None)
-    with progress_bar(quiet=json) as progress, open_executor(scheduler, checkpoint) as executor:
+    with (
+        output.progress_bar(quiet=json) as progress,
+        open_executor(scheduler, checkpoint) as executor,
+    ):
         stages, budgeted, client = Stages(), None, None
         if model is not None:
             opened = OpenAIModel(
@@ -93,7 +88,7 @@ def grade(
             budgeted = BudgetedModel(opened, budget)
             cached = CachedModel(budgeted, out / "answers.db")
             client = LLMClient(cached, fallback=fallback, progress=progress)
-            stages = make_llm_stages(client, parse_list(model_stages))
+            stages = make_llm_stages(client, output.parse_list(model_stages))
         try:
             built = build_benchmark(
                 data.documents(),
@@ -107,9 +102,9 @@ def grade(
             if budgeted is not None and client is not None:
                 _say_model_use(budgeted, client)
     audit = audit_benchmark(out)
-    say_skipped(data.bad)
+    output.say_skipped(data.bad)
     if json:
-        print_json({**built.as_json(), "skipped": data.bad.count, "audit": audit.as_json()})
+        output.print_json({**built.as_json(), "skipped": data.bad.count, "audit": audit.as_json()})
     else:
         _show(built)
         for line in audit.lines():
@@ -121,17 +116,19 @@ def grade(
             "by a model": model_stages if model else "nothing",
             "model": model or "--",
         }
-        say_written(benchmark_report(out, audit, report, settings=shown, command=typed_command()))
+        output.say_written(
+            benchmark_report(out, audit, report, settings=shown, command=output.typed_command())
+        )
     if not json:
-        say(f"\nnext: suffice fit --benchmark {out} --out gate")
+        output.say(f"\nnext: suffice fit --benchmark {out} --out gate")
 
 
 def _say_model_use(budgeted: BudgetedModel, client: LLMClient) -> None:
-    say(budgeted.line())
+    output.say(budgeted.line())
     for prompt, count in client.given_up.items():
-        say(f"  {prompt}: {count:,} answers could not be read")
+        output.say(f"  {prompt}: {count:,} answers could not be read")
     for prompt, reason in client.disabled.items():
-        say(f"  {prompt}: rules took over from the model: {reason}")
+        output.say(f"  {prompt}: rules took over from the model: {reason}")
 
 
 def _corpus_file(path: Path | None, dataset: str) -> Path | None:
@@ -161,4 +158,4 @@ def _show(built: Benchmark) -> None:
     for reason, count in built.dropped.items():
         print(f"  dropped: {reason:<17} {count:,}")
     if not built.done:
-        say("nothing to do: all stages are cached")
+        output.say("nothing to do: all stages are cached")

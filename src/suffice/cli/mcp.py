@@ -10,9 +10,7 @@ from suffice.cli.output import command, say
 
 @command
 def mcp(
-    library: opt.LibraryOption = None,
-    gate: opt.GateName = "default",
-    preset: opt.Preset = "fast",
+    library: opt.LibraryOption = None, gate: opt.GateName = "default", preset: opt.Preset = "fast"
 ) -> None:
     """Serve check_context, and with --library complete_context, to an MCP client over stdio."""
     from suffice.gate.gate_ref import open_gate

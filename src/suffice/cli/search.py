@@ -56,10 +56,9 @@ def search(
         raise InputError("--complete does not support filters", hint=hint)
     if not complete:
         _check_filter_options(filter, gate, model)
-    options = {"ranker": TreeRanker.load(ranker)} if ranker else {}
+    options: dict[str, Any] = {"ranker": TreeRanker.load(ranker)} if ranker else {}
     retriever = (retriever or "bridge") if ranker else retriever
-    gate_name = gate or ("default" if complete else None)
-    loaded = open_gate(gate_name) if gate_name else None
+    loaded: Any = open_gate(gate or "default") if gate or complete else None
     day, wanted = _parse_day(today), _parse_filter(filter)
     with Library.open(address) as lib:
         if complete:

@@ -116,8 +116,9 @@ def build_openapi(app: FastAPI) -> dict[str, Any]:
                 str(status): _error_schema(status) for status in error_statuses(route)
             }
             if route.scope is not None:
-                optional = [] if route.scope == WRITE else [{}]
-                operation["security"] = [{"key": []}, *optional]
+                operation["security"] = [{"key": []}]
+                if route.scope != WRITE:
+                    operation["security"].append({})  # a service without keys
     return document
 
 

@@ -14,7 +14,10 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
+from queue import Empty, PriorityQueue
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,7 @@ class CheckJob:
 
 _PendingVerdict = asyncio.Future[Verdict | InputError]
 _Item = tuple[CheckJob, _PendingVerdict]
+_SINGLE, _BULK, _STOP = range(3)  # priorities, the most urgent first
 
 
 class CheckBatcher:
@@ -57,10 +61,8 @@ class CheckBatcher:
 
     def __init__(self, gates: Mapping[str, Gate], metrics: Metrics) -> None:
         self.gates, self._metrics = gates, metrics
-        self._single: deque[_Item] = deque()
-        self._bulk: deque[_Item] = deque()
-        self._waiting = threading.Semaphore(0)
-        self._stopped = False
+        self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
+        self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
         self._sampled_at = 0.0
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
@@ -71,8 +73,7 @@ class CheckBatcher:
 
     def stop(self) -> None:
         """Finish what is waiting, then end the thread."""
-        self._stopped = True
-        self._waiting.release()
+        self._queue.put((_STOP, next(self._numbers), None))
         self._thread.join()
 
     @property
@@ -85,24 +86,19 @@ class CheckBatcher:
 
     async def check(self, job: CheckJob) -> Verdict:
         """The verdict; InputError if the hits cannot be read."""
-        (outcome,) = await self._submit([job], self._single)
+        (outcome,) = await self._submit([job], _SINGLE)
         if isinstance(outcome, InputError):
             raise outcome
         return outcome
 
     async def check_many(self, jobs: Sequence[CheckJob]) -> list[Verdict | InputError]:
         """A verdict or an error for each, after all single checks."""
-        return await self._submit(jobs, self._bulk)
+        return await self._submit(jobs, _BULK)
 
-    async def _submit(
-        self, jobs: Sequence[CheckJob], queue: deque[_Item]
-    ) -> list[Verdict | InputError]:
-        pending: list[_PendingVerdict] = []
-        for job in jobs:
-            future: _PendingVerdict = self._loop.create_future()
-            pending.append(future)
-            queue.append((job, future))
-            self._waiting.release()
+    async def _submit(self, jobs: Sequence[CheckJob], priority: int) -> list[Verdict | InputError]:
+        pending: list[_PendingVerdict] = [self._loop.create_future() for _ in jobs]
+        for item in zip(jobs, pending):
+            self._queue.put((priority, next(self._numbers), item))
         try:
             return [await future for future in pending]
         finally:
@@ -113,29 +109,22 @@ class CheckBatcher:
 
     def _run(self) -> None:
         while True:
-            self._waiting.acquire()
-            batch = self._next_batch()
-            if not batch and self._stopped:
-                return
+            batch = [self._queue.get()[2]]
+            with suppress(Empty):
+                while len(batch) < MAX_BATCH:
+                    batch.append(self._queue.get_nowait()[2])
             groups: dict[tuple[str, bool, int], list[_Item]] = {}
-            for job, future in batch:
-                if not future.done():
-                    key = (job.gate, job.explain, job.rounds_left)
-                    groups.setdefault(key, []).append((job, future))
+            for item in batch:
+                if item is not None and not item[1].done():
+                    job = item[0]
+                    groups.setdefault((job.gate, job.explain, job.rounds_left), []).append(item)
             for group in groups.values():
                 outcomes = self._check([job for job, _ in group])
                 futures = [future for _, future in group]
                 self._loop.call_soon_threadsafe(_deliver, zip(futures, outcomes, strict=True))
                 self._sample(group[0][0], outcomes[0])
-
-    def _next_batch(self) -> list[_Item]:
-        """One waiting job and up to MAX_BATCH - 1 more."""
-        batch: list[_Item] = []
-        while len(batch) < MAX_BATCH and (queue := self._single or self._bulk):
-            if batch and not self._waiting.acquire(blocking=False):
-                break
-            batch.append(queue.popleft())
-        return batch
+            if batch[-1] is None:
+                return
 
     def _check(self, jobs: Sequence[CheckJob]) -> list[Verdict | Exception]:
         """All together; if one of them cannot be read, one by one."""

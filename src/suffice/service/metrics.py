@@ -12,7 +12,6 @@ from functools import partial
 
 import prometheus_client as prometheus
 from prometheus_client import multiprocess
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as PROMETHEUS_TEXT  # noqa: F401
 
 from suffice.gate.drift import DRIFTED_PSI, Drift
 from suffice.service.settings import METRICS_DIR_VARIABLE

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.gate.evidence_graph import build_evidence_graph
@@ -17,7 +18,6 @@ from suffice.library import Library
 from suffice.registry import RETRIEVERS
 from suffice.service import schemas
 from suffice.service.batching import CheckJob
-from suffice.service.metrics import PROMETHEUS_TEXT
 from suffice.service.requests import NDJSON, PublicRoute, ReadRoute, WriteRoute, get_service
 from suffice.service.responses import ApiError, get_context, respond
 from suffice.service.settings import DEFAULT_GATE
@@ -241,15 +241,8 @@ def _hit_records(library: Library, hits: Sequence[Hit], *, texts: bool) -> list[
 
 
 def _document_record(document: Document, *, texts: bool = True) -> dict[str, Any]:
-    return {
-        "doc_id": document.doc_id,
-        "title": document.title,
-        "text": document.text if texts else None,
-        "source": document.source,
-        "category": document.category,
-        "published_at": document.published_at,
-        "entities": document.entities,
-    }
+    record = {name: getattr(document, name) for name in schemas.DocumentResponse.model_fields}
+    return record if texts else record | {"text": None}
 
 
 # Health
@@ -283,7 +276,7 @@ async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     service = get_service(request)
     text = await service.run_in_thread(service.metrics.render)
-    return Response(text, media_type=PROMETHEUS_TEXT)
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def _log_question(request: Request, question: str) -> None:

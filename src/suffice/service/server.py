@@ -41,20 +41,15 @@ class JsonLogFormatter(logging.Formatter):
         return json.dumps(fields, ensure_ascii=False)
 
 
+_STDERR = {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}
 LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "suffice.service.server.JsonLogFormatter"}},
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": "json",
-            "stream": "ext://sys.stderr",
-        }
-    },
+    "handlers": {"stderr": _STDERR},
     "loggers": {
-        "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        "suffice.service": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        name: {"handlers": ["stderr"], "level": level, "propagate": False}
+        for name, level in (("uvicorn", "WARNING"), ("suffice.service", "INFO"))
     },
 }
 

@@ -188,14 +188,10 @@ class BatchCheck:
         return replace(job, hits=hits, others=others)
 
     def _write(self, line: int, question_id: Any, outcome: Verdict | Exception) -> None:
-        failed = isinstance(outcome, Exception)
-        record = {
-            "line": line,
-            "question_id": question_id,
-            "ok": not failed,
-            "data": None if failed else outcome.as_json(),
-            "error": to_api_error(outcome).as_json() if failed else None,
-        }
+        error = to_api_error(outcome).as_json() if isinstance(outcome, Exception) else None
+        data = None if isinstance(outcome, Exception) else outcome.as_json()
+        record = {"line": line, "question_id": question_id, "ok": error is None}
+        record |= {"data": data, "error": error}
         self._spool.write(to_json(record, inf_nan_mode="null") + b"\n")
 
 
