@@ -28,12 +28,13 @@ from suffice.evaluation.embedding_cache import CachedEncoder
 from suffice.gate.model import trees_to_onnx
 from suffice.integrations.onnx import bge_small
 from suffice.integrations.set_scorer import PairTokenizer, TokenPair
+from suffice.numeric import log_odds_array
 from suffice.retrieval.bridge import (
+    LEAST_P,
     QUALITY_FEATURES,
     UNREAD,
     QualityBridgeRetriever,
     WeightedRanker,
-    log_odds,
     quality_rows,
     shortlist,
 )
@@ -179,7 +180,9 @@ def roll(
                     some = np.unique([*chosen[at], *some])
                     states.add(rows[some], needed[some], at)
             if untaught:
-                score = log_odds(np.maximum(guess[at], 0)) + np.where(now[at] > UNREAD, now[at], -9)
+                score = log_odds_array(guess[at], least=LEAST_P) + np.where(
+                    now[at] > UNREAD, now[at], -9
+                )
             else:
                 score = rank(at, rows)
             if draw.random() < oracle and needed.any():

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.numeric import log_odds_array
 from suffice.protocols import Encoder, Store, StoreQuery, documents_by_id
 from suffice.retrieval.candidate_pool import (
     COLUMN,
@@ -40,25 +41,6 @@ from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_searc
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
 from suffice.storage.artefacts import open_onnx
 from suffice.types import DocId, Document, Hit
-
-__all__ = [
-    "QUALITY_FEATURES",
-    "READ_AGAIN",
-    "READ_FIRST",
-    "SHIPPED",
-    "UNREAD",
-    "WEIGHTS",
-    "BridgeRetriever",
-    "QualityBridgeRetriever",
-    "Ranker",
-    "SetScorer",
-    "TreeRanker",
-    "WeightedRanker",
-    "log_odds",
-    "quality_rows",
-    "read_count",
-    "shortlist",
-]
 
 Floats = npt.NDArray[np.floating[Any]]
 # For each document that is to join a pool: who found it, with which score.
@@ -370,6 +352,7 @@ class BridgeRetriever:
 
 
 READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates read with none, one, two ... held
+LEAST_P = 3e-7  # log-odds of 15
 UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
 
 QUALITY_FEATURES = (
@@ -444,7 +427,7 @@ class QualityBridgeRetriever(BridgeRetriever):
             held, candidates = ([texts[at] for at in ats] for ats in (pool.held, positions))
             p = self.scorer.score(pool.question.text, held, candidates)
             row = np.full(len(pool), UNREAD)
-            row[list(positions)] = log_odds(np.asarray(p, dtype=float))
+            row[list(positions)] = log_odds_array(np.asarray(p, dtype=float), least=LEAST_P)
             found.append(row)
         return found
 
@@ -477,9 +460,3 @@ def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = 
 def shortlist(p: Floats, count: int) -> list[int]:
     """Positions of the best `count` that are not held."""
     return [at for at in np.argsort(-p, kind="stable")[:count].tolist() if p[at] >= 0]
-
-
-def log_odds(p: Floats) -> Floats:
-    """Of a probability; 0 and 1 count as -15 and 15."""
-    clipped = np.clip(p, 3e-7, 1 - 3e-7)
-    return np.asarray(np.log(clipped / (1 - clipped)))

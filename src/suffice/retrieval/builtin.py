@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date
+from typing import Any
 
 from suffice.errors import InputError, did_you_mean
-from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker
@@ -23,8 +23,6 @@ from suffice.retrieval.lexical import Bm25, TextSearch
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota
-
-__all__ = ["DEFAULT_ENCODER", "DEFAULT_RERANKER", "bridge", "hybrid"]
 
 DEFAULT_ENCODER = "wordllama"
 DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
@@ -45,16 +43,12 @@ def bm25(
     stop_words: Collection[str] | None = None,
 ) -> Retriever:
     """BM25 as the store computes it (k1 1.2, b 0.75). With an option: an index in memory."""
-    if k1 is None and b is None and stop_words is None:
+    given: dict[str, Any] = {"k1": k1, "b": b, "stop_words": stop_words}
+    options = {name: value for name, value in given.items() if value is not None}
+    if not options:
         return TextSearch(store)
     corpus = Corpus(store.documents())
-    signal = Bm25(
-        corpus,
-        k1=1.2 if k1 is None else k1,
-        b=0.75 if b is None else b,
-        stop_words=STOP_WORDS if stop_words is None else stop_words,
-    )
-    return SignalRetriever(corpus, [signal])
+    return SignalRetriever(corpus, [Bm25(corpus, **options)])
 
 
 def dense(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER) -> Retriever:

@@ -20,8 +20,6 @@ from suffice.retrieval.name_links import NameLinks, stem
 from suffice.text import bare_title, tokens
 from suffice.types import DocId, Document, Hit, RetrieverScore
 
-__all__ = ["COLUMN", "FEATURES", "CandidatePool", "Feature", "QuestionTerms", "question_terms"]
-
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

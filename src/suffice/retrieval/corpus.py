@@ -19,17 +19,6 @@ from suffice.errors import InputError
 from suffice.text import CJK
 from suffice.types import Condition, DocId, Document, Field, Filter
 
-__all__ = [
-    "UNDATED",
-    "Column",
-    "Corpus",
-    "Mask",
-    "RaggedRows",
-    "chunk_documents",
-    "field_values",
-    "searchable_text",
-]
-
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 UNDATED = np.int32(-(2**30))  # so far from every real day that no date window reaches it
@@ -89,6 +78,10 @@ class Column:
         return self.codes.inverted(len(self.values))
 
 
+def duplicate_id(doc_id: DocId) -> InputError:
+    return InputError(f"document id {doc_id!r} occurs twice", hint="give each document its own id")
+
+
 class Corpus:
     """Documents in order, each id once."""
 
@@ -98,9 +91,7 @@ class Corpus:
         self.position: dict[DocId, int] = {}
         for at, doc_id in enumerate(self.ids):
             if self.position.setdefault(doc_id, at) != at:
-                raise InputError(
-                    f"document id {doc_id!r} occurs twice", hint="give each document its own id"
-                )
+                raise duplicate_id(doc_id)
         self._columns: dict[Field, Column] = {}
 
     def __len__(self) -> int:

@@ -19,8 +19,6 @@ from datetime import date, timedelta
 
 from suffice.text import DateMention, date_mentions
 
-__all__ = ["DateRange", "QuestionDates", "question_dates", "relative_dates"]
-
 ONE_DAY = timedelta(days=1)
 
 

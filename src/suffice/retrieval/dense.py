@@ -34,15 +34,6 @@ from suffice.retrieval.ranking import (
 )
 from suffice.retrieval.store_checks import similarity
 
-__all__ = [
-    "BlockEncoder",
-    "PortableEncoder",
-    "VectorSearch",
-    "WordLlamaEncoder",
-    "nearest_vectors",
-    "unit_vectors",
-]
-
 BLOCK_ROWS = 65_536  # document vectors that are compared at once
 BATCH = 1024  # texts that WordLlamaEncoder counts the words of at once
 BLOCK_TEXTS = 256  # texts in one block of a BlockEncoder

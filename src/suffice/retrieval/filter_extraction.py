@@ -28,8 +28,6 @@ from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions, tokens
 from suffice.types import Extraction, Field, Filter
 
-__all__ = ["ModelExtractor", "VocabularyExtractor", "filter_schema", "parse_answer"]
-
 MAX_LISTED = 300  # sources in the prompt; a longer list costs more than it helps
 MAX_VALUES = 8  # in one list of the answer: a small model might never close the bracket
 MAX_TRIED = 100  # values of one list of the answer that are read
@@ -181,36 +179,32 @@ class ModelExtractor:
         failures = 0
         found: dict[str, Extraction] = {}
         for question in dict.fromkeys(questions):
-            if (known := self._cache.get(question)) is not None:
-                found[question] = known
+            if question in self._cache:
+                found[question] = self._cache[question]
                 continue
-            if failures >= MAX_FAILURES_IN_A_ROW:
-                why = "the model was not asked: it had failed before"
-                found[question] = self._fall_back(question, why)
-                continue
-            try:
-                found[question] = self._ask(question)
-                failures = 0
-                if len(self._cache) >= self._remember:
-                    self._cache.pop(next(iter(self._cache)))
-                self._cache[question] = found[question]
-            except ModelError as error:
-                failures += 1
-                found[question] = self._fall_back(question, f"the model did not answer: {error}")
-            except InputError as error:
-                why = f"the model's answer could not be read: {error}"
-                found[question] = self._fall_back(question, why)
+            why = "the model was not asked: it had failed before"
+            if failures < MAX_FAILURES_IN_A_ROW:
+                try:
+                    found[question] = self._ask(question)
+                    failures = 0
+                    continue
+                except ModelError as error:
+                    failures += 1
+                    why = f"the model did not answer: {error}"
+                except InputError as error:
+                    why = f"the model's answer could not be read: {error}"
+            (one,) = self.fallback.extract([question])
+            found[question] = Extraction(one.filter, one.by, (why, *one.notes))
         return [found[question] for question in questions]
 
     def _ask(self, question: str) -> Extraction:
         (answer,) = self.model.complete([self.prompt(question)], schema=self.schema)
         filter, notes = parse_answer(answer, self.vocabulary, fields=self.fields)
         grounded, more = _drop_ungrounded(filter, question)
-        return Extraction(grounded, self.name, (*notes, *more))
-
-    def _fall_back(self, question: str, why: str) -> Extraction:
-        (one,) = self.fallback.extract([question])
-        return Extraction(one.filter, one.by, (why, *one.notes))
+        if len(self._cache) >= self._remember:
+            self._cache.pop(next(iter(self._cache)))
+        self._cache[question] = Extraction(grounded, self.name, (*notes, *more))
+        return self._cache[question]
 
     def prompt(self, question: str) -> str:
         """The rules, the sources the model may name, three examples, the question."""

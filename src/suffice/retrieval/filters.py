@@ -24,8 +24,6 @@ from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.text import date_mentions
 from suffice.types import FIELDS, Condition, Field, Filter, Operator
 
-__all__ = ["FILTERED_FIELDS", "MAX_VALUES", "date_bounds", "filter_for", "parse_filter"]
-
 MAX_VALUES = 10_000
 FILTERED_FIELDS: tuple[Field, ...] = ("source", "published_at")  # of a question's own filter
 _LISTS: dict[str, Operator] = {"$in": "$in", "$nin": "$nin", "$eq": "$in", "$ne": "$nin"}

@@ -30,16 +30,6 @@ from suffice.retrieval.ranking import (
 )
 from suffice.types import DocId, Hit, RetrieverScore
 
-__all__ = [
-    "FUSIONS",
-    "Fusion",
-    "ListFusion",
-    "RerankRetriever",
-    "SignalRetriever",
-    "check_fusion",
-    "weighted_sum",
-]
-
 Floats = npt.NDArray[np.float64]
 # (parts, questions, columns) and a weight for each part -> (questions, columns).
 # nan: this part did not find that column.

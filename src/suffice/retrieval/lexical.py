@@ -15,8 +15,6 @@ from suffice.retrieval.corpus import Corpus, RaggedRows, searchable_text
 from suffice.retrieval.ranking import Filters, HitLists, Scores, check_search, name_parts
 from suffice.text import tokens
 
-__all__ = ["Bm25", "TextSearch"]
-
 
 class TextSearch:
     """BM25 as the store computes it: for corpora on disk or on other machines."""

@@ -24,21 +24,12 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 from suffice.jobs import Job, JobRunner, split_into_blocks
-from suffice.retrieval.corpus import RaggedRows
+from suffice.retrieval.corpus import RaggedRows, duplicate_id
 from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import title_key
 from suffice.types import DocId, Document
-
-__all__ = [
-    "NAMESAKES",
-    "MentionLinks",
-    "TitleIndex",
-    "mention_links",
-    "mention_links_in_blocks",
-    "named_titles",
-]
 
 NAMESAKES = 16
 BLOCK_DOCUMENTS = 256
@@ -55,9 +46,7 @@ class TitleIndex:
         self.position: dict[DocId, int] = {}
         for doc_id, title in titles:
             if doc_id in self.position:
-                raise InputError(
-                    f"document id {doc_id!r} occurs twice", hint="give each document its own id"
-                )
+                raise duplicate_id(doc_id)
             self.position[doc_id] = len(self.position)
             key = title_key(title)
             numbers.append(keys.setdefault(key, len(keys)) if key else -1)
@@ -138,9 +127,7 @@ def _join_links(ids: tuple[DocId, ...], links: Iterable[Sequence[Any]]) -> Menti
     sources, targets, done = array("i"), array("i"), bytearray(len(ids))
     for source, named in links:
         if done[source]:
-            raise InputError(
-                f"document {ids[source]!r} occurs twice", hint="give each document its own id"
-            )
+            raise duplicate_id(ids[source])
         done[source] = True
         targets.extend(named)
         sources.extend([source] * len(named))

@@ -18,6 +18,7 @@ from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
 from suffice.retrieval.corpus import Column, Corpus
 from suffice.retrieval.dense import nearest_vectors
+from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25
 from suffice.retrieval.ranking import (
     Filters,
@@ -27,8 +28,6 @@ from suffice.retrieval.ranking import (
     filter_masks,
     make_hits,
     name_parts,
-    question_blocks,
-    top_k,
 )
 from suffice.retrieval.store_checks import (
     Floats,
@@ -41,8 +40,6 @@ from suffice.retrieval.store_checks import (
     run_queries,
 )
 from suffice.types import DocId, Document, Field
-
-__all__ = ["MemoryStore"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +54,8 @@ class _View:
         return Corpus(self.documents)
 
     @cached_property
-    def bm25(self) -> Bm25:
-        return Bm25(self.corpus)
+    def bm25(self) -> SignalRetriever:
+        return SignalRetriever(self.corpus, [Bm25(self.corpus)])
 
     @cached_property
     def with_vector(self) -> npt.NDArray[np.intp]:
@@ -117,15 +114,7 @@ class MemoryStore:
         return iter(self._snapshot().documents)
 
     def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
-        k = check_search(questions, k, filters)
-        filters, view = check_filters(filters), self._snapshot()
-        hits: HitLists = []
-        for block in question_blocks(questions, len(view.documents)):
-            scores = view.bm25.scores(questions[block])
-            masks = filter_masks(view.corpus, filters and filters[block])
-            ranking = top_k(scores, k, masks, above=0.0)
-            hits += make_hits(ranking, view.corpus.ids, {"bm25": scores})
-        return hits
+        return self._snapshot().bm25.search(questions, k=k, filters=check_filters(filters))
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
         view = self._snapshot()

@@ -31,8 +31,6 @@ from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher, TextMat
 from suffice.text import title_key
 from suffice.types import FIELDS, Document, Field
 
-__all__ = ["Mentions", "Vocabulary", "matching_metadata"]
-
 _NEWS = frozenset(
     "article articles blog column coverage desk feature features headline headlines interview item "
     "items journalism news newsletter outlet page pages piece pieces post posts publication "

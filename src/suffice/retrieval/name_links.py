@@ -25,22 +25,12 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, InputError
 from suffice.lexicon import FUNCTION_WORDS
-from suffice.retrieval.corpus import RaggedRows
+from suffice.retrieval.corpus import RaggedRows, duplicate_id
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import date_mentions, names, title_key, title_words, tokens
 from suffice.types import DocId, Document
-
-__all__ = [
-    "MAX_ALIASES",
-    "MAX_MENTIONS",
-    "NameLinks",
-    "aliases",
-    "initials",
-    "name_links",
-    "stem",
-]
 
 MAX_ALIASES = 8  # of a document: a text that opens with a list of names must not claim them all
 MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no bridge to any of them
@@ -234,10 +224,7 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     for document in documents():
         ids.setdefault(document.doc_id, len(ids))
         if len(ids) == len(borne_sizes):
-            raise InputError(
-                f"document id {document.doc_id!r} occurs twice",
-                hint="give each document its own id",
-            )
+            raise duplicate_id(document.doc_id)
         title = title_key(document.title)
         own = [key for key in (title, *aliases(document.title, document.text)) if key]
         borne_sizes.append(len(own))

@@ -19,8 +19,6 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.text import title_words
 
-__all__ = ["PhraseMatch", "PhraseMatcher", "TextMatches"]
-
 _NEVER = "\n"  # a pattern that no padded text contains
 
 

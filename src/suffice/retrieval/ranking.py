@@ -18,21 +18,6 @@ from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus, Mask
 from suffice.types import DocId, Filter, Hit, RetrieverScore
 
-__all__ = [
-    "Filters",
-    "HitLists",
-    "Ranking",
-    "Scores",
-    "Signal",
-    "cap_scores",
-    "check_search",
-    "filter_masks",
-    "make_hits",
-    "name_parts",
-    "question_blocks",
-    "top_k",
-]
-
 Scores = npt.NDArray[np.float32]
 Filters = Sequence[Filter | None] | None  # one entry a question
 HitLists = list[tuple[Hit, ...]]  # one entry a question

@@ -17,8 +17,6 @@ from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search
 from suffice.types import DocId, Document, Field, Filter, Hit
 
-__all__ = ["PComplete", "SoftFilter", "SourceQuota", "StepwiseFilter", "relaxation_steps"]
-
 # Questions and their hits -> the probability that each is complete.
 PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
 # The order in which a filter gives up fields: a date is wrong most often, a source least.

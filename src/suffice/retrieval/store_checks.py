@@ -18,20 +18,6 @@ from suffice.errors import InputError, did_you_mean
 from suffice.protocols import Store, StoreQuery, StoreResult, documents_by_id
 from suffice.types import FIELDS, Condition, DocId, Document, Field, Filter, Hit
 
-__all__ = [
-    "Floats",
-    "Halves",
-    "check_document",
-    "check_document_vectors",
-    "check_field",
-    "check_filters",
-    "check_query_vectors",
-    "is_utf8",
-    "pair_vectors",
-    "run_queries",
-    "similarity",
-]
-
 Halves = npt.NDArray[np.float16]
 Floats = npt.NDArray[np.float32]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from suffice.errors import InputError
 from suffice.protocols import Retriever
 from suffice.registry import RETRIEVERS
+from suffice.retrieval.builtin import RESEARCH_RETRIEVERS
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
@@ -75,7 +78,35 @@ every_name = pytest.mark.parametrize("name", NAMES)
 
 
 def test_all_are_registered() -> None:
-    assert [name for name in RETRIEVERS.names() if name in NAMES] == NAMES
+    assert set(NAMES) <= set(RETRIEVERS.names())
+
+
+def test_a_paper_retriever_without_the_research_package_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(RETRIEVERS.__dict__, "_plugins", {})
+    monkeypatch.setattr(RETRIEVERS, "_factories", {"bm25": RETRIEVERS.get("bm25")})
+    for name in RESEARCH_RETRIEVERS:
+        with pytest.raises(InputError, match=f"no retriever is named '{name}'") as failure:
+            RETRIEVERS.get(name)
+        assert "pip install ./research" in failure.value.hint
+
+
+WITHOUT_SCIPY = """
+import sys
+sys.modules.update(scipy=None, sklearn=None)
+from suffice.registry import RETRIEVERS
+from suffice.retrieval import MemoryStore, WordLlamaEncoder, builtin
+from suffice.types import Document
+village = [Document("ada", "Mary Somerville taught Ada.", "Ada"), Document("mary", "A teacher.", "Mary Somerville")]
+store = MemoryStore(village, WordLlamaEncoder().encode([one.text for one in village]))
+for name in ("bm25", "dense", "hybrid", "rrf", "filtered", "bridge"):
+    assert RETRIEVERS.get(name)(store).search(["Who taught Ada?"], k=2)[0], name
+"""
+
+
+def test_the_core_needs_neither_scipy_nor_scikit_learn() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_SCIPY], check=True)
 
 
 @every_name
