@@ -19,7 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from tests.small_world import BRIDGE, FILMS, Shelf, Wants, clock_of
+from tests.small_world import BRIDGE, FILMS, TinyLibrary, Wants, clock_of
 
 from robustness.hostile_files import tree_model
 from robustness.mutations import Input, Seed
@@ -263,7 +263,7 @@ def _journey() -> bytes:
     mumbles = ScriptedModel('{"answer": "Ermengarde of Tours", "sentences": [1, 2]}', "mumbles")
     made = ask(
         BRIDGE,
-        Shelf(),
+        TinyLibrary(),
         GATE,
         mumbles,
         budget=Budget(seconds=60, rounds=2),
@@ -284,7 +284,7 @@ def _traces(folder: Path) -> Iterator[OpenTarget]:
     def read(given: Input) -> bool:
         for trace in read_traces(files.put(given)):
             format_trace(trace)
-            replay(trace, Shelf(), GATE)
+            replay(trace, TinyLibrary(), GATE)
         return True
 
     yield OpenTarget(seeds, read)

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tests.small_world import BRIDGE, FILMS, Shelf, Wants
+from tests.small_world import BRIDGE, FILMS, TinyLibrary, Wants
 
 from robustness.loader_targets import HIT, shipped_gate
 from robustness.mutations import Input, Seed
@@ -136,7 +136,7 @@ def _journey(text: str) -> None:
     """A model's plans, readings and reviews: whatever it says, the journey ends, with or without an answer."""
     ask(
         BRIDGE,
-        Shelf(),
+        TinyLibrary(),
         Wants("lothair", "ermengarde"),
         ScriptedModel(text),
         budget=Budget(rounds=2, calls=6),

@@ -53,7 +53,7 @@ BRIDGE = "When did Lothair II's mother die?"
 COMPARISON = "Which film has the director born first, Shadows In Paradise or Dog Law?"
 
 
-class Shelf:
+class TinyLibrary:
     """A library in memory: hits by words in common."""
 
     def __init__(self, documents: Sequence[Document] = FILMS) -> None:
@@ -61,7 +61,7 @@ class Shelf:
         self.asked: list[str] = []
         self._links = mention_links(documents, TitleIndex.of(documents))
 
-    def retriever(self, name: str | None = None) -> Shelf:
+    def retriever(self, name: str | None = None) -> TinyLibrary:
         return self
 
     def search(

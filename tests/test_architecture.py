@@ -29,7 +29,7 @@ PACKAGES = {"suffice": "src", "suffice_research": "research"} | dict.fromkeys(
     ("robustness", "benchmarks", "docs", "tests"), "."
 )
 ROOMS = (
-    "errors types text lexicon numeric protocols registry jobs storage "
+    "errors types lexicon text numeric protocols registry jobs storage "
     "retrieval gate answering "
     "datasets benchmark evaluation "
     "engines integrations library testing "
@@ -55,13 +55,13 @@ UNSAFE_IMPORTS = {"pickle", "cPickle", "dill", "joblib", "cloudpickle", "shelve"
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
 # Names that were dropped because nobody could guess them; no module, class or function has one.
 DROPPED_MODULES = set(
-    "assess retrieve reason evaluate ports trust incoming asking folding looking whole own keeping lessons shares "
+    "assess retrieve reason ports trust incoming asking folding looking whole own keeping lessons shares "
     "drawing selections classic named stored soft relax bridge_reading joining picking wanted shelf beside moving "
     "letters gate_at outcomes homes made_with porter holding intake shown replies journeys wire manners sending "
     "gated nursery works doors shapes told kept".split()
 )
 DROPPED_NAMES = set(
-    "Taken Asked Looked Lenses Taught Judge Judged Found Porter Visit Refusal Reach Desk Shelves Shelf Told Kept "
+    "Taken Asked Looked Lenses Taught Judged Found Porter Visit Refusal Reach Desk Shelves Shelf Told Kept "
     "Labelled Lesson Begun Ended Nursery Yard Screen believed said_once aside told_of".split()
 )
 Trees = dict[str, ast.Module]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Shelf, Wants, clock_of
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, TinyLibrary, Wants, clock_of
 
 from suffice.answering.ask import AskPolicy, ask
 from suffice.answering.budget import Budget, MeteredModel, Prices
@@ -54,7 +54,7 @@ def model(died: str = "20 March 851") -> Says:
 
 
 def test_a_bridge_is_walked_without_a_model() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT)
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
     assert [(one.doc_id, one.sentence) for one in trace.citations] == [
         ("lothair", 1),
@@ -65,13 +65,13 @@ def test_a_bridge_is_walked_without_a_model() -> None:
 
 
 def test_a_comparison_is_joined_without_a_model() -> None:
-    trace = ask(COMPARISON, Shelf(), Wants("dog", "storm", "paradise", "aki"))
+    trace = ask(COMPARISON, TinyLibrary(), Wants("dog", "storm", "paradise", "aki"))
     assert trace.answer == "Dog Law"
     assert trace.steps[-2].by == "joined"
 
 
 def test_a_model_plans_reads_and_is_judged() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model(died="March 851"))
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, model(died="March 851"))
     assert trace.answer == "March 851"
     assert [call.purpose for call in trace.calls] == [
         "plan",
@@ -91,7 +91,7 @@ class Foresees(Wants):
 
 def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
     by_plan, foreseen = (
-        ask(BRIDGE, Shelf(), gate, model(died="March 851"))
+        ask(BRIDGE, TinyLibrary(), gate, model(died="March 851"))
         for gate in (CONTENT, Foresees("lothair", "ermengarde"))
     )
     assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
@@ -106,7 +106,7 @@ def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exempla
 
 def test_the_watcher_sees_every_step_and_the_end() -> None:
     seen: list[Trace] = []
-    trace = ask(BRIDGE, Shelf(), CONTENT, on_update=seen.append)
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, on_update=seen.append)
     assert [len(one.steps) for one in seen] == [0, 1, 2, 3, 3]
     assert seen[0].plan == trace.plan
     assert seen[-1] == trace
@@ -115,14 +115,14 @@ def test_the_watcher_sees_every_step_and_the_end() -> None:
 @pytest.mark.parametrize("question", ["", "  ", None, 7])
 def test_nothing_is_no_question(question: Any) -> None:
     with pytest.raises(InputError, match="expected a text"):
-        ask(question, Shelf(), CONTENT)
+        ask(question, TinyLibrary(), CONTENT)
 
 
 # ------------------------------------------------------------------------------------------------------- the gate
 
 
 def test_without_the_gates_consent_nothing_is_answered_and_what_is_missing_is_named() -> None:
-    trace = ask(BRIDGE, Shelf(), Wants("lothair", "a charter"), budget=Budget(rounds=2))
+    trace = ask(BRIDGE, TinyLibrary(), Wants("lothair", "a charter"), budget=Budget(rounds=2))
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
     assert "a charter" in trace.missing
     assert trace.cost.rounds <= 2
@@ -130,7 +130,9 @@ def test_without_the_gates_consent_nothing_is_answered_and_what_is_missing_is_na
 
 
 def test_the_gate_may_be_left_out() -> None:
-    trace = ask(BRIDGE, Shelf(), Wants("nothing that exists"), policy=AskPolicy(use_gate=False))
+    trace = ask(
+        BRIDGE, TinyLibrary(), Wants("nothing that exists"), policy=AskPolicy(use_gate=False)
+    )
     assert trace.answer == "20 March 851"
 
 
@@ -145,7 +147,7 @@ def test_what_expansion_finds_is_read() -> None:
     bakery = replace(bakery, text=f"The bakery of the village: {bakery.text}")
     trace = ask(
         BRIDGE,
-        Shelf((*FILMS[:-1], bakery)),
+        TinyLibrary((*FILMS[:-1], bakery)),
         Wants("lothair", "ermengarde", "bakery of the village"),
     )
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
@@ -155,20 +157,20 @@ def test_what_expansion_finds_is_read() -> None:
 
 
 def test_no_answer_is_an_abstention_that_names_the_open_question() -> None:
-    trace = ask("Who is the mother of Maclean Rogers?", Shelf(), Wants())
+    trace = ask("Who is the mother of Maclean Rogers?", TinyLibrary(), Wants())
     assert trace.action is Action.ABSTAIN
     assert trace.missing == ("Who is the mother of Maclean Rogers?",)
 
 
 def test_a_plan_that_leads_nowhere_falls_back_to_the_question() -> None:
-    trace = ask("When did Maclean Rogers's mother die?", Shelf(), Wants())
+    trace = ask("When did Maclean Rogers's mother die?", TinyLibrary(), Wants())
     notes = [step.note for step in trace.steps]
     assert "not asked: it needs the answer to step 1" in notes
     assert "the plan led to no answer: read as a whole" in notes
 
 
 def test_an_empty_library_is_an_abstention() -> None:
-    trace = ask(BRIDGE, Shelf(()), Wants("lothair"), model())
+    trace = ask(BRIDGE, TinyLibrary(()), Wants("lothair"), model())
     assert trace.action is Action.ABSTAIN
     assert trace.citations == ()
 
@@ -176,14 +178,14 @@ def test_an_empty_library_is_an_abstention() -> None:
 # ------------------------------------------------------------------------------------------------------- looking
 
 
-class Names(Shelf):
+class Names(TinyLibrary):
     """A shelf that remembers by whom it was searched, and that may lack vectors."""
 
     def __init__(self, *, vectors: bool = True) -> None:
         super().__init__()
         self.vectors, self.by = vectors, list[str | None]()
 
-    def retriever(self, name: str | None = None) -> Shelf:
+    def retriever(self, name: str | None = None) -> TinyLibrary:
         if name in ("bridge", "dense") and not self.vectors:
             raise NotReadyError(f"{name} needs vectors")
         self.by.append(name)
@@ -243,7 +245,7 @@ def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> No
             return json.dumps(next(readings))
         return json.dumps({"answer": "20 March 851", "sentences": [1]})
 
-    trace = ask(BRIDGE, Shelf(), Wants("lothair"), Says(answer))
+    trace = ask(BRIDGE, TinyLibrary(), Wants("lothair"), Says(answer))
     first, second = trace.steps[:2]
     assert (first.answer, first.revision, first.cost.rounds) == ("Ermengarde of Tours", 1, 1)
     assert second.question == "On what day did Ermengarde of Tours die?"
@@ -251,7 +253,7 @@ def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> No
 
 
 def test_without_review_nothing_is_repaired() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model(), policy=AskPolicy(repair_steps=False))
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, model(), policy=AskPolicy(repair_steps=False))
     assert {call.purpose for call in trace.calls} == {"plan", "read"}
     assert trace.cost.rounds == 0
 
@@ -262,7 +264,7 @@ def test_a_contradiction_is_not_answered() -> None:
         "Dog Law is a 1930 American silent western film directed by Jerome Storm.",
         "Dog Law",
     )
-    trace = ask("When was Dog Law released?", Shelf((FILMS[0], twin)), Wants())
+    trace = ask("When was Dog Law released?", TinyLibrary((FILMS[0], twin)), Wants())
     assert trace.steps[0].review is not None
     assert trace.steps[0].review.support is Support.CONTRADICTORY
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
@@ -273,17 +275,21 @@ def test_a_contradiction_is_not_answered() -> None:
 
 
 def test_calls_are_counted_and_stop_at_the_budget() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(calls=2))
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, model(), budget=Budget(calls=2))
     assert trace.cost.calls == 2
     assert "the budget of calls is spent: the model was not asked again" in trace.notes
     assert trace.answer == "20 March 851"  # the rules read on
 
 
 def test_tokens_and_money_stop_the_model() -> None:
-    few = ask(BRIDGE, Shelf(), CONTENT, model(), budget=Budget(tokens=10))
+    few = ask(BRIDGE, TinyLibrary(), CONTENT, model(), budget=Budget(tokens=10))
     assert few.cost.calls == 0
     poor = ask(
-        BRIDGE, Shelf(), CONTENT, model(), budget=Budget(money=0.005, prices=Prices(10.0, 10.0))
+        BRIDGE,
+        TinyLibrary(),
+        CONTENT,
+        model(),
+        budget=Budget(money=0.005, prices=Prices(10.0, 10.0)),
     )
     assert 0 < poor.cost.money <= 0.006  # the last answer counts, too
     assert "the budget of money is spent: the model was not asked again" in poor.notes
@@ -291,7 +297,12 @@ def test_tokens_and_money_stop_the_model() -> None:
 
 def test_time_stops_everything() -> None:
     trace = ask(
-        BRIDGE, Shelf(), CONTENT, model(), budget=Budget(seconds=5), clock=clock_of(0, 1, 2, 9)
+        BRIDGE,
+        TinyLibrary(),
+        CONTENT,
+        model(),
+        budget=Budget(seconds=5),
+        clock=clock_of(0, 1, 2, 9),
     )
     assert trace.action is Action.ABSTAIN
     assert trace.cost.seconds == 9
@@ -316,7 +327,7 @@ def test_a_budget_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_seconds_need_a_clock() -> None:
     with pytest.raises(InputError, match="needs a clock"):
-        ask(BRIDGE, Shelf(), CONTENT, budget=Budget(seconds=1))
+        ask(BRIDGE, TinyLibrary(), CONTENT, budget=Budget(seconds=1))
 
 
 class Fails:
@@ -345,7 +356,7 @@ class Empty:
     [Fails(), Babbles(), Empty(), Says({"": {"steps": ["Who wed #1?"]}}), Says({"": "{" * 5000})],
 )
 def test_with_a_bad_model_the_rules_answer_and_the_trace_says_so(bad: LanguageModel) -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, bad, budget=Budget(calls=12))
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, bad, budget=Budget(calls=12))
     assert trace.answer == "20 March 851"
     assert trace.notes
     assert trace.cost.calls <= 12
@@ -353,7 +364,7 @@ def test_with_a_bad_model_the_rules_answer_and_the_trace_says_so(bad: LanguageMo
 
 
 def test_a_model_that_fails_twice_is_left_alone() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, Fails())
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, Fails())
     assert trace.cost.calls == 2
     assert "the model failed twice in a row: the rest was done without it" in trace.notes
 
@@ -370,27 +381,27 @@ def test_ten_megabytes_are_cut_but_paid_for() -> None:
 
 def journeys() -> list[Trace]:
     return [
-        ask(BRIDGE, Shelf(), CONTENT),
+        ask(BRIDGE, TinyLibrary(), CONTENT),
         ask(
             BRIDGE,
-            Shelf(),
+            TinyLibrary(),
             CONTENT,
             model(),
             clock=clock_of(3, 3.25, 4.5, 5),
             budget=Budget(seconds=60),
         ),
-        ask(BRIDGE, Shelf(), CONTENT, Fails()),
-        ask(BRIDGE, Shelf(), CONTENT, Babbles()),
+        ask(BRIDGE, TinyLibrary(), CONTENT, Fails()),
+        ask(BRIDGE, TinyLibrary(), CONTENT, Babbles()),
         ask(
             BRIDGE,
-            Shelf(),
+            TinyLibrary(),
             Wants("lothair", "a charter"),
             model(),
             budget=Budget(rounds=3, prices=Prices(1, 2)),
         ),
         ask(
             COMPARISON,
-            Shelf(),
+            TinyLibrary(),
             Wants("dog", "storm", "paradise", "aki"),
             policy=AskPolicy(accuracy_weight=0.5, k=3),
         ),
@@ -411,17 +422,17 @@ def test_a_stored_trace_replays_to_the_same_bytes(at: int, tmp_path: Path) -> No
     (kept,) = read_traces(save_traces(tmp_path / "trace.jsonl", [trace]))
     assert kept == trace
     assert (
-        trace_to_json(replay(kept, Shelf(), gate))
+        trace_to_json(replay(kept, TinyLibrary(), gate))
         == (tmp_path / "trace.jsonl").read_text(encoding="utf-8").strip()
     )
 
 
 def test_a_replay_in_another_library_says_where_the_ways_part() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, model())
-    changed = Shelf([replace(one, text=one.text.replace("851", "852")) for one in FILMS])
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, model())
+    changed = TinyLibrary([replace(one, text=one.text.replace("851", "852")) for one in FILMS])
     with pytest.raises(DataError, match="does not replay"):
         replay(trace, changed, CONTENT)
-    by_rules = ask(BRIDGE, Shelf(), CONTENT)
+    by_rules = ask(BRIDGE, TinyLibrary(), CONTENT)
     with pytest.raises(DataError) as caught:
         replay(by_rules, changed, CONTENT)
     assert "step 2" in caught.value.hint
@@ -437,16 +448,16 @@ class Doubts:
 
 
 def test_what_a_cross_encoder_doubts_is_not_answered_and_replays_with_it_only() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT, reranker=Doubts())
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT, reranker=Doubts())
     assert (trace.action, trace.settings["reranker"]) == (Action.ABSTAIN, "doubts")
     assert {step.review.by for step in trace.steps if step.review is not None} == {"cross-encoder"}
-    assert replay(trace, Shelf(), CONTENT, reranker=Doubts()) == trace
+    assert replay(trace, TinyLibrary(), CONTENT, reranker=Doubts()) == trace
     with pytest.raises(DataError, match="does not replay"):
-        replay(trace, Shelf(), CONTENT)
+        replay(trace, TinyLibrary(), CONTENT)
 
 
 def test_the_tree_tells_the_journey() -> None:
-    told = format_trace(ask(BRIDGE, Shelf(), CONTENT))
+    told = format_trace(ask(BRIDGE, TinyLibrary(), CONTENT))
     assert told.splitlines()[0] == BRIDGE
     assert "1. Who is the mother of Lothair II?" in told
     assert "[ermengarde #0]" in told
@@ -457,7 +468,7 @@ def test_the_tree_tells_the_journey() -> None:
 def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_marks() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
     told = format_trace(
-        ask(BRIDGE, Shelf(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1))
+        ask(BRIDGE, TinyLibrary(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1))
     )
     assert "missing: a charter" in told
     assert "\x1b" not in told
@@ -465,12 +476,12 @@ def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_ma
 
 
 def test_old_traces_of_three_fields_are_still_traces() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT)
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     plain = Trace(trace.question, trace.steps, trace.answer)
     assert trace_from_json(json.loads(trace_to_json(plain))) == plain
     assert plain.cost == Cost()
     with pytest.raises(InputError, match="how it was made"):
-        replay(plain, Shelf(), CONTENT)
+        replay(plain, TinyLibrary(), CONTENT)
 
 
 @pytest.mark.parametrize("line", ["{}", '{"version": 2}', '{"version": 99, "steps": []}'])
@@ -481,6 +492,6 @@ def test_a_file_of_other_things_is_refused_with_its_line(line: str, tmp_path: Pa
 
 
 def test_no_hit_twice_in_what_is_held() -> None:
-    trace = ask(BRIDGE, Shelf(), CONTENT)
+    trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     held: tuple[Hit, ...] = trace.steps[-1].hits
     assert len({hit.doc_id for hit in held}) == len(held) <= 10

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from tests.small_world import BRIDGE, Shelf, Wants
+from tests.small_world import BRIDGE, TinyLibrary, Wants
 from tests.stand_in_server import Reply, drips, fails, garbage, hangs_up, says, send, serving
 
 from suffice.answering.ask import ask
@@ -71,7 +71,7 @@ def asked(url: str, **more: Any) -> tuple[Trace, float]:
     begun = time.monotonic()
     trace = ask(
         BRIDGE,
-        Shelf(),
+        TinyLibrary(),
         CONTENT,
         model,
         budget=Budget(seconds=SECONDS, calls=12),
@@ -94,7 +94,7 @@ def test_ask_ends_within_its_budget_with_an_honest_outcome(fault: str) -> None:
         assert trace.citations
     else:
         assert trace.missing
-    assert trace_to_json(replay(trace, Shelf(), CONTENT)) == trace_to_json(trace)
+    assert trace_to_json(replay(trace, TinyLibrary(), CONTENT)) == trace_to_json(trace)
 
 
 def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
@@ -133,7 +133,7 @@ def test_a_cached_model_is_held_to_the_deadline_too(tmp_path: Any) -> None:
         )
         begun = time.monotonic()
         trace = ask(
-            BRIDGE, Shelf(), CONTENT, model, budget=Budget(seconds=0.5), clock=time.monotonic
+            BRIDGE, TinyLibrary(), CONTENT, model, budget=Budget(seconds=0.5), clock=time.monotonic
         )
     assert time.monotonic() - begun < 2
     assert trace.action is Action.ABSTAIN
@@ -163,7 +163,7 @@ def test_tokens_are_the_servers_where_it_counts_them_and_a_remembered_answer_cos
 ) -> None:
     with serving(counts) as (url, _):
         model = CachedModel(OpenAIModel("stand-in", base_url=url), tmp_path / "answers.sqlite")
-        first = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(calls=1))
-        again = ask(BRIDGE, Shelf(), CONTENT, model, budget=Budget(calls=1))
+        first = ask(BRIDGE, TinyLibrary(), CONTENT, model, budget=Budget(calls=1))
+        again = ask(BRIDGE, TinyLibrary(), CONTENT, model, budget=Budget(calls=1))
     assert first.plan == again.plan == ("When did Lothair II die?",)
     assert (first.cost.tokens, again.cost.tokens) == (75, 0)

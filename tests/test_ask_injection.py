@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, Shelf, Wants
+from tests.small_world import BRIDGE, COMPARISON, FILMS, Says, TinyLibrary, Wants
 
 from suffice.answering.ask import ask
 from suffice.answering.prompting import strip_invisible
@@ -127,7 +127,7 @@ def test_the_rules_do_the_same_as_with_neutral_text(place: str) -> None:
     gate, needed = Wants(*NEEDED[BRIDGE]), NEEDED[BRIDGE]
     for attack in ATTACKS:
         steered, plain = (
-            ask(BRIDGE, Shelf(PLACES[place](text, needed)), gate)
+            ask(BRIDGE, TinyLibrary(PLACES[place](text, needed)), gate)
             for text in (attack, neutral(attack))
         )
         assert outcome(steered) == outcome(plain), attack
@@ -181,7 +181,7 @@ def test_what_a_model_is_shown_keeps_every_attack_inside_the_fence(place: str) -
         model = Says(good)
         trace = ask(
             BRIDGE,
-            Shelf(PLACES[place](attack, NEEDED[BRIDGE])),
+            TinyLibrary(PLACES[place](attack, NEEDED[BRIDGE])),
             Wants("lothair", "ermengarde"),
             model,
         )
@@ -248,7 +248,8 @@ def test_an_obedient_model_changes_no_action_and_no_answer(
     for place in places:
         for attack in ATTACKS[::every]:
             calm, hostile = (
-                Shelf(PLACES[place](text, NEEDED[question])) for text in (neutral(attack), attack)
+                TinyLibrary(PLACES[place](text, NEEDED[question]))
+                for text in (neutral(attack), attack)
             )
             plain = outcome(ask(question, calm, shipped(), Says(good)))
             found["by rules alone"] += outcome(ask(question, hostile, shipped())) != outcome(
@@ -269,8 +270,8 @@ def test_a_false_sentence_in_plain_words_is_believed() -> None:
         "lie", "Ermengarde of Tours (died 1 May 900) was a Frankish empress.", "Ermengarde of Tours"
     )
     held = [lie if one.doc_id == "ermengarde" else one for one in FILMS]
-    trace = ask(BRIDGE, Shelf(held), Wants("lothair", "lie"))
+    trace = ask(BRIDGE, TinyLibrary(held), Wants("lothair", "lie"))
     assert trace.answer == "1 May 900"
     assert "lie" in {one.doc_id for one in trace.citations}
-    both = ask(BRIDGE, Shelf([*FILMS, lie]), Wants("lothair", "ermengarde"))
+    both = ask(BRIDGE, TinyLibrary([*FILMS, lie]), Wants("lothair", "ermengarde"))
     assert both.answer is None  # beside the truth it is a contradiction

@@ -302,12 +302,12 @@ def test_what_passes_the_filter_stays_in_front_of_what_was_let_in() -> None:
 
 
 def test_with_a_share_the_retriever_keeps_a_say() -> None:
-    class Found:
+    class FixedRetriever:
         def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
             return [(Hit("short", 1.0), Hit("middle", 0.9), Hit("long", 0.0)) for _ in questions]
 
     def ranked(share: float) -> list[tuple[str, float]]:
-        (hits,) = RerankRetriever(Found(), PrefersLength(), STORE, share=share).search(
+        (hits,) = RerankRetriever(FixedRetriever(), PrefersLength(), STORE, share=share).search(
             ["tutor"], k=3
         )
         return [(hit.doc_id, round(hit.score, 3)) for hit in hits]
@@ -316,7 +316,7 @@ def test_with_a_share_the_retriever_keeps_a_say() -> None:
     assert [name for name, _ in ranked(0.0)] == ["short", "middle", "long"]
     assert [name for name, _ in ranked(1.0)] == ["long", "middle", "short"]
     with pytest.raises(InputError, match="share"):
-        RerankRetriever(Found(), PrefersLength(), STORE, share=1.1)
+        RerankRetriever(FixedRetriever(), PrefersLength(), STORE, share=1.1)
 
 
 def test_a_retriever_without_scores_is_blended_by_rank() -> None:

@@ -37,7 +37,7 @@ def document(pair: tuple[str, str], **more: Any) -> Document:
 
 
 @component
-class Found:
+class FixedRetriever:
     """What the stand-in search finds."""
 
     @component.output_types(documents=list[Document])
@@ -82,7 +82,7 @@ def test_no_documents_pictures_and_missing_scores_are_no_surprise(gate: Gate) ->
 
 def pipeline(gate: CompletenessGate) -> Pipeline:
     made = Pipeline()
-    made.add_component("retriever", Found())
+    made.add_component("retriever", FixedRetriever())
     made.add_component("gate", gate)
     made.add_component("prompt", PromptBuilder(TEMPLATE, required_variables=["documents"]))
     made.connect("retriever.documents", "gate.documents")
@@ -98,13 +98,15 @@ def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> 
     short = asked(pipeline(CompletenessGate(gate)))
     assert "prompt" not in short
     assert short["gate"]["abstain"] == ["Fritz Lang"]
-    whole = asked(pipeline(CompletenessGate(gate, retriever=Found(), budget=ExpansionBudget())))
+    whole = asked(
+        pipeline(CompletenessGate(gate, retriever=FixedRetriever(), budget=ExpansionBudget()))
+    )
     assert whole["prompt"]["prompt"] == f"{FILM[1]} {DIRECTOR[1]} "
 
 
 def test_a_pipeline_can_search_once_more_by_itself() -> None:
     made = pipeline(CompletenessGate(Hopeful()))
-    made.add_component("again", MultiQueryTextRetriever(retriever=Found()))
+    made.add_component("again", MultiQueryTextRetriever(retriever=FixedRetriever()))
     made.add_component("both", DocumentJoiner(sort_by_score=False))
     made.add_component("last", CompletenessGate(Hopeful(), rounds_left=0))
     made.connect("gate.expand", "again.queries")
@@ -118,7 +120,7 @@ def test_a_pipeline_can_search_once_more_by_itself() -> None:
 def test_an_event_loop_gets_the_same(gate: Gate) -> None:
     store = InMemoryDocumentStore()
     store.write_documents([document(pair) for pair in (FILM, DIRECTOR, WRONG)])
-    for retriever in (Found(), InMemoryBM25Retriever(store, top_k=2)):
+    for retriever in (FixedRetriever(), InMemoryBM25Retriever(store, top_k=2)):
         one = CompletenessGate(gate, retriever=retriever, budget=ExpansionBudget())
         came = asyncio.run(
             one.run_async(query=QUESTION, documents=[document(FILM), document(WRONG)])

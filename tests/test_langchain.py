@@ -31,7 +31,7 @@ def document(pair: tuple[str, str], **more: Any) -> Document:
     return Document(page_content=pair[1], metadata={"title": pair[0], **more})
 
 
-class Found(BaseRetriever):
+class FixedRetriever(BaseRetriever):
     """What the stand-in search finds; `also` finds no film without its director."""
 
     also: bool = False
@@ -40,7 +40,7 @@ class Found(BaseRetriever):
         return [document(one) for one in ([FILM, DIRECTOR] if self.also else found(query))]
 
 
-class Listening(Found):
+class Listening(FixedRetriever):
     """Another way in for event loops, which must be the one that is used there."""
 
     async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
@@ -58,20 +58,20 @@ def titles(documents: list[Document]) -> list[str]:
 
 
 def test_documents_pass_only_when_they_are_enough(gate: Gate) -> None:
-    assert GatedRetriever(retriever=Found(), gate=gate).invoke(QUESTION) == []
-    passed = GatedRetriever(retriever=Found(also=True), gate=gate).invoke(QUESTION)
+    assert GatedRetriever(retriever=FixedRetriever(), gate=gate).invoke(QUESTION) == []
+    passed = GatedRetriever(retriever=FixedRetriever(also=True), gate=gate).invoke(QUESTION)
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert passed[0].metadata["suffice"]["action"] == "answer"
 
 
 def test_who_only_wants_to_be_told_gets_all_documents_with_a_mark(gate: Gate) -> None:
-    kept = GatedRetriever(retriever=Found(), gate=gate, hold_back=False).invoke(QUESTION)
+    kept = GatedRetriever(retriever=FixedRetriever(), gate=gate, hold_back=False).invoke(QUESTION)
     assert titles(kept) == [FILM[0], WRONG[0]]
     assert kept[1].metadata["suffice"]["missing"] == ["Fritz Lang"]
 
 
 def test_a_reach_asks_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
-    gated = GatedRetriever(retriever=Found(), gate=gate, budget=ExpansionBudget())
+    gated = GatedRetriever(retriever=FixedRetriever(), gate=gate, budget=ExpansionBudget())
     assert titles(gated.invoke(QUESTION)) == [FILM[0], DIRECTOR[0]]
 
 
@@ -79,9 +79,9 @@ def test_a_chain_branches_on_the_verdict_also_without_documents(gate: Gate) -> N
     answer = RunnableLambda(lambda state: f"from {len(state['documents'])} documents")
     sorry = RunnableLambda(lambda state: f"not found: {', '.join(state['verdict'].missing)}")
     branch = RunnableBranch((lambda state: state["verdict"].action is Action.ANSWER, answer), sorry)
-    chain = GatedRetriever(retriever=Found(), gate=gate).with_verdict() | branch
+    chain = GatedRetriever(retriever=FixedRetriever(), gate=gate).with_verdict() | branch
     assert chain.invoke(QUESTION) == "not found: Fritz Lang"
-    whole = GatedRetriever(retriever=Found(also=True), gate=gate).with_verdict() | branch
+    whole = GatedRetriever(retriever=FixedRetriever(also=True), gate=gate).with_verdict() | branch
     assert whole.batch([QUESTION, QUESTION]) == ["from 2 documents"] * 2
     empty = (
         GatedRetriever(retriever=RunnableLambda(lambda query: []), gate=gate)
@@ -130,14 +130,14 @@ def test_the_retriever_inside_is_a_child_run_in_the_traces(gate: Gate) -> None:
             self.runs.append((about["name"], about["parent_run_id"] is not None))
 
     heard = Heard()
-    GatedRetriever(retriever=Found(), gate=gate).invoke(QUESTION, {"callbacks": [heard]})
-    assert heard.runs == [("GatedRetriever", False), ("Found", True)]
+    GatedRetriever(retriever=FixedRetriever(), gate=gate).invoke(QUESTION, {"callbacks": [heard]})
+    assert heard.runs == [("GatedRetriever", False), ("FixedRetriever", True)]
 
 
 def test_it_prints_short(gate: Gate) -> None:
-    assert len(repr(GatedRetriever(retriever=Found(), gate=gate))) < 200
+    assert len(repr(GatedRetriever(retriever=FixedRetriever(), gate=gate))) < 200
 
 
 def test_a_wrong_gate_is_told_when_the_retriever_is_made(tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="nowhere"):
-        GatedRetriever(retriever=Found(), gate=tmp_path / "nowhere")
+        GatedRetriever(retriever=FixedRetriever(), gate=tmp_path / "nowhere")

@@ -28,7 +28,7 @@ def node(pair: tuple[str, str], score: float | None = None) -> NodeWithScore:
     return NodeWithScore(node=TextNode(text=pair[1], metadata={"title": pair[0]}), score=score)
 
 
-class Found(BaseRetriever):
+class FixedRetriever(BaseRetriever):
     """What the stand-in search finds, without scores."""
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -65,12 +65,12 @@ def test_the_mark_is_hidden_from_the_model_and_the_index_keeps_its_nodes_as_they
 
 
 def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
-    parts: dict[str, Any] = {"retriever": Found(), "llm": MockLLM()}
+    parts: dict[str, Any] = {"retriever": FixedRetriever(), "llm": MockLLM()}
     engine = RetrieverQueryEngine.from_args(
         **parts, node_postprocessors=[CompletenessGate(gate=gate)]
     )
     assert str(engine.query(QUESTION)) == "Empty Response"
-    looking = CompletenessGate(gate=gate, retriever=Found(), budget=ExpansionBudget())
+    looking = CompletenessGate(gate=gate, retriever=FixedRetriever(), budget=ExpansionBudget())
     engine = RetrieverQueryEngine.from_args(**parts, node_postprocessors=[looking])
     answer = engine.query(QUESTION)
     assert titles(answer.source_nodes) == [FILM[0], DIRECTOR[0]]
@@ -79,7 +79,7 @@ def test_a_query_engine_does_not_answer_from_too_little(gate: Gate) -> None:
 
 
 def test_an_event_loop_gets_the_same(gate: Gate) -> None:
-    looking = CompletenessGate(gate=gate, retriever=Found(), budget=ExpansionBudget())
+    looking = CompletenessGate(gate=gate, retriever=FixedRetriever(), budget=ExpansionBudget())
     passed = asyncio.run(looking.apostprocess_nodes([node(FILM), node(WRONG)], query_str=QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert asyncio.run(CompletenessGate(gate=gate).apostprocess_nodes([], query_str=QUESTION)) == []

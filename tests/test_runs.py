@@ -18,7 +18,7 @@ from suffice.evaluation.retrieval import RetrievalRun, evaluate_retrieval
 from suffice.types import Hit, Question
 
 
-class Shelf:
+class FixedRetriever:
     """A retriever that knows the answer to each question by heart."""
 
     def __init__(self, answers: dict[str, Sequence[str]], score: float | None = 1.0) -> None:
@@ -53,7 +53,7 @@ SHELF = {"ask ada": ["byron", "x", "tutor"], "ask mill": ["x", "y", "z"], "ask m
 
 
 def test_a_run_keeps_where_the_gold_came_out():
-    run = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (1, 3))
+    run = evaluate_retrieval("village", VILLAGE, {"shelf": FixedRetriever(SHELF)}, (1, 3))
     assert run.system("shelf").ranks == ((1, 3), (), ())
     assert run.gold == (2, 1, 0)
     assert score(run.rankings("shelf"), "complete@3") == 0.5
@@ -63,7 +63,7 @@ def test_a_run_keeps_where_the_gold_came_out():
 
 def test_questions_go_in_batches_and_progress_counts_them():
     examples = [example(str(at), "d") for at in range(10)]
-    shelf = Shelf({f"ask {at}": ["d"] for at in range(10)})
+    shelf = FixedRetriever({f"ask {at}": ["d"] for at in range(10)})
     seen: list[tuple[str, int, int]] = []
     evaluate_retrieval(
         "ten", examples, {"shelf": shelf}, (4,), batch=4, progress=lambda *step: seen.append(step)
@@ -74,7 +74,7 @@ def test_questions_go_in_batches_and_progress_counts_them():
 
 def test_a_question_that_fails_is_recorded_and_the_others_of_its_batch_are_kept():
     missing = {text: ids for text, ids in SHELF.items() if text != "ask mill"}
-    run = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(missing)}, (3,))
+    run = evaluate_retrieval("village", VILLAGE, {"shelf": FixedRetriever(missing)}, (3,))
     system = run.system("shelf")
     assert system.errors == {"mill": "KeyError: 'ask mill'"}
     assert system.ranks == ((1, 3), (), ())
@@ -104,14 +104,14 @@ def test_chunks_fold_into_their_parent_at_the_place_of_the_first_and_the_search_
     chunks = [*(f"byron#{at}" for at in range(12)), "x#0", "tutor#1", "tutor#0"]
     parents = {chunk: chunk.split("#")[0] for chunk in chunks}
     for known in (parents, lambda doc_id: doc_id.split("#")[0]):
-        shelf = Shelf({"ask ada": chunks})
+        shelf = FixedRetriever({"ask ada": chunks})
         run = evaluate_retrieval("village", VILLAGE[:1], {"shelf": shelf}, (3,), parents=known)
         assert run.system("shelf").ranks == ((1, 3),)
         assert shelf.asked == [(1, 12), (1, 24)]
 
 
 def test_folding_stops_when_the_retriever_has_no_more_and_when_it_is_only_one_document():
-    endless = Shelf({"ask ada": [f"byron#{at}" for at in range(1000)]})
+    endless = FixedRetriever({"ask ada": [f"byron#{at}" for at in range(1000)]})
     run = evaluate_retrieval(
         "village", VILLAGE[:1], {"e": endless}, (3,), parents=lambda doc_id: doc_id.split("#")[0]
     )
@@ -132,7 +132,7 @@ def test_hits_that_came_with_the_examples_are_judged_as_given():
 
 def test_the_same_seed_gives_the_same_document_but_for_timings(tmp_path: Path):
     runs = [
-        evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (1, 3), seed=7)
+        evaluate_retrieval("village", VILLAGE, {"shelf": FixedRetriever(SHELF)}, (1, 3), seed=7)
         for _ in range(2)
     ]
     assert runs[0].to_json(timings=False) == runs[1].to_json(timings=False)
@@ -147,7 +147,7 @@ def test_a_run_says_on_what_it_was_made(tmp_path: Path):
     run = evaluate_retrieval(
         "village",
         VILLAGE,
-        {"shelf": Shelf(SHELF)},
+        {"shelf": FixedRetriever(SHELF)},
         (3, 1, 3),
         settings={"k1": 1.2},
         data={"village.jsonl": "ff"},
@@ -162,7 +162,9 @@ def test_a_run_says_on_what_it_was_made(tmp_path: Path):
 
 
 def test_scores_that_are_no_numbers_are_unknown_and_the_document_stays_json(tmp_path: Path):
-    run = evaluate_retrieval("village", VILLAGE, {"odd": Shelf(SHELF, score=math.nan)}, (3,))
+    run = evaluate_retrieval(
+        "village", VILLAGE, {"odd": FixedRetriever(SHELF, score=math.nan)}, (3,)
+    )
     assert run.system("odd").top_scores == (None, None, None)
     assert RetrievalRun.load(run.save(tmp_path / "run.json")) == run
     assert score(run.rankings("odd"), "null_rejection") is None
@@ -182,7 +184,7 @@ def test_scores_that_are_no_numbers_are_unknown_and_the_document_stays_json(tmp_
 )
 def test_what_cannot_be_evaluated_is_an_input_error(examples, ks, options):
     with pytest.raises(InputError):
-        evaluate_retrieval("village", examples, {"shelf": Shelf(SHELF)}, ks, **options)
+        evaluate_retrieval("village", examples, {"shelf": FixedRetriever(SHELF)}, ks, **options)
 
 
 def test_no_retriever_and_no_hits_is_an_input_error():
@@ -190,12 +192,12 @@ def test_no_retriever_and_no_hits_is_an_input_error():
         evaluate_retrieval("village", VILLAGE, {}, (2,))
     with pytest.raises(InputError, match="taken"):
         evaluate_retrieval(
-            "village", [example("ada", "b", hits=["b"])], {"given": Shelf(SHELF)}, (2,)
+            "village", [example("ada", "b", hits=["b"])], {"given": FixedRetriever(SHELF)}, (2,)
         )
 
 
 def test_an_unknown_system_or_kind_names_the_nearest():
-    run = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (3,))
+    run = evaluate_retrieval("village", VILLAGE, {"shelf": FixedRetriever(SHELF)}, (3,))
     with pytest.raises(InputError) as caught:
         run.rankings("shelv")
     assert "shelf" in caught.value.hint
@@ -233,7 +235,7 @@ def test_a_file_that_is_no_run_is_a_clear_error(tmp_path: Path, content, error):
     ],
 )
 def test_a_damaged_run_is_told_apart(tmp_path: Path, damage):
-    path = evaluate_retrieval("village", VILLAGE, {"shelf": Shelf(SHELF)}, (3,)).save(
+    path = evaluate_retrieval("village", VILLAGE, {"shelf": FixedRetriever(SHELF)}, (3,)).save(
         tmp_path / "run.json"
     )
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -265,7 +267,7 @@ def test_a_run_of_many_questions_is_judged_quickly():
     run = evaluate_retrieval(
         "many",
         examples,
-        {"shelf": Shelf({f"ask {at}": ["d", "x", "e"] for at in range(5000)})},
+        {"shelf": FixedRetriever({f"ask {at}": ["d", "x", "e"] for at in range(5000)})},
         (4,),
     )
     assert (per_question(run.rankings("shelf"), "recall@4") == np.ones(5000)).all()

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.small_world import FILMS, Says, Shelf
+from tests.small_world import FILMS, Says, TinyLibrary
 
 from suffice.answering.answer_type import AnswerType, expected_answer_type
 from suffice.answering.budget import Budget, MeteredModel
@@ -299,7 +299,7 @@ def test_prompts_are_visible_and_objects_are_found_in_babble() -> None:
 
 
 def test_a_known_link_leads_to_the_document_without_a_search() -> None:
-    desk = EvidenceCache(Shelf())
+    desk = EvidenceCache(TinyLibrary())
     assert [hit.doc_id for hit in desk.linked_titles(["lothair"], ["Ermengarde Of Tours"])] == [
         "ermengarde"
     ]
@@ -308,7 +308,7 @@ def test_a_known_link_leads_to_the_document_without_a_search() -> None:
 
 
 def test_a_document_that_is_gone_is_passed_over() -> None:
-    desk = EvidenceCache(Shelf())
+    desk = EvidenceCache(TinyLibrary())
     desk.fetch(["dog", "gone"])
     assert [one.doc_id for one in desk.passages([Hit("gone"), Hit("dog"), Hit("dog")])] == ["dog"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_world import BRIDGE, Shelf, Wants, clock_of
+from tests.small_world import BRIDGE, TinyLibrary, Wants, clock_of
 
 from suffice.answering.ask import ask
 from suffice.answering.budget import Budget
@@ -39,7 +39,7 @@ class Mumbles:
 def journey() -> Trace:
     return ask(
         BRIDGE,
-        Shelf(),
+        TinyLibrary(),
         GATE,
         Mumbles(),
         budget=Budget(seconds=60, rounds=2),
@@ -53,9 +53,11 @@ def written(path: Path, *lines: str) -> Path:
 
 
 def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> None:
-    file = save_traces(tmp_path / "t.jsonl", [journey(), ask(BRIDGE, Shelf(), GATE), journey()])
+    file = save_traces(
+        tmp_path / "t.jsonl", [journey(), ask(BRIDGE, TinyLibrary(), GATE), journey()]
+    )
     assert "".join(
-        trace_to_json(replay(one, Shelf(), GATE)) + "\n" for one in read_traces(file)
+        trace_to_json(replay(one, TinyLibrary(), GATE)) + "\n" for one in read_traces(file)
     ) == file.read_text(encoding="utf-8")
 
 
@@ -133,7 +135,7 @@ def damaged(value: Any) -> Iterator[Any]:
 
 def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
     """Never a crash, and never a replay of something else: each of its parts is changed in turn."""
-    trace = ask(BRIDGE, Shelf(), GATE, budget=Budget(rounds=0))
+    trace = ask(BRIDGE, TinyLibrary(), GATE, budget=Budget(rounds=0))
     told = json.loads(trace_to_json(trace))
     refused = parted = 0
     for other in damaged(told):
@@ -146,7 +148,7 @@ def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
             continue
         assert format_trace(found)
         try:
-            assert trace_to_json(replay(found, Shelf(), GATE)) == trace_to_json(found)
+            assert trace_to_json(replay(found, TinyLibrary(), GATE)) == trace_to_json(found)
         except SufficeError:
             parted += 1
     assert refused > 500
