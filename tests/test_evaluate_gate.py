@@ -16,7 +16,6 @@ from suffice.datasets.gold import Gold
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluation.gate_evaluation import (
     PolicyChoice,
-    check_promise,
     evaluate_gate,
     grouped_folds,
     run_gate,
@@ -30,6 +29,7 @@ from suffice.types import Evidence, Question
 from suffice_research.controlled import controlled_collection
 from suffice_research.training.gate import draw_lists, main, train_gate
 from suffice_research.training.gate_study import Material, gate_study
+from suffice_research.training.promise import check_promise
 from suffice_research.training.transfer import leave_one_out, measure_transfer
 
 pytestmark = pytest.mark.usefixtures("few_trees")

@@ -11,7 +11,6 @@ import pytest
 from tests.small_gate import fresh, labelled, shown
 
 from suffice.errors import DataError, NotReadyError
-from suffice.evaluation.embedding_cache import CachedEncoder
 from suffice.gate.featurize import NO_ENCODERS, Encoders, featurize
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
@@ -25,6 +24,7 @@ from suffice.gate.similarity import (
     similarity_features,
     split_clauses,
 )
+from suffice_research.embedding_cache import CachedEncoder
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -12,10 +12,10 @@ import pytest
 from tests.commands import suffice
 
 from suffice.errors import DataError, InputError
-from suffice.evaluation.embedding_cache import CachedReranker
 from suffice.evaluation.study import Study
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
+from suffice_research.embedding_cache import CachedReranker
 from suffice_research.multi_meta_rag.study import study
 
 SOURCES = ("The Verge", "Fortune", "Wired", None)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.embedding_cache import CachedEncoder
 from suffice.evaluation.gate_evaluation import QUALITY_ENCODER
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
@@ -30,6 +29,7 @@ from suffice.gate.question import QuestionModel, WordTable, parse_question
 from suffice.gate.training import build_training_set
 from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS, RETRIEVERS
+from suffice_research.embedding_cache import CachedEncoder
 from suffice_research.frames.prediction import (
     MODELS,
     FoldPredictions,

@@ -17,7 +17,6 @@ import numpy as np
 from suffice.datasets import load
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError, SufficeError
-from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.gate.gate import Gate
@@ -30,6 +29,7 @@ from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document, Filter
+from suffice_research.embedding_cache import CachedEncoder, CachedReranker
 from suffice_research.multi_meta_rag import tables
 from suffice_research.multi_meta_rag.fact_recall import FactIndex
 from suffice_research.multi_meta_rag.filter_quality import (

@@ -39,6 +39,7 @@ from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import searchable_text
 from suffice.storage import sha256_of
+from suffice_research.embedding_cache import CachedEncoder
 from suffice_research.training.gate_study import Material, gate_study
 from suffice_research.training.sources import (
     SEED,
@@ -97,7 +98,7 @@ def _vary_hits(case: RetrievedQuestion, key: bytes) -> RetrievedQuestion:
 def train_gate(
     lessons: Mapping[str, Sequence[RetrievedQuestion]],
     *,
-    looking: Encoders = NO_ENCODERS,
+    encoders: Encoders = NO_ENCODERS,
     seed: int = SEED,
 ) -> Gate:
     """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality preset."""
@@ -107,7 +108,7 @@ def train_gate(
         [to_labelled_question(case) for case in cases],
         seed=seed,
         k=max(KS),
-        encoder=looking.encoder,
+        encoder=encoders.encoder,
         sets=sets,
     )
     return with_seen_questions(gate, [case.question.text for case in cases])
@@ -165,7 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
     require_fit_extra()
-    looking = open_encoders(asked.preset, folder=asked.vectors)
+    encoders = open_encoders(asked.preset)
+    if encoders.encoder is not None:
+        encoders = Encoders(CachedEncoder(encoders.encoder, asked.vectors))
     wanted = chosen_sources(asked.only)
     collected = {}
     for one in wanted:
@@ -184,7 +187,7 @@ def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
     }
 
     def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
-        return train_gate(some, looking=looking, seed=asked.seed)
+        return train_gate(some, encoders=encoders, seed=asked.seed)
 
     if not asked.study_only:
         out = asked.out or SHIPPED_MODELS / f"gate-{asked.preset}"
@@ -198,7 +201,7 @@ def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
                 one.name: collected[one.name].questions(one.judged_by, max(KS)) for one in wanted
             },
             recipe=recipe,
-            fit=gate_fitter(PolicyChoice(), looking, asked.seed),
+            fit=gate_fitter(PolicyChoice(), encoders, asked.seed),
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
             seed=asked.seed,
             draws=asked.draws,

@@ -16,13 +16,7 @@ import numpy.typing as npt
 
 from suffice.evaluation.baselines import baseline_predictions
 from suffice.evaluation.figures import Curves, Series
-from suffice.evaluation.gate_evaluation import (
-    Fit,
-    PromiseResult,
-    check_promise,
-    cross_validate_gate,
-    grouped_folds,
-)
+from suffice.evaluation.gate_evaluation import Fit, cross_validate_gate, grouped_folds
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import RetrievedQuestion
@@ -31,6 +25,7 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.protocols import Reranker
 from suffice.storage import package_versions
+from suffice_research.training.promise import PromiseResult, check_promise
 from suffice_research.training.transfer import DRAWS, LABELS, Recipe, TransferResult, leave_one_out
 
 __all__ = ["FLOORS", "Material", "gate_study"]

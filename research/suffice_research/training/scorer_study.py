@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from suffice.datasets import load
-from suffice.evaluation.embedding_cache import CachedEncoder
 from suffice.gate.model import trees_to_onnx
 from suffice.integrations.onnx import bge_small
 from suffice.integrations.set_scorer import PairTokenizer, TokenPair
@@ -42,6 +41,7 @@ from suffice.retrieval.candidate_pool import CandidatePool
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
+from suffice_research.embedding_cache import CachedEncoder
 from suffice_research.training.scorer_data import ScorerQuestion, load_questions, training_states
 
 __all__ = ["Collection", "collection", "folds", "reader_of", "roll"]
