@@ -155,4 +155,4 @@ def test_the_commands_mistakes_are_told_before_the_work(tmp_path: Path) -> None:
     code, _, said = evaluated("--fail-if", "rsik>0.1")
     assert (code, "did you mean 'risk'" in said) == (2, True)
     code, _, said = evaluated("--junit", tmp_path / "gate.xml")
-    assert (code, "there is no --fail-if" in said) == (2, True)
+    assert (code, "--junit needs --fail-if" in said) == (2, True)

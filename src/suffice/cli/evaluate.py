@@ -452,6 +452,6 @@ def gate(
         output.say(
             "next: `suffice fit --out DIR` with the same data fits a gate; --gate DIR measures it"
         )
-    if failed := [str(test.limit) for test in tested if test.failed]:
+    if failed := [str(test.threshold) for test in tested if test.failed]:
         output.say(f"failed: {', '.join(failed)}")
         raise typer.Exit(EXIT_THRESHOLD_CROSSED)

@@ -1,7 +1,8 @@
-"""A gate's run: for each question the probability, what came true and the action taken, kept as one document.
+"""A gate's run: for each question the probability, what came true and the action, as one document.
 
-Every figure is computed from it afterwards: the gate's, the baselines' on the same questions, by kind and by hops, and what the
-policy's decisions came to.
+Every figure is computed from it afterwards: the gate's, the baselines' on the same questions, by
+kind and by hops, and what the policy's decisions came to. `run_overview` gives plain values for a
+page that lets its reader move the threshold.
 """
 
 from __future__ import annotations
@@ -24,34 +25,14 @@ from suffice.storage import write_atomically
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action
 
-__all__ = [
-    "FIGURES",
-    "FIGURE_NAMES",
-    "GateRun",
-    "gate_figures",
-    "gate_summary",
-    "gate_tables",
-    "run_overview",
-]
+__all__ = ["FIGURE_NAMES", "GateRun", "gate_figures", "gate_summary", "gate_tables", "run_overview"]
 
-
+Bools = npt.NDArray[np.bool_]
 VERSION = 1
-FIGURES = {
-    "auroc": "auroc",
-    "ap": "auprc",
-    "brier": "brier",
-    "ece": "ece",
-    "aurc": "aurc",
-}  # our name -> the metric's
+METRICS = {"auroc": "auroc", "ap": "auprc", "brier": "brier", "ece": "ece", "aurc": "aurc"}
 DECISIONS = ("accuracy", "precision", "recall", "f1")
-FIGURE_NAMES = (
-    "positive_rate",
-    *FIGURES,
-    *DECISIONS,
-    "risk",
-    "coverage",
-)  # every figure of a run, as `figures` gives them
-_FEWEST_QUESTIONS = 10  # questions of a kind that earn it a row
+FIGURE_NAMES = ("positive_rate", *METRICS, *DECISIONS, "risk", "coverage")
+MIN_ROW = 10  # questions of a kind that earn it a row
 
 
 @dataclass(frozen=True)
@@ -69,9 +50,7 @@ class GateRun:
     p: tuple[float, ...]
     actions: tuple[str, ...]
     policy: str = ""  # in words
-    labels: tuple[
-        tuple[str, ...], ...
-    ] = ()  # kinds of reasoning, where the data set knows them: a question may have several
+    labels: tuple[tuple[str, ...], ...] = ()  # kinds of reasoning; a question may have several
     baselines: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     seed: int = 42
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -86,25 +65,34 @@ class GateRun:
     def predictions(self, baseline: str | None = None) -> Predictions:
         """The gate's probabilities beside what came true, or a baseline's."""
         if baseline is not None and baseline not in self.baselines:
-            raise InputError(
-                f"the run has no baseline named {baseline!r}",
-                hint=did_you_mean(baseline, self.baselines),
-            )
-        return Predictions(
-            np.array(self.complete, dtype=float),
-            self.p if baseline is None else self.baselines[baseline],
-        )
+            known = did_you_mean(baseline, self.baselines)
+            raise InputError(f"the run has no baseline named {baseline!r}", hint=known)
+        p = self.p if baseline is None else self.baselines[baseline]
+        return Predictions(np.array(self.complete, dtype=float), p)
 
     @property
-    def answered(self) -> npt.NDArray[np.bool_]:
+    def answered(self) -> Bools:
         return np.array([action == Action.ANSWER for action in self.actions], dtype=bool)
+
+    @property
+    def seen(self) -> int:
+        """How many of the questions the gate was fitted on."""
+        return int(self.settings.get("seen", 0))
+
+    @property
+    def groups(self) -> dict[str, list[tuple[Any, ...]]]:
+        """What questions are grouped by: for each question the values it has, mostly one."""
+        groups: dict[str, list[tuple[Any, ...]]] = {
+            "kind": [() if kind is None else (kind,) for kind in self.kinds]
+        }
+        if any(self.labels):
+            groups["label"] = [tuple(dict.fromkeys(one)) for one in self.labels]
+        return groups | {"hops": [(count,) for count in self.hops]}
 
     def to_json(self, *, timings: bool = True) -> str:
         """The document; without timings, two runs with the same seed give the same text."""
         document = {"kind": "run", "task": "gate", "version": VERSION, **asdict(self)}
-        if not timings:
-            document["timings"] = {}
-        return result_text(document)
+        return result_text(document if timings else {**document, "timings": {}})
 
     def save(self, path: Path) -> Path:
         write_atomically(Path(path), self.to_json())
@@ -113,46 +101,62 @@ class GateRun:
     @staticmethod
     def load(path: Path) -> GateRun:
         """Read a run that this version can read; the error says what else the file is."""
-        return load_result(
-            path,
-            _gate_run_from_json,
-            kind="run",
-            task="gate",
-            what="gate's run",
-            version=VERSION,
-            command="suffice evaluate gate",
-        )
+        options: Any = {"version": VERSION, "command": "suffice evaluate gate", "kind": "run"}
+        return load_result(path, _gate_run_from_json, what="gate's run", task="gate", **options)
 
 
 def _gate_run_from_json(document: dict[str, Any]) -> GateRun:
-    fields = {
-        name: value for name, value in document.items() if name not in ("kind", "task", "version")
-    }
-    columns = ("question_ids", "kinds", "hops", "complete", "p", "actions")
-    fields["baselines"] = {
-        name: tuple(map(float, values)) for name, values in fields["baselines"].items()
-    }
+    marks = ("kind", "task", "version")
+    fields = {name: value for name, value in document.items() if name not in marks}
+    baselines = fields["baselines"].items()
+    fields["baselines"] = {name: tuple(map(float, values)) for name, values in baselines}
     run = dataclass_from_json(GateRun, fields)
-    held = (
-        [getattr(run, name) for name in columns]
-        + list(run.baselines.values())
-        + [run.labels or run.p]
-    )
-    if len(set(map(len, held))) > 1:
+    columns = [run.question_ids, run.kinds, run.hops, run.complete, run.p, run.actions]
+    columns += [*run.baselines.values(), run.labels or run.p]
+    if len(set(map(len, columns))) > 1:
         raise ValueError("its columns have different lengths")
     for baseline in (None, *run.baselines):
-        run.predictions(
-            baseline
-        )  # an InputError, which is a ValueError, where a probability is none
+        run.predictions(baseline)  # InputError, a ValueError, on an invalid probability
     return run
 
 
-# ------------------------------------------------------------------------------------------------------ figures
+# ------------------------------------------------------------------------------------ figures
+
+
+def gate_figures(run: GateRun, rows: Bools | None = None) -> dict[str, Interval]:
+    """Every figure of the run, or of some of its questions, with its interval."""
+    chosen = np.ones(len(run), dtype=bool) if rows is None else rows
+    labels, answered = np.array(run.complete, dtype=float)[chosen], run.answered[chosen]
+    predictions = Predictions(labels, np.array(run.p)[chosen])
+    decisions = Predictions(labels, answered.astype(float))
+    wrong = np.where(answered, 1.0 - labels, np.nan)  # NaN: not answered, takes no part
+    seed = run.seed
+    return {
+        "positive_rate": interval(predictions, "positive_rate", seed=seed),
+        **{name: interval(predictions, one, seed=seed) for name, one in METRICS.items()},
+        **{name: interval(decisions, name, seed=seed) for name in DECISIONS},
+        "risk": mean_interval(wrong, seed=seed),
+        "coverage": mean_interval(answered.astype(float), seed=seed),
+    }
 
 
 def gate_summary(run: GateRun) -> dict[str, Any]:
-    """The run for a script: every figure as a plain number, intervals beside them, the baselines, and the parts."""
+    """The run for a script: every figure with its interval, the baselines, and the groups."""
     whole = gate_figures(run)
+    baselines = {}
+    for name in run.baselines:
+        predictions = run.predictions(name)
+        baselines[name] = {
+            **{figure: score(predictions, metric) for figure, metric in METRICS.items()},
+            "ece_by_chance": ece_by_chance(predictions.probabilities),
+            "auroc_interval": asdict(interval(predictions, "auroc", seed=run.seed)),
+        }
+    groups: dict[str, dict[str, Any]] = {}
+    for group, column in run.groups.items():
+        groups[f"by_{group}"] = {
+            value: {"n": int(rows.sum()), **_values(gate_figures(run, rows))}
+            for value, rows in _split_by(column)
+        }
     return {
         "dataset": run.dataset,
         "retriever": run.retriever,
@@ -160,148 +164,104 @@ def gate_summary(run: GateRun) -> dict[str, Any]:
         "gate": run.gate,
         "seed": run.seed,
         "n": len(run),
-        "seen": int(run.settings.get("seen", 0)),
-        **{name: one.value for name, one in whole.items()},
+        "seen": run.seen,
+        **_values(whole),
         "ece_by_chance": ece_by_chance(run.p),
         "answered": int(run.answered.sum()),
         "actions": {str(action): run.actions.count(action) for action in Action},
         "policy": run.policy,
         "intervals": {name: asdict(one) for name, one in whole.items()},
-        "baselines": {
-            name: _plain_figures(run.predictions(name), run.seed) for name in run.baselines
-        },
-        **{f"by_{name}": _figures_by(run, column) for name, column in _group_columns(run).items()},
+        "baselines": baselines,
+        **groups,
         "settings": dict(run.settings),
         "data": dict(run.data),
         "seconds": dict(run.timings),
     }
 
 
-def gate_figures(run: GateRun) -> dict[str, Interval]:
-    """Every figure of the whole run, with its interval."""
-    return _figures_of(run, np.ones(len(run), dtype=bool))
+def _values(figures: Mapping[str, Interval]) -> dict[str, float | None]:
+    return {name: one.value for name, one in figures.items()}
 
 
-def _figures_of(run: GateRun, rows: npt.NDArray[np.bool_]) -> dict[str, Interval]:
-    """Every figure of some of the questions, with its interval."""
-    labels = np.array(run.complete, dtype=float)[rows]
-    answered = run.answered[rows]
-    predictions = Predictions(labels, np.array(run.p)[rows])
-    decisions = Predictions(labels, answered.astype(float))
-    wrong = np.where(answered, 1.0 - labels, np.nan)  # NaN: not answered, takes no part
-    options = {"seed": run.seed}
-    return {
-        "positive_rate": interval(predictions, "positive_rate", **options),
-        **{name: interval(predictions, metric, **options) for name, metric in FIGURES.items()},
-        **{name: interval(decisions, name, **options) for name in DECISIONS},
-        "risk": mean_interval(wrong, **options),
-        "coverage": mean_interval(answered.astype(float), **options),
-    }
-
-
-def _plain_figures(predictions: Predictions, seed: int) -> dict[str, Any]:
-    plain = {name: score(predictions, metric) for name, metric in FIGURES.items()}
-    plain["ece_by_chance"] = ece_by_chance(predictions.probabilities)
-    return {**plain, "auroc_interval": asdict(interval(predictions, "auroc", seed=seed))}
-
-
-def _group_columns(run: GateRun) -> dict[str, list[tuple[Any, ...]]]:
-    """What the questions can be told apart by: for each question the values it has, mostly one."""
-    kinds = [() if kind is None else (kind,) for kind in run.kinds]
-    labels = [tuple(dict.fromkeys(one)) for one in run.labels]
-    return {
-        "kind": kinds,
-        **({"label": labels} if any(labels) else {}),
-        "hops": [(count,) for count in run.hops],
-    }
-
-
-def _split_by(column: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+def _split_by(column: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, Bools]]:
     """Each value of the column, with the questions that have it."""
     for value in sorted({value for one in column for value in one}):
         yield str(value), np.array([value in one for one in column])
 
 
-def _figures_by(run: GateRun, column: Sequence[tuple[Any, ...]]) -> dict[str, dict[str, Any]]:
-    parts = {}
-    for value, rows in _split_by(column):
-        found = _figures_of(run, rows)
-        parts[value] = {"n": int(rows.sum()), **{name: one.value for name, one in found.items()}}
-    return parts
-
-
-# ------------------------------------------------------------------------------------------------------ tables
+# ------------------------------------------------------------------------------------ tables
 
 
 def gate_tables(run: GateRun) -> list[Table]:
-    """What a person wants to see: the gate among the baselines, its decisions, and where it is weak."""
-    shown = [_baseline_table(run), _decision_table(run)]
-    by = [_table_by(run, title, column) for title, column in _group_columns(run).items()]
-    return shown + [table for table in by if len(table.rows) > 1]
+    """The gate among the baselines, its decisions, and where it is weak."""
+    found, columns = gate_figures(run), ("risk", "coverage", *DECISIONS)
+    row = tuple(found[name] for name in columns)
+    tables = [_baseline_table(run)]
+    tables.append(Table("What the policy's decisions came to", columns, (row,), run.policy))
+    by = [_group_table(run, group, column) for group, column in run.groups.items()]
+    return tables + [table for table in by if len(table.rows) > 1]
 
 
 def _baseline_table(run: GateRun) -> Table:
-    def row(name: str, predictions: Predictions) -> tuple[Cell, ...]:
-        rest = [score(predictions, metric) for metric in list(FIGURES.values())[1:]]
-        return (
-            name,
-            interval(predictions, "auroc", seed=run.seed),
-            *rest,
-            ece_by_chance(predictions.probabilities),
-        )
-
-    rows = [
-        row(f"gate ({run.gate})", run.predictions()),
-        *(row(name, run.predictions(name)) for name in run.baselines),
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for baseline in (None, *run.baselines):
+        one = run.predictions(baseline)
+        rest = [score(one, metric) for metric in METRICS.values() if metric != "auroc"]
+        figures = (interval(one, "auroc", seed=run.seed), *rest, ece_by_chance(one.probabilities))
+        rows.append((baseline or f"gate ({run.gate})", *figures))
     share = sum(run.complete) / max(len(run), 1)
-    note = f"n = {len(run):,} questions, {share:.3f} of them complete. In brackets: 95 % bootstrap interval over questions."
-    note += " ece by chance: what such probabilities show on average if every one of them is true."
-    if seen := run.settings.get("seen"):
-        note += f" The gate was fitted on {seen:,} of these questions: its figures here are better than on new ones."
-    if run.baselines:
-        note += " Baselines are fitted on the other folds of the same questions; (oracle): told what a gate in use does not know."
-    title = f"Is the evidence complete? {run.dataset}, {run.retriever}, k = {run.k}"
-    return Table(title, ("predictor", *FIGURES, "ece by chance"), tuple(rows), note)
-
-
-def _decision_table(run: GateRun) -> Table:
-    found = gate_figures(run)
-    columns = ("risk", "coverage", *DECISIONS)
-    return Table(
-        "What the policy's decisions came to",
-        columns,
-        (tuple(found[name] for name in columns),),
-        run.policy,
+    note = (
+        f"n = {len(run):,} questions, {share:.3f} of them complete. In brackets: 95 % bootstrap "
+        "interval over questions. ece by chance: what such probabilities show on average if every "
+        "one of them is true."
     )
+    if run.seen:
+        note += (
+            f" The gate was fitted on {run.seen:,} of these questions: "
+            "its figures here are better than on new ones."
+        )
+    if run.baselines:
+        note += (
+            " Baselines are fitted on the other folds of the same questions; (oracle): told what a "
+            "gate in use does not know."
+        )
+    title = f"Is the evidence complete? {run.dataset}, {run.retriever}, k = {run.k}"
+    return Table(title, ("predictor", *METRICS, "ece by chance"), tuple(rows), note)
 
 
-def _table_by(run: GateRun, title: str, column: Sequence[tuple[Any, ...]]) -> Table:
+def _group_table(run: GateRun, group: str, column: Sequence[tuple[Any, ...]]) -> Table:
     names = ("positive_rate", "auroc", "brier", "ece", "risk", "coverage")
     rows: list[tuple[Cell, ...]] = []
     for value, chosen in _split_by(column):
-        if chosen.sum() >= _FEWEST_QUESTIONS:
-            found = _figures_of(run, chosen)
+        if chosen.sum() >= MIN_ROW:
+            found = gate_figures(run, chosen)
             rows.append((value, int(chosen.sum()), *(found[name].value for name in names)))
-    return Table(
-        f"By {title}",
-        (title, "n", *names),
-        tuple(rows),
-        f"Rows of fewer than {_FEWEST_QUESTIONS} questions are left out.",
-    )
+    note = f"Rows of fewer than {MIN_ROW} questions are left out."
+    return Table(f"By {group}", (group, "n", *names), tuple(rows), note)
 
 
-# --- overview: A gate's run at a glance: calibration, what each threshold would come to, the promises that can be kept, the hard places.
+# ------------------------------------------------------------------------------------ overview
 
 THRESHOLDS = 201  # that a reader can stop at
 CONFIDENCE = 0.9
 ALPHAS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-KINDS = 8  # columns of the heatmap: the most frequent
+MAX_KINDS = 8  # columns of the heatmap: the most frequent
 
 
 def run_overview(run: GateRun) -> dict[str, Any]:
-    """What a reader wants to know of a run before and after moving its threshold."""
-    predictions = run.predictions()
+    """Calibration, what each threshold comes to, the promises that can be kept, the hard places.
+
+    Counts are of the run's questions. A promise is made for new ones like them, by the same test
+    that fits a gate's policy.
+    """
+    predictions, p = run.predictions(), np.array(run.p)
+    answered = p[run.answered]
+    promises = []
+    for alpha in ALPHAS:  # the lowest threshold that keeps the promise; None: there is none
+        policy = choose_by_risk(run.p, run.complete, alpha=alpha, delta=1 - CONFIDENCE)
+        at = policy.answer_at
+        coverage = float((p >= at).mean()) if at is not None and len(p) else 0.0
+        promises.append({"alpha": alpha, "answer_at": at, "coverage": coverage})
     return {
         "dataset": run.dataset,
         "retriever": run.retriever,
@@ -310,37 +270,32 @@ def run_overview(run: GateRun) -> dict[str, Any]:
         "questions": len(run),
         "complete": int(sum(run.complete)),
         "policy": run.policy,
-        "seen": int(run.settings.get("seen", 0)),
-        "figures": {name: score(predictions, metric) for name, metric in FIGURES.items()},
+        "seen": run.seen,
+        "figures": {name: score(predictions, metric) for name, metric in METRICS.items()},
         "ece_by_chance": ece_by_chance(run.p),
         "calibration": [asdict(one) for one in reliability(predictions)],
         "confidence": CONFIDENCE,
-        "answer_at": _answer_at(run),
+        # where the run's own policy starts to answer; None where it never does
+        "answer_at": float(answered.min()) if len(answered) else None,
         "thresholds": _thresholds(run),
-        "promises": _promises(run),
+        "promises": promises,
         "difficulty": _difficulty(run),
     }
-
-
-def _answer_at(run: GateRun) -> float | None:
-    """From where on the run's own policy answered; None where it never did."""
-    answered = np.array(run.p)[run.answered]
-    return float(answered.min()) if len(answered) else None
 
 
 def _thresholds(run: GateRun) -> list[dict[str, Any]]:
     """What answering from each threshold on comes to.
 
-    Below it the run's own decision stands. Where its policy answered, the run does not say whether looking further would have
-    been worth it: those are told apart as `undecided`.
+    Below it the run's own decision stands. Where its policy answered, the run does not say whether
+    expanding would have been worth it: those are `undecided`.
     """
     p, complete = np.array(run.p), np.array(run.complete, dtype=bool)
     expands = np.array([action == Action.EXPAND for action in run.actions], dtype=bool)
-    told = []
+    rows = []
     for at in np.linspace(0, 1, THRESHOLDS).tolist():
         answered = p >= at
         came = RealizedRisk(len(p), int(answered.sum()), int((answered & ~complete).sum()))
-        told.append(
+        rows.append(
             {
                 "at": round(at, 6),
                 "answered": came.answered,
@@ -352,45 +307,25 @@ def _thresholds(run: GateRun) -> list[dict[str, Any]]:
                 "risk_below": came.risk_below(CONFIDENCE) if came.answered else None,
             }
         )
-    return told
-
-
-def _promises(run: GateRun) -> list[dict[str, Any]]:
-    """For each share of incomplete among answered, the lowest threshold that keeps it, and what that answers; null: none."""
-    p = np.array(run.p)
-    found = [
-        (alpha, choose_by_risk(run.p, run.complete, alpha=alpha, delta=1 - CONFIDENCE).answer_at)
-        for alpha in ALPHAS
-    ]
-    return [
-        {
-            "alpha": alpha,
-            "answer_at": at,
-            "coverage": float((p >= at).mean()) if at is not None and len(p) else 0.0,
-        }
-        for alpha, at in found
-    ]
+    return rows
 
 
 def _difficulty(run: GateRun) -> dict[str, Any]:
-    """By hops and kind: how many questions, how many complete, what the gate thought, how many answers went wrong."""
+    """By hops and kind: questions, complete ones, the mean probability, and wrong answers."""
     kinds, hops = np.array([kind or "all" for kind in run.kinds]), np.array(run.hops)
+    p, complete = np.array(run.p), np.array(run.complete, dtype=bool)
     names, counts = np.unique(kinds, return_counts=True)
-    columns = sorted(names[np.argsort(-counts, kind="stable")][:KINDS].tolist())
-    rows = np.unique(hops).tolist()
-    cells = [
-        [_overview_cell(run, (hops == row) & (kinds == column)) for column in columns]
-        for row in rows
-    ]
-    return {"rows": rows, "columns": columns, "cells": cells}
+    columns = sorted(names[np.argsort(-counts, kind="stable")][:MAX_KINDS].tolist())
 
+    def cell(rows: Bools) -> dict[str, Any]:
+        return {
+            "questions": int(rows.sum()),
+            "complete": int(complete[rows].sum()),
+            "p": float(p[rows].mean()) if rows.any() else None,
+            "answered": int(run.answered[rows].sum()),
+            "wrong": int((run.answered & ~complete)[rows].sum()),
+        }
 
-def _overview_cell(run: GateRun, rows: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    complete, answered = np.array(run.complete, dtype=bool)[rows], run.answered[rows]
-    return {
-        "questions": int(rows.sum()),
-        "complete": int(complete.sum()),
-        "p": float(np.array(run.p)[rows].mean()) if rows.any() else None,
-        "answered": int(answered.sum()),
-        "wrong": int((answered & ~complete).sum()),
-    }
+    levels = np.unique(hops).tolist()
+    cells = [[cell((hops == level) & (kinds == kind)) for kind in columns] for level in levels]
+    return {"rows": levels, "columns": columns, "cells": cells}
