@@ -2,7 +2,7 @@
 
 Whoever alters a file of an artefact can also write its new hash into the manifest; so the manifest here says what the altered
 file hashes to, except where it is the manifest that is altered. The gate is small: the shipped one's records, trees of one
-split, a vocabulary of three; the table of words, which has a target of its own, is read once. What can be loaded is then used.
+split, a vocabulary of three; the word table, which has a target of its own, is read once. What can be loaded is then used.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ from suffice.evaluation.report import compare_runs, load_run
 from suffice.evaluation.retrieval import RetrievalRun, SystemResult
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
-from suffice.gate.gate import Gate
+from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.hits import normalize_hits
 from suffice.gate.model import BinaryClassifier, OnnxTrees
-from suffice.gate.question import WordTable
-from suffice.gate.storage import SHIPPED_MODELS
+from suffice.gate.question import WordTable, parse_question
 from suffice.gate.stuffing_filter import FILTER_COLUMNS, StuffingFilter
 from suffice.library import Library
 from suffice.retrieval.bridge import TreeRanker
@@ -126,7 +125,10 @@ def small_gate(folder: Path) -> None:
     for name, record in records.items():
         (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     told = records["model"]
-    columns = {**told["parts"], **{name: told["whole"][name] for name in ("boosted", "extra")}}
+    columns = {
+        **told["submodels"],
+        **{name: told["ensemble"][name] for name in ("boosted", "extra")},
+    }
     for name, record in columns.items():
         (folder / f"{name}.onnx").write_bytes(tree_model(record["columns"]))
     manifest = json.loads((shipped / MANIFEST).read_text(encoding="utf-8"))
@@ -135,7 +137,7 @@ def small_gate(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
-RECORDS = ("calibration", "correction", "policy", "profile", "model", "question")
+RECORDS = ("calibration", "policy", "profile", "model", "question")
 
 
 @cache
@@ -171,15 +173,17 @@ def _ranker_made(folder: Path) -> None:
 _known_words = cache(WordTable.load)
 
 
-def _screen_made(folder: Path) -> None:
+def _filter_made(folder: Path) -> None:
     judge = BinaryClassifier(
         FILTER_COLUMNS, 0.5, OnnxTrees(tree_model(FILTER_COLUMNS), columns=FILTER_COLUMNS)
     )
     StuffingFilter(judge, judge, likely=0.25, suspect=0.1, sure=0.5).save(folder, card={}, seed=1)
 
 
-def _screen_used(folder: Path) -> None:
-    StuffingFilter.load(folder).filter_hits([normalize_hits(QUESTION, HITS)], _known_words())
+def _filter_used(folder: Path) -> None:
+    words = _known_words()
+    hits, question = normalize_hits(QUESTION, HITS), parse_question(QUESTION, words)
+    StuffingFilter.load(folder).filter_hits([hits], [question], words)
 
 
 # ------------------------------------------------------------------------------------------------------------ libraries
@@ -351,9 +355,9 @@ ARTEFACT_TARGETS: Sequence[Target] = (
     _artefact("manifests", "the manifest of any artefact, and a file of one", _plain_made, _plain_used),
     _artefact("gates", "every file of a gate; what loads also checks", small_gate, _gate),
     file_target("tree models", "artefacts", "ONNX bytes as a gate holds them", (Seed("m.onnx", tree_model(3)),), _trees),
-    _artefact("words", "the table of words", _words_made, lambda folder: WordTable.load(folder).vectors([[b"ada"]])),
+    _artefact("words", "the word table", _words_made, lambda folder: WordTable.load(folder).vectors([[b"ada"]])),
     _artefact("rankers", "a bridge ranker", _ranker_made, lambda folder: TreeRanker.load(folder).p(np.zeros((1, len(RANKED))))),
-    _artefact("screens", "the screen of a hardened gate", _screen_made, _screen_used),
+    _artefact("stuffing filters", "the stuffing filter of a hardened gate", _filter_made, _filter_used),
     _artefact("mention links", "who names whom", _links_made, _links_used),
     _artefact("name links", "names and where they stand", _names_made, _names_used),
     _artefact("library manifests", "what a library says of itself", _library_made, _library_used, parts=(MANIFEST,)),

@@ -148,7 +148,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
-                "test_screen.py::test_an_order_in_every_hit_is_as_good_as_one_in_the_first",
+                "test_stuffing_filter.py::test_an_order_in_every_hit_is_as_good_as_one_in_the_first",
             ),
             ("attack_eval: Claims and orders", "attack_eval: Claims and orders, a hardened gate"),
             "A text that holds the question's names or words, where the gate is not hardened: see the table of stuffing below.",
@@ -156,8 +156,8 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Names, words or copies of the question in documents move a hardened gate less than two points over neutral text.",
             (
-                "test_screen.py::test_a_stuffed_document_is_not_read_and_the_others_are",
-                "test_screen.py::test_a_stuffed_document_brings_a_wary_gate_nothing",
+                "test_stuffing_filter.py::test_a_stuffed_document_is_not_read_and_the_others_are",
+                "test_stuffing_filter.py::test_a_stuffed_document_brings_a_hardened_gate_nothing",
             ),
             ("attack_eval: Stuffing, disguises, floods and lies of metadata, a hardened gate",),
             "False statements in plain words, and documents that are called as the question's names.",

@@ -7,8 +7,8 @@ import pytest
 
 from suffice.errors import InputError
 from suffice.gate.features import AGREEMENT, FEATURES
-from suffice.gate.hits import NormalizedHits, normalize_hits
-from suffice.gate.similarity import agreement_features, normalize_other_runs
+from suffice.gate.hits import NormalizedHits, normalize_hits, normalize_other_runs
+from suffice.gate.similarity import agreement_features
 
 QUESTION = "Who taught the teacher of Ada?"
 

@@ -298,7 +298,7 @@ def test_searchers_travel_with_their_store(tmp_path: Path) -> None:
 def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
     import shutil
 
-    from suffice.gate.storage import SHIPPED_MODELS
+    from suffice.gate.gate import SHIPPED_MODELS
 
     shutil.copytree(SHIPPED_MODELS / "gate-fast", tmp_path / "gate")
     at = GateRef.named(str(tmp_path / "gate"))

@@ -3,17 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.features import (
+    ABSENT_COLUMNS,
+    BEFORE_GUESSES,
+    BEHIND_GUESSES,
     FEATURES,
+    HIT_COLUMNS,
+    QUESTION_COLUMNS,
     RELATIVE_HIT_COLUMNS,
+    SET_COLUMNS,
     STEADY_DIRECTIONS,
     Feature,
-    clipped_logit,
-    feature_table,
-    gate_features,
 )
-from suffice.gate.question import QUESTION_COLUMNS
+from suffice.gate.model import _gate_features
+from suffice.numeric import log_odds
 
 FAMILIES = set(
     "query scores attention metadata graph overlap coverage links agreement hops path absent".split()
@@ -21,7 +24,7 @@ FAMILIES = set(
 COLUMNS = {
     "hit": HIT_COLUMNS,
     "absent": ABSENT_COLUMNS,
-    "whole": SET_COLUMNS,
+    "set": SET_COLUMNS,
     "question": QUESTION_COLUMNS,
 }
 
@@ -53,19 +56,18 @@ def test_what_is_used_by_name_stands_in_the_table() -> None:
 def described(
     p_held: list[float], *, need: float = 2.0, form: tuple[float, float] = (2.0, 2.0)
 ) -> dict[str, float]:
-    targets = ("hops", "held", "complete")
     question = np.zeros((1, len(QUESTION_COLUMNS)))
     question[0, -2:] = np.log1p(form)
-    row = gate_features(
+    row = _gate_features(
         np.zeros((1, len(SET_COLUMNS))),
         np.array([p_held]).reshape(1, -1),
         np.array([[0.5, 0.25, 0.0, 0.0]]),
         np.array([[need, 1.0, 0.5]]),
         question,
     )[0]
-    return dict(
-        zip([feature.name for feature in feature_table(targets)], row.tolist(), strict=True)
-    )
+    before, behind = ([one.name for one in part] for part in (BEFORE_GUESSES, BEHIND_GUESSES))
+    names = [*before, "guess_hops", "guess_held", "guess_complete", *behind]
+    return dict(zip(names, row.tolist(), strict=True))
 
 
 def test_the_parts_become_one_row_with_the_columns_of_the_table() -> None:
@@ -83,8 +85,8 @@ def test_the_weakest_needed_hit_depends_on_how_many_are_needed_and_goes_over_smo
     two, between, three = (
         described([0.9, 0.6, 0.2], need=need)["weakest"] for need in (2.0, 2.5, 3.0)
     )
-    assert two == pytest.approx(float(clipped_logit(np.array(0.6))), abs=1e-5)
-    assert three == pytest.approx(float(clipped_logit(np.array(0.2))), abs=1e-5)
+    assert two == pytest.approx(log_odds(0.6), abs=1e-5)
+    assert three == pytest.approx(log_odds(0.2), abs=1e-5)
     assert between == pytest.approx((two + three) / 2, abs=1e-5)
 
 
@@ -101,8 +103,3 @@ def test_without_hits_the_row_is_still_finite() -> None:
     row = described([])
     assert np.isfinite(list(row.values())).all()
     assert row["held"] == 0
-
-
-def test_certain_probabilities_have_finite_odds() -> None:
-    assert np.isfinite(clipped_logit(np.array([0.0, 1.0]))).all()
-    assert clipped_logit(np.array(0.5)) == 0

@@ -190,11 +190,11 @@ def test_a_piece_counts_until_something_that_read_it_has_changed(
 
 
 def test_a_piece_knows_all_that_read_it() -> None:
-    ran = measured_apart("robustness.fuzz", "screens", "0", "3")["ran"]
+    ran = measured_apart("robustness.fuzz", "stuffing filters", "0", "3")["ran"]
     names = set(ran["files"])
     assert {name.rpartition("/")[2] for name in names} >= {
         "fuzz.py",
-        "screen.py",
+        "stuffing_filter.py",
         "words.npy",
         "small_world.py",
     }

@@ -26,8 +26,8 @@ from tests.small_gate import (
 
 import suffice
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.gate import storage
-from suffice.gate.gate import Gate
+from suffice.gate import gate as gate_module
+from suffice.gate.gate import Gate, feature_schema
 from suffice.gate.policy import Costs, choose_by_cost
 from suffice.gate.training import LabelledQuestion, group_folds
 from suffice.types import Action, Verdict
@@ -143,12 +143,15 @@ def test_fitting_is_repeatable() -> None:
 
 def test_without_a_promise_every_question_is_learned_from() -> None:
     assert small_gate().card["questions"] == {"fit": FITTED, "promise": 0}
-    assert len(small_gate().model.odds_at_fit) == FITTED
+    assert len(small_gate().model.base.log_odds_at_fit) == FITTED
 
 
 def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_not_seen() -> None:
     gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
-    unseen, seen = gate.calibration.apply(gate.model.odds_at_fit), p_of(gate, labelled()[:FITTED])
+    unseen, seen = (
+        gate.model.calibration.apply(gate.model.base.log_odds_at_fit),
+        p_of(gate, labelled()[:FITTED]),
+    )
     assert unseen.mean() == pytest.approx(truth.mean(), abs=0.01)
     assert (
         log_loss(seen, truth) < log_loss(unseen, truth) - 0.02
@@ -161,7 +164,9 @@ def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_
 def acted(costs: Costs, rounds_left: int = 1) -> list[Action]:
     """What the small gate does with the fresh questions at such costs."""
     gate, truth = small_gate(), np.array([complete(one) for one in labelled()[:FITTED]])
-    policy = choose_by_cost(gate.calibration.apply(gate.model.odds_at_fit), truth, costs=costs)
+    policy = choose_by_cost(
+        gate.model.calibration.apply(gate.model.base.log_odds_at_fit), truth, costs=costs
+    )
     checked = replace(gate, policy=policy).check_batch(
         pairs(fresh()), documents=collection()[0], explain=False, rounds_left=rounds_left
     )
@@ -236,10 +241,10 @@ def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
     np.testing.assert_allclose(
         p_of(again, fresh()[:60]), p_of(small_gate(), fresh()[:60]), atol=1e-5
     )
-    assert (again.policy, again.profile, again.correction) == (
+    assert (again.policy, again.profile, again.model.after) == (
         small_gate().policy,
         small_gate().profile,
-        small_gate().correction,
+        small_gate().model.after,
     )
     before, after = (
         gate.check(fresh()[0].question, shown(fresh()[0])) for gate in (small_gate(), again)
@@ -256,7 +261,7 @@ def test_a_gate_comes_back_as_it_went(saved: Path) -> None:
 def test_the_manifest_tells_what_made_the_gate(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["seed"] == 7
-    assert manifest["settings"]["schema"] == storage.feature_schema()
+    assert manifest["settings"]["schema"] == feature_schema()
     assert manifest["settings"]["metrics"]["auroc"] > 0.7
     assert len(manifest["inputs"]["examples"]) == 64
     assert not [name for name in manifest["files"] if name.endswith((".pkl", ".pickle", ".joblib"))]
@@ -272,7 +277,7 @@ def test_a_damaged_gate_is_refused(saved: Path) -> None:
 def test_a_gate_with_other_features_is_refused(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "HIT_COLUMNS", ("something", "else"))
+    monkeypatch.setattr(gate_module, "HIT_COLUMNS", ("something", "else"))
     with pytest.raises(NotReadyError, match="other features") as caught:
         Gate.load(saved)
     assert "suffice fit" in caught.value.hint
@@ -281,14 +286,14 @@ def test_a_gate_with_other_features_is_refused(
 def test_a_newer_gate_is_refused(saved: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     (saved / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
-    with pytest.raises(NotReadyError, match="a newer one"):
+    with pytest.raises(NotReadyError, match="newer than the one"):
         Gate.load(saved)
 
 
 def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match="is not a gate"):
         Gate.load(tmp_path)
-    with pytest.raises(InputError, match="preset is 'best'"):
+    with pytest.raises(InputError, match="no preset is named 'best'"):
         Gate.load(preset="best")
 
 
@@ -353,11 +358,11 @@ def test_what_is_no_pair_is_refused() -> None:
         small_gate().check_batch([("only a question",)])  # type: ignore[list-item]
 
 
-def test_a_gate_of_the_quality_grade_wants_its_encoder(tmp_path: Path) -> None:
+def test_a_gate_of_the_quality_preset_wants_its_encoder(tmp_path: Path) -> None:
     gate = lettered()
     assert gate.card["preset"] == "quality"
     gate.save(tmp_path / "gate")
-    with pytest.raises(NotReadyError, match="looks through the encoder 'letters'"):
+    with pytest.raises(NotReadyError, match="requires encoder 'letters'"):
         Gate.load(tmp_path / "gate")
     again = Gate.load(tmp_path / "gate", encoder=Letters())
     np.testing.assert_allclose(p_of(again, fresh()[:20]), p_of(gate, fresh()[:20]), atol=1e-5)

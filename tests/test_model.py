@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,25 +19,33 @@ from sklearn.ensemble import (
 )
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.gate.extraction import Extraction, extract
-from suffice.gate.model import GateModel, OnnxTrees, SubmodelLabels, Submodels, trees_to_onnx
-from suffice.gate.question import ParsedQuestion, WordTable, parse_question
+from suffice.gate.extraction import FeatureBatch, featurize
+from suffice.gate.features import Feature
+from suffice.gate.hits import NormalizedHits, normalize_hits
+from suffice.gate.model import (
+    GateModel,
+    OnnxTrees,
+    SubmodelLabels,
+    Submodels,
+    hit_features,
+    trees_to_onnx,
+)
+from suffice.gate.question import WordTable, parse_question
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 class Village(NamedTuple):
     words: WordTable
-    asked: list[ParsedQuestion]
-    readings: list[Extraction]
-    lessons: list[SubmodelLabels]
+    batch: FeatureBatch
+    labels: list[SubmodelLabels]
     texts: list[str]
 
 
 def build(n: int, seed: int, words: WordTable) -> Village:
     """Films with a director, directors with a mother: the film is always found, the director only sometimes."""
     rng = np.random.default_rng(seed)
-    village = Village(words, [], [], [], [])
+    hits, truths, texts = [], [], []
     for at in range(n):
         film, person, mother = f"Lantern {at} of Rovena", f"Marek Dolan{at}", f"Hilde Dolan{at}"
         complete = bool(rng.random() < 0.5)
@@ -47,23 +57,45 @@ def build(n: int, seed: int, words: WordTable) -> Village:
             (f"Mill {i}", f"Mill {i} stands near a river, {rng.integers(1900, 2000)}.")
             for i in rng.integers(0, 99, 3)
         ]
-        hits = (pages if complete else pages[:1]) + others
-        question = f"Who is the mother of the director of {film}?"
-        asked = parse_question(question, words)
-        reading = extract(
-            asked,
-            [t for t, _ in hits],
-            [x for _, x in hits],
-            [9.0 - i for i in range(len(hits))],
-            words,
-        )
-        held = [i < (2 if complete else 1) for i in range(len(hits))]
-        absent = [not complete and name == person for name in reading.absent_names]
-        village.asked.append(asked)
-        village.readings.append(reading)
-        village.lessons.append(SubmodelLabels(complete, held, absent, {"hops": 2.0}))
-        village.texts.append(question)
-    return village
+        found = (pages if complete else pages[:1]) + others
+        texts.append(f"Who is the mother of the director of {film}?")
+        hits.append(given(texts[-1], found, [9.0 - i for i in range(len(found))]))
+        truths.append((complete, person))
+    questions = [parse_question(text, words) for text in texts]
+    batch = featurize(hits, questions, words)
+    labels = []
+    for one, (complete, person) in zip(batch.extractions, truths, strict=True):
+        evidence = [i < (2 if complete else 1) for i in range(len(one.hits))]
+        absent = [not complete and name == person for name in one.absent_names]
+        labels.append(SubmodelLabels(complete, evidence, absent, {"hops": 2.0}))
+    return Village(words, batch, labels, texts)
+
+
+def given(
+    question: str, found: Sequence[tuple[str, str]], scores: Sequence[float | None]
+) -> NormalizedHits:
+    named = enumerate(zip(found, scores, strict=True))
+    hits = [
+        {"doc_id": f"{at}", "title": title, "text": text, "score": score}
+        for at, ((title, text), score) in named
+    ]
+    return normalize_hits(question, hits)
+
+
+def batch_of(words: WordTable, *hits: NormalizedHits) -> FeatureBatch:
+    return featurize(hits, [parse_question(one.question, words) for one in hits], words)
+
+
+def log_odds(model: GateModel, batch: FeatureBatch) -> np.ndarray:
+    return model.log_odds(model.describe(batch).table)
+
+
+def first(batch: FeatureBatch, count: int) -> FeatureBatch:
+    return batch.select(range(count))
+
+
+def fit(village: Village, **options: Any) -> GateModel:
+    return GateModel(village.words).fit(village.batch, village.labels, **options)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +105,7 @@ def village() -> Village:
 
 @pytest.fixture(scope="module")
 def model(village: Village) -> GateModel:
-    return GateModel(village.words).fit(*village[1:4], groups=village.texts)
+    return fit(village, groups=village.texts)
 
 
 @pytest.fixture(scope="module")
@@ -87,88 +119,77 @@ def test_a_complete_set_is_told_from_one_without_its_bridge(
     village: Village, model: GateModel
 ) -> None:
     new = build(40, 7, village.words)
-    p = model.predict(new.asked, new.readings)
-    complete = np.array([one.complete for one in new.lessons])
-    assert p.shape == (40,)
-    assert p[complete].min() > p[~complete].max()
-    assert np.allclose(model.odds(model.describe(new.asked, new.readings)).argsort(), p.argsort())
-    assert len(model.odds_at_fit) == len(village.lessons)
+    odds = log_odds(model, new.batch)
+    complete = np.array([one.complete for one in new.labels])
+    assert odds.shape == (40,)
+    assert odds[complete].min() > odds[~complete].max()
+    assert len(model.log_odds_at_fit) == len(village.labels)
 
 
 def test_a_model_is_as_quick_and_says_the_same_before_and_after_it_is_saved(
     village: Village, model: GateModel, saved: Path
 ) -> None:
-    assert all(
-        isinstance(one.trees, OnnxTrees)
-        for one in (model._parts.hit, model._whole.boosted, model._whole.extra)
-    )
+    parts = (model._submodels.hit, model._ensemble.boosted, model._ensemble.extra)
+    assert all(isinstance(one.trees, OnnxTrees) for one in parts)
     again = GateModel.load(saved, village.words)
-    assert (
-        model.predict(village.asked, village.readings)
-        == again.predict(village.asked, village.readings)
-    ).all()
+    assert (log_odds(model, village.batch) == log_odds(again, village.batch)).all()
 
 
 def test_without_onnx_a_model_is_fitted_all_the_same(
     village: Village, model: GateModel, monkeypatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    without = GateModel(village.words).fit(*village[1:4], groups=village.texts)
-    assert isinstance(without._whole.extra.trees, ExtraTreesClassifier)
-    both = [one.predict(village.asked[:9], village.readings[:9]) for one in (model, without)]
-    np.testing.assert_allclose(*both, atol=1e-5)
+    without = fit(village, groups=village.texts)
+    assert isinstance(without._ensemble.extra.trees, ExtraTreesClassifier)
+    some = first(village.batch, 9)
+    np.testing.assert_allclose(log_odds(model, some), log_odds(without, some), atol=1e-4)
 
 
 def test_questions_of_several_data_sets_are_told_to_fit(village: Village) -> None:
-    sets = ["films", "plays"] * (len(village.lessons) // 2)
-    several = GateModel(village.words).fit(*village[1:4], groups=village.texts, sets=sets)
-    complete = np.array([one.complete for one in village.lessons])
-    assert several.odds_at_fit[complete].mean() > several.odds_at_fit[~complete].mean()
+    sets = ["films", "plays"] * (len(village.labels) // 2)
+    several = fit(village, groups=village.texts, data_sets=sets)
+    complete = np.array([one.complete for one in village.labels])
+    odds = several.log_odds_at_fit
+    assert odds[complete].mean() > odds[~complete].mean()
     with pytest.raises(InputError, match="1 data sets for"):
-        GateModel(village.words).fit(*village[1:4], sets=["films"])
+        fit(village, data_sets=["films"])
 
 
-def test_parts_say_which_hits_are_evidence(village: Village) -> None:
-    parts = Submodels(village.words).fit(village.asked, village.readings, village.lessons)
-    for p, lesson in zip(parts.hit_probabilities(village.readings), village.lessons, strict=True):
-        held = np.array(lesson.held)
-        assert p[held].min() > p[~held].max()
-    absent = parts.absent_probabilities(village.readings)
-    assert [len(one) for one in absent] == [len(one.absent) for one in village.readings]
-    assert parts.hit_probabilities([]) == []
+def test_submodels_say_which_hits_are_evidence(village: Village) -> None:
+    parts = Submodels(village.words).fit(village.batch, village.labels)
+    rows = hit_features(village.batch.extractions, None)
+    evidence = np.array([flag for one in village.labels for flag in one.evidence])
+    p = parts.hit.p(rows)
+    assert p[evidence].min() > p[~evidence].max()
+    absent = parts.describe(village.batch).p_absent
+    assert [len(one) for one in absent] == [len(one.absent) for one in village.batch.extractions]
+    assert parts.describe(first(village.batch, 0)).p_absent == []
 
 
 def test_one_by_one_and_all_at_once_are_the_same(village: Village, model: GateModel) -> None:
-    together = model.predict(village.asked[:8], village.readings[:8])
-    alone = [
-        model.predict([a], [r])[0]
-        for a, r in zip(village.asked[:8], village.readings[:8], strict=True)
-    ]
-    assert together == pytest.approx(alone, abs=1e-6)
+    together = log_odds(model, first(village.batch, 8))
+    alone = [log_odds(model, village.batch.select([at]))[0] for at in range(8)]
+    assert together == pytest.approx(alone, abs=1e-5)
 
 
 def test_no_question_no_hit_and_many_hits_are_ordinary(
     village: Village, model: GateModel, saved: Path
 ) -> None:
-    loaded = GateModel.load(saved, village.words)
-    asked = parse_question("Who is the mother of Ada?", village.words)
-    none = extract(asked, [], [], None, village.words)
-    many = extract(asked, ["Ada"] * 40, ["Ada was a village."] * 40, [None] * 40, village.words)
+    loaded, question = GateModel.load(saved, village.words), "Who is the mother of Ada?"
+    none = given(question, [], [])
+    many = given(question, [("Ada", f"Ada was a village {at}.") for at in range(40)], [None] * 40)
     for one in (model, loaded):
-        assert one.predict([], []).shape == (0,)
-        p = one.predict([asked, asked], [none, many])
-        assert ((p > 0) & (p < 1)).all()
-        assert len(one.judge([asked], [none])[1]) == 1
+        assert log_odds(one, batch_of(village.words)).shape == (0,)
+        assert np.isfinite(log_odds(one, batch_of(village.words, none, many))).all()
+        assert len(one.describe(batch_of(village.words, none)).p_absent) == 1
 
 
 def test_what_is_loaded_says_the_same(village: Village, model: GateModel, saved: Path) -> None:
     loaded, new = GateModel.load(saved, village.words), build(60, 3, village.words)
-    assert loaded.predict(new.asked, new.readings) == pytest.approx(
-        model.predict(new.asked, new.readings), abs=1e-5
-    )
-    ours, theirs = (one.judge(new.asked, new.readings) for one in (loaded, model))
-    assert ours[0] == pytest.approx(theirs[0], abs=1e-4)
-    for mine, yours in zip(ours[1], theirs[1], strict=True):
+    assert log_odds(loaded, new.batch) == pytest.approx(log_odds(model, new.batch), abs=1e-4)
+    ours, theirs = (one.describe(new.batch) for one in (loaded, model))
+    assert ours.table == pytest.approx(theirs.table, abs=1e-4)
+    for mine, yours in zip(ours.p_absent, theirs.p_absent, strict=True):
         assert mine == pytest.approx(yours, abs=1e-5)
     assert loaded.features == model.features
     assert loaded.settings == model.settings
@@ -177,45 +198,37 @@ def test_what_is_loaded_says_the_same(village: Village, model: GateModel, saved:
 def test_the_same_data_and_seed_give_the_same_bytes(
     village: Village, saved: Path, tmp_path: Path
 ) -> None:
-    GateModel(village.words).fit(*village[1:4], groups=village.texts).save(tmp_path)
+    fit(village, groups=village.texts).save(tmp_path)
     names = {file.name for file in saved.iterdir()}
     assert {"model.json", "question.json", "hit.onnx", "boosted.onnx", "extra.onnx"} <= names
     for name in names:
         assert (saved / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
 
-def test_copies_of_a_question_do_not_make_the_gate_surer(
-    village: Village, model: GateModel
-) -> None:
-    double = [items * 2 for items in village[1:4]]
-    grouped = GateModel(village.words).fit(*double, groups=village.texts * 2)  # type: ignore[arg-type]
-    first, second = np.split(grouped.odds_at_fit, 2)
-    assert np.allclose(first, second)  # both copies were judged by models that saw neither
+def test_copies_of_a_question_do_not_make_the_gate_surer(village: Village) -> None:
+    twice = village.batch.select([*range(len(village.labels))] * 2)
+    grouped = GateModel(village.words).fit(twice, village.labels * 2, groups=village.texts * 2)
+    one, other = np.split(grouped.log_odds_at_fit, 2)
+    assert np.allclose(one, other)  # both copies were judged by models that saw neither
 
 
 def test_extra_columns_are_learned_wanted_ever_after_and_saved(
     village: Village, tmp_path: Path
 ) -> None:
-    complete = np.array([one.complete for one in village.lessons], dtype=float)
-    more = np.column_stack([complete, np.zeros(len(complete))])
-    hit_more = [np.array(one.held, dtype=float)[:, None] for one in village.lessons]
-    model = GateModel(village.words).fit(*village[1:4], more=more, hit_more=hit_more)
+    complete = np.array([one.complete for one in village.labels], dtype=float)
+    extra = np.column_stack([complete, np.zeros(len(complete))])
+    hit_extra = [np.array(one.evidence, dtype=float)[:, None] for one in village.labels]
+    features = tuple(Feature("query", f"extra_{at}", "Extra.") for at in range(2))
+    told = village._replace(batch=village.batch.with_extra(features, extra, hit_extra))
+    model = fit(told)
     model.save(tmp_path)
-    loaded = GateModel.load(tmp_path, village.words)
-    given: dict[str, Any] = {"more": more[:5], "hit_more": hit_more[:5]}
-    before = model.predict(village.asked[:5], village.readings[:5], **given)
-    assert loaded.predict(village.asked[:5], village.readings[:5], **given) == pytest.approx(
-        before, abs=1e-5
-    )
-    assert [one.name for one in loaded.features][-2:] == ["more_0", "more_1"]
-    for missing in (
-        {},
-        {"more": more[:5]},
-        {"hit_more": hit_more[:5]},
-        {**given, "more": more[:5, :1]},
-    ):
-        with pytest.raises(InputError):
-            loaded.predict(village.asked[:5], village.readings[:5], **missing)
+    loaded, some = GateModel.load(tmp_path, village.words), first(told.batch, 5)
+    assert log_odds(loaded, some) == pytest.approx(log_odds(model, some), abs=1e-4)
+    assert [one.name for one in loaded.features][-2:] == ["extra_0", "extra_1"]
+    with pytest.raises(InputError, match="extra features are"):
+        loaded.describe(first(village.batch, 5))
+    with pytest.raises(InputError, match="a row for each hit"):
+        loaded.describe(replace(some, hit_extra=hit_extra[:4]))
 
 
 def copied(saved: Path, folder: Path) -> Path:
@@ -236,13 +249,13 @@ def test_a_damaged_file_is_refused(
     whole = file.read_bytes()
     file.unlink()
     if damage != "missing":
-        file.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b'{"format": 1}')
+        file.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b'{"format": 2}')
     with pytest.raises(DataError):
         GateModel.load(tmp_path, village.words)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"), [("format", 2, "format 2"), ("schema", "abc", "other columns")]
+    ("key", "value", "said"), [("format", 1, "format 1"), ("schema", "abc", "other columns")]
 )
 def test_another_format_or_schema_is_refused(
     key: str, value: object, said: str, village: Village, saved: Path, tmp_path: Path
@@ -255,31 +268,28 @@ def test_another_format_or_schema_is_refused(
         GateModel.load(tmp_path, village.words)
 
 
-def test_too_few_or_unfitting_lessons_are_told(village: Village) -> None:
-    words, asked, readings, lessons, _ = village
-    with pytest.raises(InputError, match="complete, expected at least 5"):
-        GateModel(words).fit([], [], [])
-    with pytest.raises(InputError, match="complete, expected at least 5"):
-        GateModel(words).fit(asked[:6], readings[:6], lessons[:6])
-    with pytest.raises(InputError, match="expected as many of each"):
-        GateModel(words).fit(asked, readings, lessons[:-1])
-    with pytest.raises(InputError, match="lesson 1 has 0 hits"):
-        GateModel(words).fit(
-            asked, readings, [SubmodelLabels(True, [], [], {"hops": 2.0}), *lessons[1:]]
-        )
+def test_too_few_or_unfitting_labels_are_told(village: Village) -> None:
+    words, batch, labels, _ = village
+    for some in (0, 6):
+        with pytest.raises(InputError, match="complete, expected at least 5"):
+            GateModel(words).fit(first(batch, some), labels[:some])
+    with pytest.raises(InputError, match="expected as many"):
+        GateModel(words).fit(batch, labels[:-1])
+    with pytest.raises(InputError, match="labels 1 have 0 hits"):
+        GateModel(words).fit(batch, [SubmodelLabels(True, [], [], {"hops": 2.0}), *labels[1:]])
     with pytest.raises(InputError, match="groups"):
-        GateModel(words).fit(asked, readings, lessons, groups=["a"])
+        GateModel(words).fit(batch, labels, groups=["a"])
     with pytest.raises(InputError, match="different questions"):
-        GateModel(words).fit(asked, readings, lessons, groups=["a"] * len(asked))
+        GateModel(words).fit(batch, labels, groups=["a"] * len(labels))
     with pytest.raises(NotReadyError):
-        GateModel(words).predict(asked, readings)
+        GateModel(words).describe(batch)
 
 
 def test_a_few_dozen_questions_are_enough_to_fit(village: Village) -> None:
-    small = GateModel(village.words).fit(*(items[:24] for items in village[1:4]))  # type: ignore[arg-type]
-    p = small.predict(village.asked[24:], village.readings[24:])
-    complete = np.array([one.complete for one in village.lessons[24:]])
-    assert p[complete].mean() > p[~complete].mean()
+    small = GateModel(village.words).fit(first(village.batch, 24), village.labels[:24])
+    odds = log_odds(small, village.batch.select(range(24, len(village.labels))))
+    complete = np.array([one.complete for one in village.labels[24:]])
+    assert odds[complete].mean() > odds[~complete].mean()
 
 
 @pytest.mark.parametrize(

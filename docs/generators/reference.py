@@ -19,9 +19,8 @@ from suffice.answering.expand import ExpansionBudget
 from suffice.cli.app import EXAMPLES, app
 from suffice.datasets import FORMATS, jsonl
 from suffice.evaluation.metrics import ANSWER_METRICS, PROBABILITY, RANKING
-from suffice.gate.features import FEATURES
+from suffice.gate.features import FEATURES, RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.gate.policy import Costs
-from suffice.gate.similarity import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.gate.stuffing_filter import SUPPORT_COLUMNS
 from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
 from suffice.registry import RETRIEVERS
@@ -86,7 +85,7 @@ LEVELS = {
     "hit": "Of each hit: which of them are evidence?",
     "absent": "Of each name that no hit is about: is it missing evidence?",
     "question": "Of the question alone: what does it ask for, and how many documents does it need?",
-    "whole": "Of the whole set of hits.",
+    "set": "Of the whole set of hits.",
     "beside": "Of each hit, where other retrievers' runs are given.",
     "gate": "What the gate looks at: the answers of those models, and the figures of the whole set.",
 }
@@ -110,9 +109,8 @@ def features() -> str:
                 f"{LEVELS.get(level, '')}\n",
                 table(("feature", "family", "meaning"), rows),
             ]
-    more = [(name, "hit", meaning) for name, meaning in (SIMILARITY_HIT | RELEVANCE_HIT).items()]
-    more += [(one.name, "gate", one.meaning) for one in (*SIMILARITY, *RELEVANCE)]
-    rows = [(f"`{name}`", level, meaning) for name, level, meaning in more]
+    more = (*SIMILARITY_HIT, *RELEVANCE_HIT, *SIMILARITY, *RELEVANCE)
+    rows = [(f"`{one.name}`", one.level, one.meaning) for one in more]
     lines += [
         "## Only in the preset `quality`\n",
         "From an encoder, and from a cross-encoder where one is given.\n",
@@ -251,7 +249,7 @@ def _summary(node: ast.Module | Definition) -> str:
 
 # Constant -> what has this format, and what writes it. A test fails when a version is missing here.
 WRITTEN_FORMATS = {
-    "suffice.gate.storage.GATE_VERSION": (
+    "suffice.gate.gate.GATE_VERSION": (
         "a gate: a folder of ONNX, JSON and `.npy`",
         "`suffice fit`, `Gate.save`",
     ),

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.gate.calibration import Platt, log_odds
+from suffice.gate.calibration import Platt
+from suffice.numeric import log_odds_array
 
 __all__ = ["PAPER_MODELS", "PaperModel", "paper_model"]
 
@@ -99,7 +100,7 @@ class PaperModel:
         )
 
     def _odds(self, table: Floats) -> Floats:
-        return log_odds(self.model.predict_proba(table)[:, 1])
+        return log_odds_array(self.model.predict_proba(table)[:, 1])
 
 
 def paper_model(name: str, seed: int = 42) -> PaperModel:

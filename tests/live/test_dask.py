@@ -21,8 +21,8 @@ from suffice.engines.batch import BatchRunner
 from suffice.engines.batch.checkpoint import environment_versions
 from suffice.errors import EngineError, NotReadyError
 from suffice.evaluation.batch_check import check_job
+from suffice.gate.gate import SHIPPED_MODELS
 from suffice.gate.gate_ref import GateRef
-from suffice.gate.storage import SHIPPED_MODELS
 from suffice.jobs import Job, split_into_blocks
 from suffice.storage import Line, package_versions
 from suffice_research.controlled import controlled_collection

@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 
-from suffice.gate.calibration import Isotonic, Platt, VennAbers
+from suffice.gate.calibration import Platt, VennAbers
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -42,14 +42,6 @@ def test_platt_is_scikit_learns_sigmoid_calibration(seed: int) -> None:
     assert Platt.fit(scores, complete).apply(asked) == pytest.approx(
         oracle.predict_proba(asked[:, None])[:, 1], abs=2e-3
     )
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_isotonic_is_scikit_learns(seed: int) -> None:
-    scores, complete = cases(150, seed, 1)
-    oracle = IsotonicRegression(out_of_bounds="clip").fit(scores, complete)
-    asked = np.linspace(-4, 4, 101)
-    assert Isotonic.fit(scores, complete).apply(asked) == pytest.approx(oracle.predict(asked))
 
 
 @pytest.mark.parametrize(("n", "decimals"), [(1, 1), (2, 1), (7, 0), (40, 1), (120, 6)])

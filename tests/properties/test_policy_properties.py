@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from suffice.gate.policy import (
     Costs,
     Policy,
+    choose_actions,
     choose_by_cost,
     choose_by_f1,
     choose_by_risk,
-    decide,
     realized_risk,
 )
 from suffice.types import Action
+
+
+def decide(now, after, policy, *, rounds_left):
+    p_after = None if after is None else np.array(after)
+    return choose_actions(np.array(now), p_after, policy, rounds_left=rounds_left)
+
 
 probability = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))  # with ties
 share = st.floats(0.01, 0.9)

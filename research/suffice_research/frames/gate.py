@@ -23,8 +23,8 @@ from suffice.evaluation.gate_evaluation import QUALITY_ENCODER
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
 from suffice.gate.calibration import Platt
+from suffice.gate.extraction import Encoders
 from suffice.gate.features import Feature
-from suffice.gate.featurize import Encoders
 from suffice.gate.question import QuestionModel, WordTable, parse_question
 from suffice.gate.training import build_training_set
 from suffice.protocols import Encoder, Progress
@@ -190,20 +190,24 @@ def informed_gate_on_folds(
         WordTable.load(),
     )
     taught = build_training_set(
-        [to_labelled_question(case) for case in cases], words, Encoders(encoder), k=None, fewest=1
+        [to_labelled_question(case) for case in cases],
+        words,
+        Encoders(encoder),
+        k=None,
+        min_examples=1,
     )
     nothing = [
-        np.zeros((len(reading.hits), 0), np.float32) for reading in taught.seen.readings
+        np.zeros((len(reading.hits), 0), np.float32) for reading in taught.batch.extractions
     ]  # hits have no labels
-    taught = replace(taught, seen=taught.seen.beside(LABELS, _given(cases), nothing))
+    taught = replace(taught, batch=taught.batch.with_extra(LABELS, _given(cases), nothing))
     p = np.zeros(len(cases))
     for done, (rest, held) in enumerate(folds, start=1):
         learned, judged = (
             taught.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held)
         )
-        model = learned.model(words, searched.seed)
-        scale = Platt.fit(model.odds_at_fit, learned.complete)
-        p[np.sort(held)] = scale.apply(model.odds(judged.seen.described_by(model)))
+        model = learned.fit_model(words, searched.seed)
+        scale = Platt.fit(model.log_odds_at_fit, learned.complete)
+        p[np.sort(held)] = scale.apply(model.log_odds(model.describe(judged.batch).table))
         if progress is not None:
             progress(f"fitting the gate told the labels, {preset}", done, len(folds))
     return FoldPredictions(GATE_TOLD, preset, Predictions(complete_of(cases).astype(float), p))

@@ -31,10 +31,8 @@ from suffice.evaluation.searching import (
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.gate.featurize import NO_ENCODERS, Encoders
-from suffice.gate.gate import Gate
-from suffice.gate.gate_ref import FAST, QUALITY
-from suffice.gate.storage import SHIPPED_MODELS
+from suffice.gate.extraction import NO_ENCODERS, Encoders
+from suffice.gate.gate import FAST, QUALITY, SHIPPED_MODELS, Gate
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import searchable_text

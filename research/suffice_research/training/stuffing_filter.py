@@ -1,7 +1,7 @@
-"""Make the screen of hardened gates: `python -m suffice_research.training.stuffing_filter --data DIR`; with `--judge` see what it is worth instead.
+"""Make the stuffing filter of hardened gates: `python -m suffice_research.training.stuffing_filter --data DIR`; with `--judge` see what it is worth instead.
 
-A screen learns from retrieved lists as they came and as somebody tampered with them (`suffice_research.training.tampering`). `--judge` fits
-screen and gate on some of the questions and judges on others: what the screen costs on lists that nobody touched, and how far
+The filter learns from retrieved lists as they came and as somebody tampered with them (`suffice_research.training.tampering`). `--judge` fits
+filter and gate on some of the questions and judges on others: what the filter costs on lists that nobody touched, and how far
 the attacks of `robustness.attacks`, none of which it has learned from, still come. `--leave-out SET` judges on a data set that
 neither has seen anything of. Decision 29 says what came of it.
 """
@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 from suffice.datasets.gold import split
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
-from suffice.gate.featurize import NO_ENCODERS
+from suffice.gate.extraction import NO_ENCODERS
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
 from suffice.gate.model import HIT_LEAVES, HIT_TREES, BinaryClassifier, boosted_trees
@@ -48,7 +48,7 @@ SHARES = (0.6, 0.0001, 0.3999)  # to learn from, nothing, to judge by
 def fit_filter(
     examples: Sequence[LabelledQuestion], words: WordTable, *, seed: int = SEED
 ) -> StuffingFilter:
-    """A screen of these examples and of others made from them."""
+    """A filter of these examples and of others made from them."""
     taken = [
         normalize_hits(one.question, one.hits, documents=one.documents, k=max(KS))
         for one in examples
@@ -59,12 +59,12 @@ def fit_filter(
         words,
         NO_ENCODERS,
         k=max(KS),
-        fewest=1,
+        min_examples=1,
         others=False,
     )
-    rows = stuffing_features(taught.seen, words)
-    held = [flag for lesson in taught.lessons for flag in lesson.held]
-    ids = [[hit.doc_id for hit in one.evidence.hits] for one in taught.seen.taken]
+    rows = stuffing_features(taught.batch, words)
+    held = [flag for labels in taught.submodel_labels() for flag in labels.evidence]
+    ids = [[hit.doc_id for hit in one.evidence.hits] for one in taught.batch.hits]
     put = [frozenset[str]()] * len(examples) + [one.put for one in made]
     stuffed = [name in mine for names, mine in zip(ids, put, strict=True) for name in names]
     judges = [
@@ -118,7 +118,7 @@ def test_lists(source: Source, data: Path, questions: int, attacked: int) -> Tes
 
 
 def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: ProgressLog) -> None:
-    """Print what the screen costs, and what it stops."""
+    """Print what the filter costs, and what it stops."""
     taught = [one for name, one in found.items() if name != left_out]
     judged = [found[left_out]] if left_out else taught
     lessons = [to_labelled_question(case) for one in taught for case in one.lessons]
@@ -128,7 +128,7 @@ def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: P
     )
     say("fitted a gate")
     hardened = replace(plain, stuffing_filter=fit_filter(lessons, words))
-    say("fitted a screen")
+    say("fitted a filter")
     for one in judged:
         print(f"{one.name}: {_costs(plain, hardened, one)}", flush=True)
     held = {
@@ -167,13 +167,13 @@ def main() -> int:
         "--out",
         type=Path,
         default=SHIPPED_FILTER,
-        help="the screen's folder; the package's own unless told",
+        help="the filter's folder; the package's own unless told",
     )
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="of a data set, at most")
     parser.add_argument(
         "--judge",
         action="store_true",
-        help="judge the recipe; the screen that ships is left as it is",
+        help="judge the recipe; the filter that ships is left as it is",
     )
     parser.add_argument(
         "--leave-out",
@@ -214,7 +214,7 @@ def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
     fit_filter([to_labelled_question(case) for case in cases], WordTable.load()).save(
         asked.out, card=card, seed=SEED
     )
-    say(f"screen at {asked.out}")
+    say(f"filter at {asked.out}")
 
 
 if __name__ == "__main__":

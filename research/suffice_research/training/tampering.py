@@ -1,4 +1,4 @@
-"""Lists that somebody tampered with, made at random, for the screen of hardened gates to learn from.
+"""Lists that somebody tampered with, made at random, for the stuffing filter of hardened gates to learn from.
 
 An attacker owns documents of their own, not those that a question needs: what is changed here are hits that are no evidence,
 and a list is as complete as it was. What is said (names or words of the question, thinned out, woven into prose, claimed to be
@@ -95,7 +95,8 @@ def _tamper_one(
 ) -> list[TamperedQuestion]:
     came = [taken.evidence.documents[hit.doc_id] for hit in taken.evidence.hits]
     scores = [hit.score for hit in taken.evidence.hits]
-    needed = {one.doc_id for one in came if taken.holds(one.doc_id, frozenset(example.needed))}
+    wanted = frozenset(example.needed)
+    needed = {one.doc_id for one in came if not wanted.isdisjoint(taken.stands_for(one.doc_id))}
     lists = [_attack(example.question, came, needed, speaker, rng) for _ in range(TAMPERED)]
     put = [frozenset(one.doc_id for one in docs if one not in came) for docs in lists]
     neutral = rng.choice(_PLACES)(came, lambda: speaker.neutral(example.question, rng), rng)

@@ -1,6 +1,6 @@
 """Moving house: how a gate fares on a data set that it was not fitted on.
 
-As it comes; after `shifted`, which sees questions and hits of the new set but no label; and after `adapt` with a few labels.
+As it comes, and after `adapt` with a few labels.
 One gate, fitted on all other data sets, serves all three.
 """
 
@@ -43,7 +43,6 @@ class TransferResult:
     name: str
     complete: npt.NDArray[np.bool_]
     p: Floats
-    p_shifted: Floats
     auroc_adapted: Mapping[int, Interval]
     ece_adapted: Mapping[int, Interval]
 
@@ -75,7 +74,7 @@ def measure_transfer(
     draws: int = DRAWS,
     seed: int = 42,
 ) -> TransferResult:
-    """What the gate says of these cases: as it comes, shifted, and adapted to more and more of them."""
+    """What the gate says of these cases: as it comes, and adapted to more and more of them."""
     complete = np.array([case.complete for case in cases], dtype=bool)
     figures: dict[int, list[tuple[float, float]]] = {count: [] for count in (0, *labels)}
     for draw in range(draws):
@@ -89,9 +88,8 @@ def measure_transfer(
                 auroc, ece = (score(Predictions(truth, p), metric) for metric in ("auroc", "ece"))
                 held += [(auroc, ece)] if auroc is not None and ece is not None else []
     curves = [{count: _over_draws(held, at) for count, held in figures.items()} for at in (0, 1)]
-    whole = gate_inputs(cases)
-    now, later = gate.probabilities(whole), gate.shifted(whole).probabilities(whole)
-    return TransferResult(name, complete, np.asarray(now), np.asarray(later), *curves)
+    p = gate.probabilities(gate_inputs(cases))
+    return TransferResult(name, complete, np.asarray(p), *curves)
 
 
 def _adapt_gate(gate: Gate, some: Sequence[RetrievedQuestion]) -> Gate:

@@ -69,7 +69,7 @@ def _find_gate(preset: str) -> Finding:
     """The shipped gate of this preset, if this version can load it."""
     rebuild = f"python -m suffice_research.training.gate --data DIR --preset {preset}"
     try:
-        from suffice.gate.storage import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
+        from suffice.gate.gate import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
         from suffice.storage import open_artefact
 
         folder = SHIPPED_MODELS / f"gate-{preset}"

@@ -47,8 +47,9 @@ from suffice.evaluation.searching import (
     open_retrievers,
     retriever_factories,
 )
-from suffice.gate.featurize import NO_ENCODERS
-from suffice.gate.gate_ref import FAST, open_gate
+from suffice.gate.extraction import NO_ENCODERS
+from suffice.gate.gate import FAST
+from suffice.gate.gate_ref import open_gate
 from suffice.protocols import (
     Encoder,
     GateLike,

@@ -44,7 +44,7 @@ from suffice.evaluation.searching import (
 from suffice.evaluation.significance import Interval, mean_interval, statistic_interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.featurize import NO_ENCODERS
+from suffice.gate.extraction import NO_ENCODERS
 from suffice.gate.gate_ref import open_gate
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, GateLike, Progress, Retriever, Store

@@ -28,8 +28,9 @@ from suffice.evaluation.searching import (
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.gate.featurize import NO_ENCODERS, Encoders
-from suffice.gate.gate_ref import DEFAULT, FAST, HARDENED, GateRef, check_preset, open_gate
+from suffice.gate.extraction import NO_ENCODERS, Encoders
+from suffice.gate.gate import FAST, HARDENED, check_preset
+from suffice.gate.gate_ref import DEFAULT, GateRef, open_gate
 from suffice.gate.policy import Costs
 from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks

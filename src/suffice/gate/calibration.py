@@ -1,67 +1,55 @@
-"""From a score to a probability that means what it says: among sets given 0.8, eight in ten are complete.
+"""From a score to a probability that means what it says: of sets given 0.8, eight in ten are complete.
 
-    Platt       a logistic curve: two numbers, the least to learn and the steadiest on a few hundred labels
-    Isotonic    any rising staircase: for thousands of labels
-    VennAbers   two staircases, one as if the case were incomplete and one as if complete: an interval that is valid for any
-                score, and between its ends one probability
+    Platt        a logistic curve: two numbers, steady on a few hundred labels
+    VennAbers    an interval that is valid for any score: one isotonic fit as if the case were
+                 incomplete, one as if it were complete
+    FeatureProfile   the features at fit time: their scale, and what drift is measured against
+    Correction   a linear map of log-odds and a few features, for a gate on another corpus
 
-Each is fitted on scores (log-odds or probabilities; higher is likelier) that the model gave to questions it was not fitted on,
-never falls when the score rises, and is kept as JSON.
+Platt and VennAbers are fitted on scores that the model gave to questions it was not fitted on, and
+never fall when the score rises. All three are stored as JSON.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from suffice.errors import DataError, InputError
+from suffice.gate.features import LOCAL_FEATURE
 
 __all__ = [
-    "Isotonic",
-    "Platt",
-    "VennAbers",
-    "calibration_metrics",
-    "fit_interval",
-    "log_odds",
-    "sigmoid",
-]
+    "Correction", "FeatureProfile", "Platt", "VennAbers", "bin_shares", "calibration_metrics",
+    "feature_limits", "fit_interval",
+]  # fmt: skip
 
-Floats = npt.NDArray[np.float64]
-PLATT_C = 100.0  # of the data against the pull of Platt's slope to 0: it only matters where scores separate the labels cleanly
+Floats = npt.NDArray[np.floating[Any]]
+PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels
+MAX_COEFFICIENT = 1e6  # of a saved correction
+BINS = 10  # of a feature
+MAX_SPREADS = 4.0  # beyond which a feature of another corpus counts no more
 
 
-def sigmoid(odds: npt.ArrayLike) -> Floats:
-    """The probability of log-odds; those beyond 30 count as 30."""
-    return np.asarray(1 / (1 + np.exp(-np.minimum(np.maximum(odds, -30), 30))), dtype=np.float64)
-
-
-def log_odds(p: npt.ArrayLike) -> Floats:
-    """The way back. Forests do say 0 and 1, of which there are no log-odds: they count as one in a million."""
-    clipped = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(clipped / (1 - clipped)), dtype=np.float64)
-
-
-def _check_scores(scores: npt.ArrayLike) -> Floats:
+def _check_scores(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
     found = np.asarray(scores, dtype=float)
     if not np.isfinite(found).all():
-        raise InputError(
-            f"{int((~np.isfinite(found)).sum())} of {found.size} scores are not finite numbers"
-        )
+        bad = int((~np.isfinite(found)).sum())
+        raise InputError(f"{bad} of {found.size} scores are not finite numbers")
     return found
 
 
-def _check_labels(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _check_labelled(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, Floats]:
     found, labels = _check_scores(scores), np.asarray(complete, dtype=float)
     if found.ndim != 1 or found.shape != labels.shape or not len(found):
         raise InputError(
-            f"scores have shape {found.shape} and labels {labels.shape}, expected one label for each score"
+            f"scores have shape {found.shape} and labels {labels.shape}, expected one label for "
+            "each score"
         )
     if not np.isin(labels, (0.0, 1.0)).all():
         raise InputError("labels must be true or false (1 or 0)")
@@ -70,7 +58,7 @@ def _check_labels(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Float
 
 @dataclass(frozen=True)
 class _JsonRecord:
-    """To and from JSON, for the records below."""
+    """To and from JSON."""
 
     kind: ClassVar[str]
 
@@ -78,13 +66,13 @@ class _JsonRecord:
         return {"kind": self.kind, **asdict(self)}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """What `as_json` gave; DataError where it is not that."""
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """What `as_json` gave; DataError otherwise."""
         try:
-            fields = {name: _number_or_tuple(one) for name, one in told.items() if name != "kind"}
-            if told["kind"] == cls.kind:
-                return cls(**fields)
-            raise InputError(f"it is of kind {told['kind']!r}")
+            if record["kind"] != cls.kind:
+                raise InputError(f"it is of kind {record['kind']!r}")
+            fields = {name: value for name, value in record.items() if name != "kind"}
+            return cls(**{name: _number_or_tuple(value) for name, value in fields.items()})
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise DataError(
                 f"a {cls.kind} calibration cannot be read: {error}",
@@ -92,8 +80,8 @@ class _JsonRecord:
             ) from error
 
 
-def _number_or_tuple(told: Any) -> float | tuple[float, ...]:
-    return tuple(map(float, told)) if isinstance(told, list | tuple) else float(told)
+def _number_or_tuple(value: Any) -> float | tuple[float, ...]:
+    return tuple(map(float, value)) if isinstance(value, list | tuple) else float(value)
 
 
 @dataclass(frozen=True)
@@ -107,23 +95,24 @@ class Platt(_JsonRecord):
     def __post_init__(self) -> None:
         if not (0 <= self.slope < math.inf and math.isfinite(self.offset)):
             raise InputError(
-                f"slope {self.slope} and offset {self.offset}: expected finite numbers, the slope not below 0"
+                f"slope {self.slope} and offset {self.offset}: expected finite numbers, the slope "
+                "not below 0"
             )
 
     @classmethod
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
-        """Platt's fit: labels count a little less than for sure, so one class or one label gives no certainty either.
+        """Platt's fit, with his smoothed labels: one class alone gives no certainty either.
 
-        Scores that rank the wrong way round are not turned round: then the slope is 0, and all get the base rate.
+        Scores that rank the wrong way round get slope 0 and so the base rate.
         """
-        from sklearn.linear_model import LogisticRegression  # late: checking needs no scikit-learn
+        from sklearn.linear_model import LogisticRegression  # late: of the `fit` extra
 
-        found, labels = _check_labels(scores, complete)
+        found, labels = _check_labelled(scores, complete)
         yes = labels.sum()
         soft = np.where(labels > 0, (yes + 1) / (yes + 2), 1 / (len(labels) - yes + 2))
         both = np.repeat([1, 0], len(found))
         weights = np.concatenate([soft, 1 - soft])
-        # In units of their spread, so that the pull on the slope is the same whatever the scale of the scores.
+        # In units of their spread: the penalty is then the same for scores of any scale.
         middle, spread = float(found.mean()), float(found.std()) or 1.0
         model = LogisticRegression(C=PLATT_C, tol=1e-8, max_iter=1_000)
         model.fit(np.tile((found - middle) / spread, 2)[:, None], both, sample_weight=weights)
@@ -132,44 +121,21 @@ class Platt(_JsonRecord):
             return cls(0.0, float(np.log(soft.mean() / (1 - soft.mean()))))
         return cls(slope, offset - slope * middle)
 
-    def odds(self, scores: npt.ArrayLike) -> Floats:
-        """The log-odds."""
+    def log_odds(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         return np.asarray(self.slope * _check_scores(scores) + self.offset)
 
-    def apply(self, scores: npt.ArrayLike) -> Floats:
-        return np.asarray(expit(self.odds(scores)))
-
-
-@dataclass(frozen=True)
-class Isotonic(_JsonRecord):
-    """Straight lines between the steps of the staircase that fits best; level beyond its ends."""
-
-    kind = "isotonic"
-    scores: tuple[float, ...]
-    p: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        _check_staircase(self.scores, self.p)
-
-    @classmethod
-    def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
-        from sklearn.isotonic import IsotonicRegression  # late: checking needs no scikit-learn
-
-        model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
-            *_check_labels(scores, complete)
-        )
-        return cls(tuple(model.X_thresholds_.tolist()), tuple(model.y_thresholds_.tolist()))
-
-    def apply(self, scores: npt.ArrayLike) -> Floats:
-        return np.asarray(np.interp(_check_scores(scores), self.scores, self.p))
+    def apply(self, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The probability of each score."""
+        with np.errstate(over="ignore"):  # far below zero it is 0
+            return np.asarray(1 / (1 + np.exp(-self.log_odds(scores))))
 
 
 @dataclass(frozen=True)
 class VennAbers(_JsonRecord):
-    """Inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015), exact, as two tables over the distinct scores.
+    """Inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015), exact.
 
-    `low[j]` is the isotonic fit with one more case of label 0 behind the first j scores, `high[j]` the one with label 1 there,
-    both read off at the added case.
+    `low[j]` is the isotonic fit with one more case of label 0 behind the first j distinct scores,
+    `high[j]` the one with label 1 there, both read off at the added case.
     """
 
     kind = "venn-abers"
@@ -178,22 +144,28 @@ class VennAbers(_JsonRecord):
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for table in (self.low, self.high):
-            _check_staircase((*self.scores, math.inf), table)
+        rising = bool((np.diff((*self.scores, math.inf)) >= 0).all())
+        for p in (self.low, self.high):
+            rising = (
+                rising and len(p) == len(self.scores) + 1 and bool((np.diff(p) >= -1e-12).all())
+            )
+            if not rising or p[0] < -1e-12 or p[-1] > 1 + 1e-12:
+                raise InputError(
+                    "a calibration's scores and probabilities must rise together, the "
+                    "probabilities from 0 to 1"
+                )
 
     @classmethod
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
-        found, labels = _check_labels(scores, complete)
+        found, labels = _check_labelled(scores, complete)
         distinct, at = np.unique(found, return_inverse=True)
-        staircase = _Staircase(np.bincount(at).astype(float), np.bincount(at, labels).astype(float))
+        fit = _IncrementalIsotonic(np.bincount(at).astype(float), np.bincount(at, labels))
         places = range(len(distinct) + 1)
-        low, high = (
-            [staircase.with_one_more(place, label) for place in places] for label in (0.0, 1.0)
-        )
-        return cls(tuple(distinct.tolist()), tuple(low), tuple(high))
+        low, high = (tuple(fit.with_one_more(at, label) for at in places) for label in (0.0, 1.0))
+        return cls(tuple(distinct.tolist()), low, high)
 
     def apply(self, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """The lower and the upper probability of each score. The fewer like cases were seen, the further apart."""
+        """The lower and the upper probability; the fewer similar cases, the further apart."""
         found, (known, low, high) = _check_scores(scores), self._tables
         return low[known.searchsorted(found, "right")], high[known.searchsorted(found, "left")]
 
@@ -202,36 +174,21 @@ class VennAbers(_JsonRecord):
         return np.array(self.scores), np.array(self.low), np.array(self.high)
 
     def merged(self, scores: npt.ArrayLike) -> Floats:
-        """One probability between the two: the one that loses least, in log loss, whichever of them is right."""
+        """One probability between the two, with the least log loss whichever is right."""
         low, high = self.apply(scores)
         return np.asarray(high / (1 - low + high))
 
 
 def fit_interval(odds: npt.ArrayLike, complete: npt.ArrayLike) -> VennAbers:
-    """Venn-Abers over log-odds to two places: finer steps say no more, and the tables of thousands of labels stay small."""
+    """Venn-Abers over log-odds rounded to two places: the tables stay small."""
     return VennAbers.fit(_check_scores(odds).round(2), complete)
 
 
-def calibration_metrics(p: npt.ArrayLike, complete: npt.NDArray[np.bool_]) -> dict[str, float]:
-    """How good probabilities are, as a gate's card tells it: (questions,), (questions,)."""
-    from sklearn.metrics import (  # late: checking needs no scikit-learn
-        brier_score_loss,
-        roc_auc_score,
-    )
+class _IncrementalIsotonic:
+    """The isotonic fit of every prefix and suffix of the sorted cases, to add one case anywhere.
 
-    figures = {
-        "auroc": roc_auc_score(complete, p),
-        "brier": brier_score_loss(complete, p),
-        "complete": complete.mean(),
-    }
-    return {name: round(float(value), 4) for name, value in figures.items()}
-
-
-class _Staircase:
-    """The isotonic fit of every beginning and every end of the sorted cases, ready to take one more case anywhere.
-
-    Pooling neighbours that fall is free of order: a new case between a beginning and an end, both already pooled, only has to
-    swallow the blocks next to it until nothing falls. So each place costs a few steps instead of a fit of its own.
+    Pooling does not depend on order: a new case between a pooled prefix and suffix only has to
+    absorb the blocks next to it. So each place costs a few steps instead of a fit of its own.
     """
 
     def __init__(self, counts: Floats, sums: Floats) -> None:
@@ -251,16 +208,15 @@ class _Staircase:
                 end = self._end[end]
             self._end[j] = end
 
-    def _mean(self, start: int, end: int) -> float:
-        return (self._sums[end] - self._sums[start]) / (self._counts[end] - self._counts[start])
+    def _mean(self, start: int, end: int, label: float = 0.0, one_more: int = 0) -> float:
+        total = self._sums[end] - self._sums[start] + label
+        return total / (self._counts[end] - self._counts[start] + one_more)
 
     def with_one_more(self, place: int, label: float) -> float:
-        """The fit at a case of this label that stands behind the first `place` distinct scores."""
+        """The fit at a case of this label behind the first `place` distinct scores."""
         start = end = place
         while True:
-            mean = (self._sums[end] - self._sums[start] + label) / (
-                self._counts[end] - self._counts[start] + 1
-            )
+            mean = self._mean(start, end, label, 1)
             if end < len(self._end) - 1 and self._mean(end, self._end[end]) <= mean:
                 end = self._end[end]
             elif start and self._mean(self._start[start], start) >= mean:
@@ -269,9 +225,147 @@ class _Staircase:
                 return mean
 
 
-def _check_staircase(scores: tuple[float, ...], p: tuple[float, ...]) -> None:
-    rising = bool((np.diff(scores) >= 0).all()) and bool((np.diff(p) >= -1e-12).all())
-    if len(scores) != len(p) or not p or not rising or p[0] < -1e-12 or p[-1] > 1 + 1e-12:
-        raise InputError(
-            "a calibration's scores and probabilities must rise together, the probabilities from 0 to 1"
+def calibration_metrics(p: npt.ArrayLike, complete: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """How good probabilities are, for a gate's card."""
+    from sklearn.metrics import brier_score_loss, roc_auc_score  # late: of the `fit` extra
+
+    auroc, brier = roc_auc_score(complete, p), brier_score_loss(complete, p)
+    figures = {"auroc": auroc, "brier": brier, "complete": complete.mean()}
+    return {name: round(float(value), 4) for name, value in figures.items()}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """offset + slope * log-odds + weights * standardized features."""
+
+    offset: float
+    slope: float
+    weights: tuple[float, ...]
+    names: tuple[str, ...]  # of the features
+    penalty: float  # chosen by cross-validation
+
+    def apply(self, odds: Floats, features: Floats) -> npt.NDArray[np.float64]:
+        """(n,) log-odds and (n, names) standardized features to (n,) log-odds."""
+        limits, weights = self._arrays
+        within = np.minimum(np.maximum(features, -limits), limits)
+        return np.asarray(self.offset + self.slope * odds + within @ weights, dtype=np.float64)
+
+    @cached_property
+    def _arrays(self) -> tuple[Floats, Floats]:
+        return feature_limits(self.names), np.array(self.weights)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Correction:
+        try:
+            weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
+            offset, slope, penalty = (
+                float(record[name]) for name in ("offset", "slope", "penalty")
+            )
+            if not all(abs(one) <= MAX_COEFFICIENT for one in (*weights, offset, slope, penalty)):
+                raise ValueError(f"a number is beyond {MAX_COEFFICIENT:,g}, or not finite")
+            return cls(offset, slope, weights, names, penalty)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                f"the gate's correction cannot be read: {error!r}",
+                hint="fit and save the gate again",
+            ) from error
+
+
+def feature_limits(names: tuple[str, ...]) -> Floats:
+    """How far each standardized feature counts; the log-odds of a local model have no limit."""
+    return np.array([np.inf if name == LOCAL_FEATURE.name else MAX_SPREADS for name in names])
+
+
+@dataclass(frozen=True)
+class FeatureProfile:
+    """The questions a gate was fitted on, as distributions from which none can be read back.
+
+    Of each feature the median, the spread, the edges of up to ten bins and the share in each.
+    """
+
+    names: tuple[str, ...]
+    medians: tuple[float, ...]
+    spreads: tuple[float, ...]
+    edges: tuple[tuple[float, ...], ...]
+    shares: tuple[tuple[float, ...], ...]
+    questions: int
+    complete: float  # share of complete sets
+    actions: Mapping[str, float]  # share of each action
+
+    @classmethod
+    def fit(
+        cls, names: Sequence[str], table: Floats, complete: float, actions: Mapping[str, float]
+    ) -> FeatureProfile:
+        """From the gate's columns, (questions, features)."""
+        quantiles = np.linspace(0, 1, BINS + 1)[1:-1]
+        edges = [tuple(np.unique(np.quantile(column, quantiles)).tolist()) for column in table.T]
+        shares = [tuple(bin_shares(*one)) for one in zip(table.T, edges, strict=True)]
+        medians, spreads = (
+            tuple(map(float, one)) for one in (np.median(table, axis=0), table.std(axis=0))
         )
+        held = len(table), float(complete), dict(actions)
+        return cls(tuple(names), medians, spreads, tuple(edges), tuple(shares), *held)
+
+    def first(self, count: int) -> FeatureProfile:
+        """Names, medians and spreads of the first features only; bins stay until the next fit."""
+        kept = {name: getattr(self, name)[:count] for name in ("names", "medians", "spreads")}
+        return replace(self, **kept)
+
+    def with_feature(self, name: str, median: float) -> FeatureProfile:
+        """With one more feature, of spread 1."""
+        return replace(
+            self,
+            names=(*self.names, name),
+            medians=(*self.medians, median),
+            spreads=(*self.spreads, 1.0),
+        )
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        """Where each feature stands."""
+        return {name: at for at, name in enumerate(self.names)}
+
+    def standardize(self, table: Floats, names: tuple[str, ...]) -> Floats:
+        """The named features from their median, in units of their spread: (questions, names)."""
+        at, medians, spreads = self._scales(names)
+        return np.asarray((table.take(at, axis=1) - medians) / spreads)
+
+    def _scales(self, names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], Floats, Floats]:
+        if names not in self._scales_of:  # the same few names in every check
+            at = np.array([self.column[name] for name in names], dtype=np.intp)
+            medians, spreads = np.array(self.medians), np.maximum(self.spreads, 1e-6)
+            self._scales_of[names] = at, medians[at], spreads[at]
+        return self._scales_of[names]
+
+    @cached_property
+    def _scales_of(self) -> dict[tuple[str, ...], tuple[npt.NDArray[np.intp], Floats, Floats]]:
+        return {}
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> FeatureProfile:
+        try:
+            return cls(
+                tuple(map(str, record["names"])),
+                *(tuple(map(float, record[name])) for name in ("medians", "spreads")),
+                *(tuple(tuple(map(float, one)) for one in record[name]) for name in ("edges", "shares")),
+                int(record["questions"]),
+                float(record["complete"]),
+                {str(name): float(share) for name, share in record["actions"].items()},
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(
+                f"the gate's profile cannot be read: {error!r}", hint="fit and save the gate again"
+            ) from error
+
+
+def bin_shares(column: Floats, edges: Sequence[float]) -> list[float]:
+    """The share of values in each bin."""
+    places = np.searchsorted(np.asarray(edges), column, side="left")
+    counts = np.bincount(places, minlength=len(edges) + 1)
+    return [float(share) for share in counts / max(len(column), 1)]

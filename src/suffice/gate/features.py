@@ -1,36 +1,23 @@
-"""The features of the gate, as one table: level, family, name, what it means. All scale-free, all from question and hits alone.
+"""The features of the gate, in one table: level, family, name, meaning. To add one, start here.
 
-Three small models look at the parts before the gate looks at the whole: which hits are evidence (level "hit"), which absent
-names are missing evidence ("absent"), and what the question asks for ("question"). Their outputs and the figures of the whole
-set ("whole") are what the gate looks at ("gate"); `describe` puts these together. A hit's place "among" the others is worked
-out from its columns, and hits may have columns "beside" these.
+Three small submodels look at the parts: which hits are evidence (level "hit"), which absent names
+are missing evidence ("absent"), what the question asks for ("question"). Their outputs and the
+figures of the whole set ("set") are the columns of the gate's model ("gate"). All features are
+scale-free and come from the question and its hits alone. `suffice.gate.extraction` computes the
+levels "hit", "absent" and "set", in the order of this table.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Iterable
+from typing import NamedTuple
 
 __all__ = [
-    "AGREEMENT",
-    "FEATURES",
-    "RELATIVE_HIT_COLUMNS",
-    "STEADY_DIRECTIONS",
-    "Feature",
-    "clipped_logit",
-    "feature_table",
-    "gate_features",
-]
-
-Floats = npt.NDArray[np.floating[Any]]
-TOP_HITS = 5  # hits, likeliest first, whose odds the gate sees one by one
-TOP_ABSENT = 8  # absent names that count, likeliest first
-MIN_PROBABILITY = 2e-3  # a probability nearer to 0 or 1 than this is taken for this: odds stay finite and one part cannot shout
+    "ABSENT_COLUMNS", "AGREEMENT", "AGREEMENT_HIT", "BEFORE_GUESSES", "BEHIND_GUESSES", "FEATURES",
+    "GUESS", "HIT_COLUMNS", "LOCAL_FEATURE", "PATH_COLUMNS", "QUESTION_COLUMNS",
+    "RELATIVE_HIT_COLUMNS", "RELEVANCE", "RELEVANCE_HIT", "SET_COLUMNS", "SIMILARITY",
+    "SIMILARITY_HIT", "STEADY_DIRECTIONS", "Feature",
+]  # fmt: skip
 
 
 class Feature(NamedTuple):
@@ -40,123 +27,100 @@ class Feature(NamedTuple):
     level: str = "gate"
 
 
-_HIT = {
-    "rank": ("scores", "Place among the hits, from 0 (first) to 1 (last)."),
-    "score": ("scores", "Score as a share of the best one; -1 where unknown or negative."),
-    "named": ("coverage", "The question names its title."),
-    "title_share": (
-        "coverage",
-        "Share of its title's words, by rarity, that stand in the question.",
-    ),
-    "title_words": ("query", "How many words its title has, up to 8."),
-    "title_rare": ("query", "Rarity of the rarest word of its title."),
-    "covered": ("coverage", "Share of the question's words, by rarity, that it holds."),
-    "only_here": ("coverage", "Share of the question's words that it alone holds."),
-    "gain": (
-        "coverage",
-        "What it adds to the words covered, if it is among the four hits that cover most together.",
-    ),
-    "residual": ("coverage", "Share held of the words that stand in no named title."),
-    "relation": ("coverage", "Share held of the words that relate rather than name."),
-    "fills": (
-        "coverage",
-        "Share held of the relating words that no source holds; -1 where there are none.",
-    ),
-    "names": ("coverage", "How many of the question's names it mentions."),
-    "title_names": (
-        "coverage",
-        "How many of the question's names are its title, or part of it, or hold it.",
-    ),
-    "numbers": ("coverage", "Share of the question's numbers that it holds; -1 without numbers."),
-    "linked_by_named": ("links", "A named hit mentions its title."),
-    "linked_by_any": ("links", "How many hits mention its title, up to 5."),
-    "links_out": ("links", "How many other hits' titles it mentions, up to 5."),
-    "near": ("links", "A source mentions its title next to a word the question asks about."),
-    "near_agent": ("links", "The same, next to a word like 'director' or 'mother'."),
-    "closeness": (
-        "links",
-        "How near such a mention is to the nearest word asked about, from 0 to 1.",
-    ),
-    "shares_named": (
-        "links",
-        "How many names outside the question it shares with named hits, up to 4.",
-    ),
-    "shares_any": (
-        "links",
-        "How many names outside the question it shares with other hits, up to 6.",
-    ),
-    "same_title": ("overlap", "How many other hits have the same title."),
-    "has_text": ("overlap", "It has a text."),
-}
-_ABSENT_NAME = {
-    "from_source": ("absent", "It stands in a source's text, not only in the question."),
-    "closeness": ("absent", "How near it stands to a word the question asks about, from 0 to 1."),
-    "agent_closeness": (
-        "absent",
-        "How near it stands to a word like 'director' or 'mother', from 0 to 1.",
-    ),
-    "after_agent": ("absent", "It follows such a word closely."),
-    "mentions": ("absent", "How many hits mention it."),
-    "words": ("absent", "How many words it has, up to 6."),
-    "rare": ("absent", "Rarity of its rarest word."),
-    "place": ("absent", "How far into the text it stands, in units of 400 bytes, up to 3."),
-    "source_covered": ("absent", "Share of the question's words that its source holds."),
-    "asked": ("absent", "It stands in the question."),
-    "source_rank": ("absent", "Place of its source among the hits, from 0 to 1."),
-    "source_resolved": ("absent", "Its source already leads to another hit."),
-    "lacks": ("absent", "Share of the question's relating words that no source holds."),
-    "rivals": ("absent", "How many absent names there are beside it."),
-    "digits": ("absent", "It has a number in it."),
-    "agents": ("absent", "How many words like 'director' or 'mother' the question has."),
-}
-_SET = {
-    "k": ("query", "How many hits there are."),
-    "content": ("query", "How many content words the question has."),
-    "names": ("query", "How many names the question has."),
-    "numbers": ("query", "How many numbers the question has."),
-    "rarity": ("query", "How rare its words are on average."),
-    "named": ("coverage", "How many hits have a title that the question names."),
-    "names_no_title": ("coverage", "Share of the question's names that no title carries."),
-    "names_no_text": ("coverage", "Share of the question's names that no hit mentions."),
-    "cov_any": ("coverage", "Share of the question's words, by rarity, that some hit holds."),
-    "cov_titles": ("coverage", "The same for titles."),
-    "cov_sources": (
-        "coverage",
-        "The same for the sources: the named hits, or the one that covers most.",
-    ),
-    "cov_linked": ("links", "The same for the sources and the hits that named hits point to."),
-    "cov_named": ("coverage", "Share of the question's words that stand in a named title."),
-    "greedy1": ("coverage", "What the best hit covers."),
-    "greedy2": ("coverage", "What the next best adds."),
-    "greedy3": ("coverage", "What the third best adds."),
-    "greedy4": ("coverage", "What the fourth best adds."),
-    "rarest_missing": ("coverage", "Rarity of the rarest word that no hit holds."),
-    "missing_words": ("coverage", "Share of words that no hit holds."),
-    "single_holder": ("coverage", "Share of words that exactly one hit holds."),
-    "links": ("links", "How often a hit mentions another hit's title, up to 20."),
-    "bridged": ("links", "How many hits a named hit points to."),
-    "bridged_near": ("links", "The same, next to a word the question asks about."),
-    "bridged_agent": ("links", "The same, next to a word like 'director' or 'mother'."),
-    "loose": ("query", "How many words relate rather than name."),
-    "agents": ("query", "How many of them name someone by a role."),
-    "s2": ("scores", "Second score as a share of the first."),
-    "s3": ("scores", "Third score, likewise."),
-    "s4": ("scores", "Fourth score, likewise."),
-    "s5": ("scores", "Fifth score, likewise."),
-    "s10": ("scores", "Tenth score, likewise."),
-    "s_mean": ("scores", "Mean score, likewise."),
-    "s_std": ("scores", "Spread of the scores, likewise."),
-    "distinct_titles": ("overlap", "Share of hits with a title of their own."),
-    "resolved": ("links", "Sources whose relation leads to another hit."),
-    "dangling": ("links", "Sources whose relation leads to a name that no hit carries."),
-    "terminal": ("links", "Sources that lead nowhere."),
-    "lacks": ("coverage", "Share of relating words that no source holds."),
-    "lacks_linked": ("links", "The same, after following links."),
-    "numbers_missing": (
-        "coverage",
-        "Numbers of the question that no hit holds; -1 without numbers.",
-    ),
-}
+def _rows(level: str, table: str) -> tuple[Feature, ...]:
+    """One feature a line: family, name, meaning."""
+    rows = (line.split(maxsplit=2) for line in table.strip().splitlines())
+    return tuple(Feature(family, name, meaning, level) for family, name, meaning in rows)
+
+
+_HIT = _rows("hit", """
+scores    rank             Place among the hits, from 0 (first) to 1 (last).
+scores    score            Score as a share of the best one; -1 where unknown or negative.
+coverage  named            The question names its title.
+coverage  title_share      Share of its title's words, by rarity, that stand in the question.
+query     title_words      How many words its title has, up to 8.
+query     title_rare       Rarity of the rarest word of its title.
+coverage  covered          Share of the question's words, by rarity, that it holds.
+coverage  only_here        Share of the question's words that it alone holds.
+coverage  gain             Words it adds, if among the four hits that cover most together.
+coverage  residual         Share held of the words that stand in no named title.
+coverage  relation         Share held of the words that relate rather than name.
+coverage  fills            Share held of the relating words that no source holds; -1 without any.
+coverage  names            How many of the question's names it mentions.
+coverage  title_names      How many of the question's names are its title, a part of it, or hold it.
+coverage  numbers          Share of the question's numbers that it holds; -1 without numbers.
+links     linked_by_named  A named hit mentions its title.
+links     linked_by_any    How many hits mention its title, up to 5.
+links     links_out        How many other hits' titles it mentions, up to 5.
+links     near             A source mentions its title next to a word the question asks about.
+links     near_agent       The same, next to a word like 'director' or 'mother'.
+links     closeness        How near such a mention is to a word asked about, from 0 to 1.
+links     shares_named     Names outside the question shared with named hits, up to 4.
+links     shares_any       Names outside the question shared with other hits, up to 6.
+overlap   same_title       How many other hits have the same title.
+overlap   has_text         It has a text.
+""")  # fmt: skip
+_ABSENT_NAME = _rows("absent", """
+absent    from_source      It stands in a source's text, not only in the question.
+absent    closeness        How near it stands to a word the question asks about, from 0 to 1.
+absent    agent_closeness  How near it stands to a word like 'director' or 'mother', from 0 to 1.
+absent    after_agent      It follows such a word closely.
+absent    mentions         How many hits mention it.
+absent    words            How many words it has, up to 6.
+absent    rare             Rarity of its rarest word.
+absent    place            How far into the text it stands, in units of 400 bytes, up to 3.
+absent    source_covered   Share of the question's words that its source holds.
+absent    asked            It stands in the question.
+absent    source_rank      Place of its source among the hits, from 0 to 1.
+absent    source_resolved  Its source already leads to another hit.
+absent    lacks            Share of the question's relating words that no source holds.
+absent    rivals           How many absent names there are beside it.
+absent    digits           It has a number in it.
+absent    agents           How many words like 'director' or 'mother' the question has.
+""")  # fmt: skip
+_SET = _rows("set", """
+query     k                How many hits there are.
+query     content          How many content words the question has.
+query     names            How many names the question has.
+query     numbers          How many numbers the question has.
+query     rarity           How rare its words are on average.
+coverage  named            How many hits have a title that the question names.
+coverage  names_no_title   Share of the question's names that no title carries.
+coverage  names_no_text    Share of the question's names that no hit mentions.
+coverage  cov_any          Share of the question's words, by rarity, that some hit holds.
+coverage  cov_titles       The same for titles.
+coverage  cov_sources      The same for the sources: the named hits, or the one that covers most.
+links     cov_linked       The same for the sources and the hits that named hits point to.
+coverage  cov_named        Share of the question's words that stand in a named title.
+coverage  greedy1          What the best hit covers.
+coverage  greedy2          What the next best adds.
+coverage  greedy3          What the third best adds.
+coverage  greedy4          What the fourth best adds.
+coverage  rarest_missing   Rarity of the rarest word that no hit holds.
+coverage  missing_words    Share of words that no hit holds.
+coverage  single_holder    Share of words that exactly one hit holds.
+links     links            How often a hit mentions another hit's title, up to 20.
+links     bridged          How many hits a named hit points to.
+links     bridged_near     The same, next to a word the question asks about.
+links     bridged_agent    The same, next to a word like 'director' or 'mother'.
+query     loose            How many words relate rather than name.
+query     agents           How many of them name someone by a role.
+scores    s2               Second score as a share of the first.
+scores    s3               Third score, likewise.
+scores    s4               Fourth score, likewise.
+scores    s5               Fifth score, likewise.
+scores    s10              Tenth score, likewise.
+scores    s_mean           Mean score, likewise.
+scores    s_std            Spread of the scores, likewise.
+overlap   distinct_titles  Share of hits with a title of their own.
+links     resolved         Sources whose relation leads to another hit.
+links     dangling         Sources whose relation leads to a name that no hit carries.
+links     terminal         Sources that lead nowhere.
+coverage  lacks            Share of relating words that no source holds.
+links     lacks_linked     The same, after following links.
+coverage  numbers_missing  Numbers of the question that no hit holds; -1 without numbers.
+""")  # fmt: skip
+_COUNT = "Log of 1 + how many: {}."
 _QUESTION = {
     "tokens": "words",
     "plain": "words outside names",
@@ -178,189 +142,142 @@ _QUESTION = {
     "and": "'and'",
     "numbers": "numbers",
     "phrases": "phrases that point on, like 'the city where'",
-    "roles": "roles, save those that are asked for",
+    "roles": "roles, except those that are asked for",
     "least": "documents that its form needs at least",
     "likely": "documents that its form likely needs",
 }
-_PATH = {
-    **{
-        f"p{at}": f"Log-odds that the hit likeliest at place {at} is evidence."
-        for at in range(1, TOP_HITS + 1)
-    },
-    "held": "Expected number of evidence documents among the hits.",
-    "weakest": "Log-odds of the weakest hit among as many as the question needs.",
-    "short": "Expected evidence held, less what the question needs.",
-    "weakest_least": "Log-odds of the weakest hit among as many as the question's form needs at least.",
-    "weakest_likely": "The same among as many as its form likely needs.",
-    "short_least": "Expected evidence held, less what its form needs at least; 1 at most.",
-    "short_likely": "The same for what its form likely needs.",
-    "pair": "Chance that the two likeliest hits are both evidence.",
-    "triple": "Chance that the three likeliest are.",
-    "sure": "How many hits are more likely evidence than not.",
-}
-_ABSENT = {
-    "absent1": "Chance that the likeliest absent name is missing evidence.",
-    "absent2": "The second, likewise.",
-    "absent3": "The third.",
-    "absent": "Expected missing evidence among absent names.",
-}
-# Columns of a hit that say more beside those of the other hits: whatever a corpus is like, the best of a list is the best.
+_PATH = _rows("gate", """
+path      p1               Log-odds that the hit likeliest at place 1 is evidence.
+path      p2               Log-odds that the hit likeliest at place 2 is evidence.
+path      p3               Log-odds that the hit likeliest at place 3 is evidence.
+path      p4               Log-odds that the hit likeliest at place 4 is evidence.
+path      p5               Log-odds that the hit likeliest at place 5 is evidence.
+path      held             Expected number of evidence documents among the hits.
+path      weakest          Log-odds of the weakest hit among as many as the question needs.
+path      short            Expected evidence held, less what the question needs.
+path      weakest_least    Log-odds of the weakest hit among as many as its form needs at least.
+path      weakest_likely   The same among as many as its form likely needs.
+path      short_least      Expected evidence held, less what its form needs at least; 1 at most.
+path      short_likely     The same for what its form likely needs.
+path      pair             Chance that the two likeliest hits are both evidence.
+path      triple           Chance that the three likeliest are.
+path      sure             How many hits are more likely evidence than not.
+absent    absent1          Chance that the likeliest absent name is missing evidence.
+absent    absent2          The second, likewise.
+absent    absent3          The third.
+absent    absent           Expected missing evidence among absent names.
+""")  # fmt: skip
+# Only of gates fitted on examples with other runs. Without another run every column is -1.
+AGREEMENT_HIT = _rows("beside", """
+agreement runs             Share of the other runs that hold it.
+agreement run_place        Best reciprocal place in another run, 0 where none holds it.
+""")  # fmt: skip
+AGREEMENT = _rows("gate", """
+agreement shared           Share of the hits that another run holds, on average over runs.
+agreement shared_by_all    Share of the hits that every other run holds.
+agreement same_first       Share of the other runs that begin with the same hit.
+agreement same_order       Share of pairs of shared hits in the same order.
+agreement only_there       Documents that another run alone holds, per hit, on average over runs.
+""")  # fmt: skip
+LOCAL_FEATURE = Feature("own", "own", "Log-odds by a model of the labels it was adapted to, alone.")
+# Only of gates with an encoder, or with a cross-encoder.
+SIMILARITY_HIT = _rows("hit", """
+similarity cosine          Cosine with the question.
+similarity cosine_behind   How far that is behind the nearest hit's.
+similarity cosine_place    Its place by cosine, from 0 (nearest) to 1.
+similarity among           Mean cosine with the other hits.
+similarity twin            Cosine with the hit most like it.
+similarity apart           That, less its cosine with the question.
+similarity by_nearest      Cosine with the hit nearest to the question.
+similarity with_nearest    Cosine with the sum of question and nearest hit.
+similarity title           Cosine of its title with the question; 0 without a title, as in all of these.
+similarity title_behind    How far that is behind the nearest title's.
+similarity title_told      Cosine of its title with the text of the hit most like it.
+similarity title_over      Its title's cosine with the question, less its text's.
+similarity clause          Cosine with the clause of the question most like it.
+similarity clauses_won     To how many clauses it is the nearest hit.
+similarity clause_behind   How far it is behind the nearest hit in the clause where it does best.
+similarity explains        Share of the question's vector it explains, if among the best four together.
+similarity unexplained     Cosine with what those four leave of the question's vector.
+""")  # fmt: skip
+SIMILARITY = _rows("gate", """
+similarity cosine_mean     Mean cosine of the hits with the question.
+similarity cosine_least    The smallest.
+similarity cosine1         Cosine of the nearest hit.
+similarity cosine2         Cosine of the second nearest hit.
+similarity cosine3         Cosine of the third nearest hit.
+similarity cosine4         Cosine of the fourth nearest hit.
+similarity together        Mean cosine between two hits.
+similarity twins           The largest cosine between two hits.
+similarity loneliest       Cosine of the hit least like any other with the one most like it.
+similarity title1          Cosine of the nearest title.
+similarity title2          Cosine of the second nearest title.
+similarity title3          Cosine of the third nearest title.
+similarity title4          Cosine of the fourth nearest title.
+similarity title_mean      Mean cosine of the titles with the question.
+similarity clauses         How many clauses the question has.
+similarity clause_least    Cosine of the clause that the hits are least like with the hit nearest to it.
+similarity clause_mean     Mean over clauses of the cosine with the nearest hit.
+similarity clause_hits     How many hits are the nearest to some clause.
+similarity left1           Length of what the hit that explains most leaves of the question's vector.
+similarity left2           The same for the two hits that explain most.
+similarity left3           The same for three.
+similarity left4           The same for four.
+""")  # fmt: skip
+RELEVANCE_HIT = _rows("hit", """
+relevance relevance        The cross-encoder's score.
+relevance relevance_behind How far that is behind the best one.
+relevance relevance_place  Its place by that score, from 0 (best) to 1.
+""")  # fmt: skip
+RELEVANCE = _rows("gate", """
+relevance relevance1       The cross-encoder's best score.
+relevance relevance2       Its second best score.
+relevance relevance3       Its third best score.
+relevance relevance4       Its fourth best score.
+relevance relevance5       Its fifth best score.
+relevance relevance_mean   Mean score of the cross-encoder.
+""")  # fmt: skip
+HIT_COLUMNS, ABSENT_COLUMNS, SET_COLUMNS, PATH_COLUMNS = (
+    tuple(one.name for one in level) for level in (_HIT, _ABSENT_NAME, _SET, _PATH)
+)
+QUESTION_COLUMNS = tuple(_QUESTION)
+# Hit features also compared with those of the other hits: the best of a list is the best anywhere.
 RELATIVE_HIT_COLUMNS = (
-    "covered", "residual", "relation", "score", "title_share", "closeness", "linked_by_any", "shares_any", "names", "fills",
+    "covered", "residual", "relation", "score", "title_share", "closeness", "linked_by_any",
+    "shares_any", "names", "fills",
 )  # fmt: skip
-# What points the same way whatever the data set: more of it speaks for a complete set (1) or against (-1).
+# Features that point the same way on every data set: towards a complete set (1) or away (-1).
 STEADY_DIRECTIONS = {
-    "weakest_least": 1, "weakest_likely": 1, "short_least": 1, "short_likely": 1, "p1": 1, "cov_any": 1, "cov_linked": 1,
-    "resolved": 1, "dangling": -1, "loose": -1, "lacks_linked": -1, "names_no_text": -1, "rarest_missing": -1, "absent": -1,
+    "weakest_least": 1, "weakest_likely": 1, "short_least": 1, "short_likely": 1, "p1": 1,
+    "cov_any": 1, "cov_linked": 1, "resolved": 1, "dangling": -1, "loose": -1, "lacks_linked": -1,
+    "names_no_text": -1, "rarest_missing": -1, "absent": -1,
 }  # fmt: skip
-# Only where a gate was fitted on examples with other runs beside their hits: see assess.agreement.
-_AGREEMENT_HIT = {
-    "runs": ("agreement", "Share of the other runs that hold it; -1 without another run."),
-    "run_place": (
-        "agreement",
-        "Best reciprocal place in another run, 0 where none holds it; -1 without another run.",
-    ),
-}
-_AGREEMENT = {
-    "shared": (
-        "agreement",
-        "Share of the hits that another run holds, on average over runs; -1 without another run.",
-    ),
-    "shared_by_all": (
-        "agreement",
-        "Share of the hits that every other run holds; -1 without another run.",
-    ),
-    "same_first": (
-        "agreement",
-        "Share of the other runs that begin with the same hit; -1 without another run.",
-    ),
-    "same_order": (
-        "agreement",
-        "Share of pairs of shared hits in the same order; -1 without another run.",
-    ),
-    "only_there": (
-        "agreement",
-        "How many documents another run alone holds, per hit, on average; -1 without another run.",
-    ),
-}
 
 
-def _features_of(level: str, described: Mapping[str, tuple[str, str]]) -> tuple[Feature, ...]:
-    return tuple(
-        Feature(family, name, meaning, level) for name, (family, meaning) in described.items()
-    )
+def _relative(suffix: str, meaning: str) -> Iterable[Feature]:
+    families = {one.name: one.family for one in _HIT}
+    for name in RELATIVE_HIT_COLUMNS:
+        yield Feature(families[name], f"{name}_{suffix}", meaning.format(name), "among")
 
 
-@lru_cache(maxsize=64)
-def feature_table(targets: tuple[str, ...]) -> tuple[Feature, ...]:
-    """What the gate looks at, in column order, when its question model has these targets ("hops" first)."""
-    return (
-        *(Feature(family, name, meaning) for name, (family, meaning) in _SET.items()),
-        *(Feature("path", name, meaning) for name, meaning in _PATH.items()),
-        *(Feature("absent", name, meaning) for name, meaning in _ABSENT.items()),
-        *(
-            Feature("hops", f"guess_{name}", f"The question model's guess of {name!r}.")
-            for name in targets
-        ),
-        *(
-            Feature("query", f"q_{name}", f"Log of 1 + how many: {what}.")
-            for name, what in _QUESTION.items()
-        ),
-    )
+# The gate's columns before and behind the guesses of its question model.
+BEFORE_GUESSES = (*(one._replace(level="gate") for one in _SET), *_PATH)
+BEHIND_GUESSES = tuple(
+    Feature("query", f"q_{name}", _COUNT.format(_QUESTION[name])) for name in _QUESTION
+)
+GUESS = "The question model's guess of {!r}."
 
 
-AGREEMENT = _features_of("gate", _AGREEMENT)
 FEATURES: tuple[Feature, ...] = (
-    *_features_of("hit", _HIT),
-    *(
-        Feature(
-            _HIT[name][0],
-            f"{name}_lead",
-            f"By how much '{name}' is above that of the best other hit.",
-            "among",
-        )
-        for name in RELATIVE_HIT_COLUMNS
-    ),
-    *(
-        Feature(
-            _HIT[name][0],
-            f"{name}_place",
-            f"Share of the other hits with more of '{name}'.",
-            "among",
-        )
-        for name in RELATIVE_HIT_COLUMNS
-    ),
-    *_features_of("beside", _AGREEMENT_HIT),
-    *_features_of("absent", _ABSENT_NAME),
-    *_features_of("whole", _SET),
-    *(
-        Feature("query", name, f"Log of 1 + how many: {what}.", "question")
-        for name, what in _QUESTION.items()
-    ),
-    *feature_table(("hops", "held", "complete")),
+    *_HIT,
+    *_relative("lead", "By how much '{}' is above that of the best other hit."),
+    *_relative("place", "Share of the other hits with more of '{}'."),
+    *AGREEMENT_HIT,
+    *_ABSENT_NAME,
+    *_SET,
+    *(Feature("query", name, _COUNT.format(what), "question") for name, what in _QUESTION.items()),
+    *BEFORE_GUESSES,
+    *(Feature("hops", f"guess_{one}", GUESS.format(one)) for one in ("hops", "held", "complete")),
+    *BEHIND_GUESSES,
     *AGREEMENT,
 )
-
-
-def clipped_logit(p: Floats) -> Floats:
-    """Log-odds, held within those of SUREST."""
-    clipped = np.minimum(
-        np.maximum(p, MIN_PROBABILITY), 1 - MIN_PROBABILITY
-    )  # a third of the time that np.clip takes for one row
-    return np.asarray(np.log(clipped / (1 - clipped)))
-
-
-def gate_features(
-    whole: Floats,
-    p_held: Iterable[Iterable[float]],
-    p_absent: Iterable[Iterable[float]],
-    guesses: Floats,
-    question: Floats,
-) -> Floats:
-    """What the gate looks at, from the parts: (questions, features), float32, columns as in `table`.
-
-    `p_held` has a chance for each hit of each question, `p_absent` one for each absent name; `guesses` has the expected number
-    of documents needed in its first column, `question` what its form needs in the last two, as log(1 + number).
-    """
-    needs = zip(guesses[:, 0].tolist(), *np.expm1(question[:, -2:]).T.tolist(), strict=True)
-    path = [
-        _path_features(sorted(held, reverse=True), need)
-        for held, need in zip(p_held, needs, strict=True)
-    ]
-    absent = [_absent_features(sorted(chances, reverse=True)) for chances in p_absent]
-    parts = np.array([one + other for one, other in zip(path, absent, strict=True)]).reshape(
-        -1, len(_PATH) + len(_ABSENT)
-    )
-    columns = np.concatenate([whole, parts, guesses, question], axis=1, dtype=np.float32)
-    return columns if np.isfinite(columns).all() else np.nan_to_num(columns)
-
-
-def _path_features(chances: list[float], need: tuple[float, float, float]) -> list[float]:
-    """The columns of _PATH, from the chances of the hits, likeliest first, and the needs: as guessed, at least, likely.
-
-    Number by number: for one question that takes a fifth of what arrays do.
-    """
-    first = (*chances[:TOP_HITS], *[0.0] * (TOP_HITS - len(chances)))
-    odds = [_clipped_log_odds(one) for one in first]
-    held, pair = sum(chances), first[0] * first[1]
-    needs = [min(max(one, 1.6), TOP_HITS - 0.01) for one in need]
-    weakest = []
-    for one in needs:
-        below = int(one)  # between two whole numbers of documents needed, the odds go over smoothly
-        weakest.append(odds[below - 1] + (one - below) * (odds[below] - odds[below - 1]))
-    short = [held - one for one in needs]
-    sure = sum([one > 0.5 for one in chances])
-    return [
-        *odds, held, weakest[0], short[0], *weakest[1:], min(short[1], 1.0), min(short[2], 1.0), pair, pair * first[2], sure,
-    ]  # fmt: skip
-
-
-def _absent_features(chances: list[float]) -> list[float]:
-    """The columns of _ABSENT, from the chances of the absent names, likeliest first."""
-    first = chances[:3] + [0.0] * (3 - len(chances))
-    return [*first, sum(chances[:TOP_ABSENT])]
-
-
-def _clipped_log_odds(p: float) -> float:
-    held = min(max(p, MIN_PROBABILITY), 1 - MIN_PROBABILITY)
-    return math.log(held / (1 - held))

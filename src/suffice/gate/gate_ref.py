@@ -1,35 +1,21 @@
-"""A gate by name and by content: whoever opens it, in whatever process, gets the one that was meant."""
+"""A gate by name and content hash: whoever opens it, in any process, gets the same gate."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from suffice.errors import InputError, NotReadyError, did_you_mean
-from suffice.gate import storage
+from suffice.errors import InputError, NotReadyError
+from suffice.gate.gate import FAST, Gate, check_preset, open_gate_folder
 from suffice.storage import MANIFEST, sha256_of
 
-if TYPE_CHECKING:
-    from suffice.gate.gate import Gate
-
-__all__ = ["DEFAULT", "FAST", "HARDENED", "QUALITY", "GateRef", "check_preset", "open_gate"]
+__all__ = ["DEFAULT", "GateRef", "open_gate"]
 
 DEFAULT = "default"
-FAST, QUALITY, HARDENED = storage.PRESETS
-
-
-def check_preset(preset: str) -> None:
-    if preset not in storage.PRESETS:
-        raise InputError(
-            f"no preset is named {preset!r}", hint=did_you_mean(preset, storage.PRESETS)
-        )
 
 
 def open_gate(gate: str, preset: str = FAST) -> Gate:
-    """The shipped gate of that preset for "default", else the one saved at that path; either is hardened where told."""
-    from suffice.gate.gate import Gate
-
+    """The shipped gate of that preset for "default", else the gate saved at that path."""
     return Gate.load(_path(gate, preset), preset)
 
 
@@ -55,22 +41,20 @@ class GateRef:
 
     @classmethod
     def named(cls, gate: str, preset: str = FAST) -> GateRef:
-        """As `open_gate` takes it; the errors are the same, and nothing is loaded."""
+        """As `open_gate` takes it, with the same errors; nothing is loaded."""
         path = _path(gate, preset)
-        folder, _ = storage.open_gate(path, preset)
-        return cls(
-            gate if path is None else str(path.resolve()), preset, sha256_of(folder / MANIFEST)
-        )
+        folder, _ = open_gate_folder(path, preset)
+        name = gate if path is None else str(path.resolve())
+        return cls(name, preset, sha256_of(folder / MANIFEST))
 
     def open(self) -> Gate:
-        """The gate, also in another process or on another machine; NotReadyError where it is not the same there."""
-        elsewhere = "put the gate's folder where every worker sees it under this path"
+        """The gate, also in another process; NotReadyError where it is not the same there."""
+        hint = "put the gate's folder where every worker sees it under this path"
         try:
             here = GateRef.named(self.gate, self.preset)
         except InputError as error:
-            raise NotReadyError(f"there is no gate at {self.gate}", hint=elsewhere) from error
+            raise NotReadyError(f"there is no gate at {self.gate}", hint=hint) from error
         if here.digest != self.digest:
-            raise NotReadyError(
-                f"the gate {self.gate!r} here is not the one that was asked for", hint=elsewhere
-            )
+            said = f"the gate {self.gate!r} here is not the one that was asked for"
+            raise NotReadyError(said, hint=hint)
         return open_gate(self.gate, self.preset)

@@ -1,7 +1,13 @@
-"""What stands in several hits supports the question once: a sentence that one hit has said is cut from those behind it.
+"""The stuffing filter of a hardened gate: it drops hits that were stuffed with the question's words.
 
-Whoever can write a document can write the same into many. Hits that share a text seem to speak of the same things, which the
-gate takes for evidence that hangs together; so a hardened gate reads such a text where it stands first, and nowhere else.
+The gate counts what the hits hold together, and anyone's document adds to that. Stuffed words stand
+close together, in the question's order, and are tied to nothing else in their document; or they
+stand in a title that the text does not support, or in every hit alike. So the filter looks at each
+hit's *cluster*, the stretch of text that holds most of the question's words beyond those of its
+title. Two classifiers over these columns and the gate's say whether the words were stuffed, and
+whether the hit is evidence. True evidence restates its question, too: a likely evidence hit is
+dropped only when stuffing is sure, any other when it is suspect. Of what is left, a sentence in
+several hits is read once. `suffice_research.training.stuffing_filter` makes the one that ships.
 """
 
 from __future__ import annotations
@@ -21,187 +27,271 @@ import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from suffice.errors import DataError, NotReadyError, SufficeError
-from suffice.gate import question
 from suffice.gate.extraction import (
-    HIT_COLUMNS,
-    MAX_PASSAGE_CHARS,
     MAX_TITLE_CHARS,
+    FeatureBatch,
     Passage,
+    featurize,
     parse_passage,
+    text_with_byline,
 )
-from suffice.gate.features import RELATIVE_HIT_COLUMNS
-from suffice.gate.featurize import FeatureBatch, featurize, text_with_byline
-from suffice.gate.hits import NormalizedHits
+from suffice.gate.features import HIT_COLUMNS, RELATIVE_HIT_COLUMNS
+from suffice.gate.hits import MAX_PASSAGE_CHARS, NormalizedHits
 from suffice.gate.model import BinaryClassifier, hit_features
-from suffice.gate.question import STOP_WORDS, ParsedQuestion, WordTable
-from suffice.storage import new_artefact, open_artefact, read_json_object, write_atomically
+from suffice.gate.question import STOP_WORDS, ParsedQuestion, WordTable, encode_text, normalize
+from suffice.storage import new_artefact, open_artefact, write_atomically
+from suffice.storage.artefacts import read_json
 
 __all__ = [
-    "FILTER_COLUMNS",
-    "SUPPORT_COLUMNS",
-    "StuffingFilter",
-    "drop_repeated_sentences",
-    "stuffing_features",
-    "support_features",
-]
-
-
-MIN_SENTENCE_CHARS = 20  # characters of a sentence that nobody says twice by chance
-_SENTENCE_END = re.compile(r"[.!?\n](?:\s+|$)")
-
-
-def drop_repeated_sentences(taken: NormalizedHits) -> NormalizedHits:
-    """The list, each hit without what a hit before it has said."""
-    documents = dict(taken.evidence.documents)
-    known: set[str] = set()
-    for hit in taken.evidence.hits:
-        document = documents[hit.doc_id]
-        said = _SENTENCE_END.split(
-            document.text[:MAX_PASSAGE_CHARS]
-        )  # what is cut brings nothing into view that would not have been read
-        if not known.isdisjoint(said):
-            documents[hit.doc_id] = replace(
-                document, text=". ".join([one for one in said if one not in known]).strip()
-            )
-        known.update([one for one in said if len(one) >= MIN_SENTENCE_CHARS])
-    return replace(taken, evidence=replace(taken.evidence, documents=documents))
-
-
-# --- support: Independent support: is what a hit holds of the question borne out by the rest of its document, or was it put there?
+    "FILTER_COLUMNS", "SHIPPED_FILTER", "SUPPORT_COLUMNS", "StuffingFilter",
+    "drop_repeated_sentences", "stuffing_features", "support_features",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
 Match = tuple[int, int, int]  # which word of the question, from where to where
-CLUSTER_BYTES = 160  # bytes of text in which words are a crowd
-CONTEXT_BYTES = 40  # bytes before and behind a crowd that belong to it
-FAR = 400  # bytes from either end of a text beyond which it does not matter how far
+FILTER_KIND, FILTER_VERSION, FILTER_RECORD = "stuffing filter", 2, "filter.json"
+SHIPPED_FILTER = Path(__file__).parent.parent / "models" / "stuffing-filter"
+REBUILD_FILTER = "python -m suffice_research.training.stuffing_filter --data DIR"
+_CLASSIFIERS, _THRESHOLDS = ("evidence", "stuffed"), ("likely", "suspect", "sure")
+CLUSTER_BYTES = 160
+CONTEXT_BYTES = 40  # before and behind a cluster
+FAR = 400  # bytes from either end of a text beyond which distance does not matter
 # Bounds on the time that a hostile input can take.
-MAX_MATCHES = 400  # of the question, found in one hit
-MAX_COMPARED_HITS = 50  # that a hit is compared with
+MAX_MATCHES = 400  # words of the question, found in one hit
+MAX_COMPARED_HITS = 50
+MIN_SENTENCE_CHARS = 20  # of a sentence that nobody writes twice by chance
+_SENTENCE_END = re.compile(r"[.!?\n](?:\s+|$)")
 
 SUPPORT_COLUMNS = {
-    "title_borne_out": "Share of its title's words, by rarity, that stand in its text; -1 without a title or text.",
+    "title_borne_out": "Share of its title's words, by rarity, that stand in its text; -1 without.",
     "filled": "Share of its text that is words of the question.",
     "length": "How long its text is, in units of 400 bytes, up to 2.5.",
-    "crowd": "Share of the question's words, by rarity, that its crowd holds and its title does not.",
-    "apart": "The same of its text outside the crowd.",
-    "crowd_names": "How many of the question's names stand in its crowd.",
-    "crowd_filled": "Share of the crowd, from its first to its last word of the question, that is such words.",
-    "crowd_order": "Longest run of words in the crowd that stand so in the question, up to 8.",
-    "crowd_tied": "Share of the other words around the crowd, by rarity, that its document has elsewhere; -1 without any.",
-    "crowd_new": "How many other words stand around the crowd.",
-    "crowd_again": "How often the crowd stands in its text once more, up to 5.",
-    "crowd_elsewhere": "How many other hits hold the same crowd, up to 5.",
-    "crowd_from_end": "How far the crowd is from the end of the text, in units of 400 bytes, up to 1.",
+    "crowd": "Share of the question's words, by rarity, that its cluster holds and its title not.",
+    "apart": "The same of its text outside the cluster.",
+    "crowd_names": "How many of the question's names stand in its cluster.",
+    "crowd_filled": "Share of the cluster that is words of the question.",
+    "crowd_order": "Longest run of words in the cluster that stand so in the question, up to 8.",
+    "crowd_tied": "Share of the other words around it that stand elsewhere, too; -1 without any.",
+    "crowd_new": "How many other words stand around the cluster.",
+    "crowd_again": "How often the cluster stands in its text once more, up to 5.",
+    "crowd_elsewhere": "How many other hits hold the same cluster, up to 5.",
+    "crowd_from_end": "How far the cluster is from the end of the text, in units of 400 bytes, up to 1.",
     "crowd_from_start": "The same from the start.",
     "alike": "Share of its names that the hit most like it has, too.",
 }
+FILTER_COLUMNS = len(HIT_COLUMNS) + 2 * len(RELATIVE_HIT_COLUMNS) + len(SUPPORT_COLUMNS)
+
+
+@dataclass(frozen=True)
+class StuffingFilter:
+    """Two classifiers, and the thresholds of their probabilities."""
+
+    evidence: BinaryClassifier
+    stuffed: BinaryClassifier
+    likely: float  # evidence
+    suspect: float  # stuffing
+    sure: float  # stuffing
+
+    def filter_hits(
+        self, hits: Sequence[NormalizedHits], questions: Sequence[ParsedQuestion], words: WordTable
+    ) -> list[NormalizedHits]:
+        """The hits of each question without stuffed ones and repeated sentences; perhaps none."""
+        batch = featurize(hits, questions, words)
+        rows = stuffing_features(batch, words)
+        stuffed, evidence = self.stuffed.p(rows), self.evidence.p(rows)
+        kept = (stuffed <= self.suspect) | ((stuffed <= self.sure) & (evidence >= self.likely))
+        ends = list(accumulate(len(one.hits) for one in batch.extractions))
+        parts = (kept[start:end].tolist() for start, end in zip([0, *ends], ends))
+        return [drop_repeated_sentences(_keep_hits(*one)) for one in zip(hits, parts, strict=True)]
+
+    def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
+        """Write the filter as one artefact folder; `card` says what it was made of."""
+        settings = {**card, "schema": _schema()}
+        about: dict[str, Any] = {"settings": settings, "seed": seed}
+        with new_artefact(Path(path), kind=FILTER_KIND, version=FILTER_VERSION, **about) as folder:
+            record = {name: getattr(self, name).save(folder / f"{name}.onnx") for name in _CLASSIFIERS}  # fmt: skip
+            record |= {name: getattr(self, name) for name in _THRESHOLDS}
+            write_atomically(folder / FILTER_RECORD, json.dumps(record, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> StuffingFilter:
+        """The filter in a folder; without a path the one that ships."""
+        folder = SHIPPED_FILTER if path is None else Path(path)
+        manifest = open_artefact(
+            folder, kind=FILTER_KIND, version=FILTER_VERSION, rebuild=REBUILD_FILTER
+        )
+        if manifest.settings.get("schema") != _schema():
+            raise NotReadyError(
+                f"{folder} has other columns than this suffice", hint=REBUILD_FILTER
+            )
+        try:
+            record = read_json(folder / FILTER_RECORD)
+            evidence, stuffed = (
+                BinaryClassifier.load(folder / f"{name}.onnx", record[name])
+                for name in _CLASSIFIERS
+            )
+            thresholds = [float(record[name]) for name in _THRESHOLDS]
+            fits = {evidence.columns, stuffed.columns} == {FILTER_COLUMNS}
+            if not fits or not all(0 <= one <= 1 for one in thresholds):
+                raise ValueError("its parts do not fit together")
+            return cls(evidence, stuffed, *thresholds)
+        except DataError:
+            raise
+        except (
+            SufficeError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError,
+        ) as error:  # fmt: skip
+            raise DataError(
+                f"the stuffing filter in {folder} cannot be read: {error!r:.300}",
+                hint=REBUILD_FILTER,
+            ) from error
+
+
+def stuffing_features(batch: FeatureBatch, words: WordTable) -> Floats:
+    """(hits of all questions, FILTER_COLUMNS): the gate's columns, and support_features."""
+    support = [
+        support_features(
+            question, [(one.title, text_with_byline(one)) for one in hits.documents], words
+        )
+        for question, hits in zip(batch.questions, batch.hits, strict=True)
+    ]
+    return hit_features(batch.extractions, support)
+
+
+def drop_repeated_sentences(hits: NormalizedHits) -> NormalizedHits:
+    """Each hit without the sentences of a hit before it.
+
+    Whoever can write one document can write the same into many, and hits that share a text seem to
+    support each other.
+    """
+    documents = dict(hits.evidence.documents)
+    known: set[str] = set()
+    for document in hits.documents:
+        sentences = _SENTENCE_END.split(document.text[:MAX_PASSAGE_CHARS])
+        if not known.isdisjoint(sentences):
+            text = ". ".join([one for one in sentences if one not in known]).strip()
+            documents[document.doc_id] = replace(document, text=text)
+        known.update([one for one in sentences if len(one) >= MIN_SENTENCE_CHARS])
+    return replace(hits, evidence=replace(hits.evidence, documents=documents))
+
+
+def _schema() -> str:
+    """A hash of every column."""
+    columns = [HIT_COLUMNS, RELATIVE_HIT_COLUMNS, list(SUPPORT_COLUMNS)]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def _keep_hits(hits: NormalizedHits, kept: Sequence[bool]) -> NormalizedHits:
+    if all(kept):
+        return hits
+    left = tuple(hit for hit, keep in zip(hits.evidence.hits, kept, strict=True) if keep)
+    ids = {hit.doc_id for hit in left}
+    duplicates = {one: others for one, others in hits.duplicates.items() if one in ids}
+    return NormalizedHits(replace(hits.evidence, hits=left), duplicates)
+
+
+# ------------------------------------------------------------------------------ support
 
 
 class _Cluster(NamedTuple):
     weight: float
     start: int
     end: int
-    held: frozenset[int]
+    words: frozenset[int]  # by their place in the question
 
 
-class _SupportedHit(NamedTuple):
+class _Hit(NamedTuple):
     """One hit, as far as the question's words go: each by its place in the question."""
 
     flat: bytes
     text_at: int
     filled: float
     apart: frozenset[int]
-    crowd: _Cluster
-    borne_out: float
+    cluster: _Cluster
+    title_support: float
 
 
 def support_features(
-    asked: ParsedQuestion, titles: Sequence[str], texts: Sequence[str], words: WordTable
+    question: ParsedQuestion, hits: Sequence[tuple[str, str]], words: WordTable
 ) -> Floats:
-    """The columns of each hit: (hits, SUPPORT_HIT), float32."""
-    pages = list(map(parse_passage, titles, texts))
-    if not pages or not asked.stems:
-        return np.zeros((len(pages), len(SUPPORT_COLUMNS)), np.float32)
-    return _SupportPass(asked, titles, pages, words).rows()
+    """(hits, SUPPORT_COLUMNS), float32, from the title and text of each hit."""
+    passages = [parse_passage(*one) for one in hits]
+    if not passages or not question.stems:
+        return np.zeros((len(passages), len(SUPPORT_COLUMNS)), np.float32)
+    return _Support(question, [title for title, _ in hits], passages, words).rows()
 
 
-class _SupportPass:
-    """One question and its hits, while they are looked at."""
+class _Support:
+    """One question and its hits."""
 
     def __init__(
         self,
-        asked: ParsedQuestion,
+        question: ParsedQuestion,
         titles: Sequence[str],
-        pages: Sequence[Passage],
+        passages: Sequence[Passage],
         words: WordTable,
     ) -> None:
-        self.asked, self.words = asked, words
-        self.total = sum(asked.rarity) or 1.0
-        self.follows = set(pairwise(asked.tokens))
-        self.begins = tuple(stem.strip() for stem in asked.stems)
-        self.alike = _name_overlap(pages)
-        finder = BytesAhoCorasick(
-            asked.stems, implementation=Implementation.NoncontiguousNFA
-        )  # the quickest to make
+        self.question, self.words = question, words
+        self.total = sum(question.rarity) or 1.0
+        self.follows = set(pairwise(question.tokens))
+        self.begins = tuple(stem.strip() for stem in question.stems)
+        self.alike = _name_overlap([one.names for one in passages])
+        # The quickest automaton to build.
+        finder = BytesAhoCorasick(question.stems, implementation=Implementation.NoncontiguousNFA)
         self.hits = [
-            self._hit(
-                one, title, finder.find_matches_as_indexes(one.flat, overlapping=True)[:MAX_MATCHES]
-            )
-            for one, title in zip(pages, titles, strict=True)
+            self._hit(one, title, finder.find_matches_as_indexes(one.flat, overlapping=True))
+            for one, title in zip(passages, titles, strict=True)
         ]
 
     def rows(self) -> Floats:
         rows = [self._row(at, hit) for at, hit in enumerate(self.hits)]
         return np.array(rows, dtype=np.float32).reshape(-1, len(SUPPORT_COLUMNS))
 
-    def _hit(self, page: Passage, title: str, matches: Sequence[Match]) -> _SupportedHit:
-        text_at = (
-            len(question.normalize(question.encode_text(title[:MAX_TITLE_CHARS]))) - 1
-            if title
-            else 0
-        )
+    def _hit(self, passage: Passage, title: str, matches: Sequence[Match]) -> _Hit:
+        matches = matches[:MAX_MATCHES]
+        text_at = len(normalize(encode_text(title[:MAX_TITLE_CHARS]))) - 1 if title else 0
         in_title = {which for which, start, _ in matches if start < text_at}
         own = [one for one in matches if one[1] >= text_at]
         foreign = [one for one in own if one[0] not in in_title]
-        filled = sum([end - start for _, start, end in own]) / max(len(page.flat) - text_at, 1)
-        crowd = _densest_cluster(foreign, self.asked.rarity)
+        length = max(len(passage.flat) - text_at, 1)
+        filled = min(sum([end - start for _, start, end in own]) / length, 1.0)
+        cluster = _densest_cluster(foreign, self.question.rarity)
         apart = frozenset(
-            which for which, start, end in foreign if end <= crowd.start or start >= crowd.end
+            which for which, start, end in foreign if end <= cluster.start or start >= cluster.end
         )
-        borne_out = self._share_in(page.words, page.flat[text_at:]) if page.has_text else -1.0
-        return _SupportedHit(page.flat, text_at, min(filled, 1.0), apart, crowd, borne_out)
+        support = -1.0
+        if passage.has_text:
+            support = self._share_in(passage.words, passage.flat[text_at:])
+        return _Hit(passage.flat, text_at, filled, apart, cluster, support)
 
     def _share_in(self, words: Sequence[bytes], text: bytes) -> float:
         """The share of the words, by rarity, that stand in a text; -1 without any."""
         rare = self.words.rarities(words)
         whole = sum(rare)
-        return (
-            sum([one for word, one in zip(words, rare, strict=True) if b" %b " % word in text])
-            / whole
-            if whole
-            else -1.0
-        )
+        inside = [one for word, one in zip(words, rare, strict=True) if b" %b " % word in text]
+        return sum(inside) / whole if whole else -1.0
 
-    def _row(self, at: int, hit: _SupportedHit) -> list[float]:
-        crowd, flat = hit.crowd, hit.flat
-        whole = hit.borne_out, hit.filled, min((len(flat) - hit.text_at) / FAR, 2.5)
-        if not crowd.held:
+    def _row(self, at: int, hit: _Hit) -> list[float]:
+        question, cluster, flat = self.question, hit.cluster, hit.flat
+        whole = hit.title_support, hit.filled, min((len(flat) - hit.text_at) / FAR, 2.5)
+        if not cluster.words:
             return [*whole, *[0.0] * 5, -1.0, 0, 0, 0, 1, 1, self.alike[at]]
-        core, several = flat[crowd.start : crowd.end], len(crowd.held) > 1
-        filled = sum(len(self.asked.stems[which]) for which in crowd.held) / max(len(core), 1)
-        others = [
-            other.flat for place, other in enumerate(self.hits[:MAX_COMPARED_HITS]) if place != at
-        ]
-        near_names = flat[max(crowd.start - 1, 0) : crowd.end + CONTEXT_BYTES]
+        core = flat[cluster.start : cluster.end]
+        filled = sum(len(question.stems[which]) for which in cluster.words) / max(len(core), 1)
+        near_names = flat[max(cluster.start - 1, 0) : cluster.end + CONTEXT_BYTES]
+        again = elsewhere = 0
+        if len(cluster.words) > 1:
+            others = [one.flat for i, one in enumerate(self.hits[:MAX_COMPARED_HITS]) if i != at]
+            again, elsewhere = flat.count(core) - 1, sum(core in other for other in others)
         return [
-            *whole, crowd.weight / self.total, sum(map(self.asked.rarity.__getitem__, hit.apart)) / self.total,
-            sum(name in near_names for name in self.asked.names), min(filled, 1.0), self._run(core.split()),
-            *self._tied(hit),
-            min(flat.count(core) - 1, 5) if several else 0, min(sum(core in other for other in others), 5) if several else 0,
-            min((len(flat) - crowd.end) / FAR, 1.0), min((crowd.start - hit.text_at) / FAR, 1.0), self.alike[at],
+            *whole, cluster.weight / self.total,
+            sum(map(question.rarity.__getitem__, hit.apart)) / self.total,
+            sum(name in near_names for name in question.names), min(filled, 1.0),
+            self._longest_run(core.split()), *self._context(hit), min(again, 5), min(elsewhere, 5),
+            min((len(flat) - cluster.end) / FAR, 1.0),
+            min((cluster.start - hit.text_at) / FAR, 1.0), self.alike[at],
         ]  # fmt: skip
 
-    def _run(self, tokens: Sequence[bytes]) -> int:
+    def _longest_run(self, tokens: Sequence[bytes]) -> int:
         """How long the words follow one another as they do in the question."""
         longest = run = 0
         for pair in pairwise(tokens):
@@ -209,180 +299,40 @@ class _SupportPass:
             longest = max(longest, run)
         return min(longest, 8)
 
-    def _tied(self, hit: _SupportedHit) -> tuple[float, int]:
-        """The share of the other words around the crowd that the document has elsewhere, and how many they are."""
-        start, end = (
-            max(hit.crowd.start - CONTEXT_BYTES, hit.text_at),
-            hit.crowd.end + CONTEXT_BYTES,
-        )
-        around = dict.fromkeys(
-            hit.flat[start:end].split()[1:-1]
-        )  # the words at its ends may be cut
-        new = [
-            word for word in around if word not in STOP_WORDS and not word.startswith(self.begins)
-        ]
+    def _context(self, hit: _Hit) -> tuple[float, int]:
+        """The other words around the cluster: the share that stands elsewhere, and their number."""
+        start = max(hit.cluster.start - CONTEXT_BYTES, hit.text_at)
+        end = hit.cluster.end + CONTEXT_BYTES
+        around = dict.fromkeys(hit.flat[start:end].split()[1:-1])  # the outer words may be cut
+        new = [one for one in around if one not in STOP_WORDS and not one.startswith(self.begins)]
         return self._share_in(new, hit.flat[:start] + b" " + hit.flat[end:]), len(new)
 
 
 def _densest_cluster(matches: Iterable[Match], rarity: Sequence[float]) -> _Cluster:
-    """The stretch that holds most of the question, by rarity; the first of equals, from its first word to its last."""
-    best, first, weight, told = _Cluster(0.0, 0, 0, frozenset()), 0, 0.0, list(matches)
+    """The stretch that holds most of the question, by rarity; the first of equals."""
+    best, first, weight, found = _Cluster(0.0, 0, 0, frozenset()), 0, 0.0, list(matches)
     inside: Counter[int] = Counter()
-    for which, _, end in told:
+    for which, _, end in found:
         weight += 0.0 if inside[which] else rarity[which]
         inside[which] += 1
-        while end - told[first][1] > CLUSTER_BYTES and told[first][2] < end:
-            gone = told[first][0]
+        while end - found[first][1] > CLUSTER_BYTES and found[first][2] < end:
+            gone = found[first][0]
             inside[gone] -= 1
             weight -= 0.0 if inside[gone] else rarity[gone]
             first += 1
         if weight > best.weight + 1e-9:
-            best = _Cluster(
-                weight,
-                told[first][1],
-                end,
-                frozenset(one for one, count in inside.items() if count),
-            )
+            words = frozenset(one for one, count in inside.items() if count)
+            best = _Cluster(weight, found[first][1], end, words)
     return best
 
 
-def _name_overlap(pages: Sequence[Passage]) -> list[float]:
+def _name_overlap(names: Sequence[frozenset[bytes]]) -> list[float]:
     """For each hit, the share of names that the hit most like it has in common with it."""
-    every = [one.names for one in pages]
+    others = list(enumerate(names[:MAX_COMPARED_HITS]))
     return [
         max(
-            (
-                _shared_share(own, other)
-                for place, other in enumerate(every[:MAX_COMPARED_HITS])
-                if place != at
-            ),
+            (len(own & one) / max(len(own), len(one), 1) for i, one in others if i != at),
             default=0.0,
         )
-        for at, own in enumerate(every)
+        for at, own in enumerate(names)
     ]
-
-
-def _shared_share(one: frozenset[bytes], other: frozenset[bytes]) -> float:
-    return len(one & other) / max(len(one), len(other), 1)
-
-
-# --- screen: The screen of a hardened gate: hits that seem stuffed with the question's words are not read, nor what others said before them.
-
-FILTER_KIND, FILTER_VERSION, FILTER_RECORD = "screen", 1, "screen.json"
-SHIPPED_FILTER = Path(__file__).parent.parent / "models" / "screen"
-REBUILD_FILTER = "python -m suffice_research.training.stuffing_filter --data DIR"
-_CLASSIFIERS, _THRESHOLDS = ("evidence", "stuffed"), ("likely", "suspect", "sure")
-
-
-@dataclass(frozen=True)
-class StuffingFilter:
-    """What is sure to be stuffed is not believed, nor what is suspect and no likely evidence; all chances from 0 to 1."""
-
-    evidence: BinaryClassifier
-    stuffed: BinaryClassifier
-    likely: float
-    suspect: float
-    sure: float
-
-    def filter_hits(
-        self, taken: Sequence[NormalizedHits], words: WordTable
-    ) -> list[NormalizedHits]:
-        """Each list without the hits that are not, and without what is said again; perhaps nothing is left."""
-        seen = featurize(taken, words)
-        rows = stuffing_features(seen, words)
-        stuffed = self.stuffed.p(rows)
-        kept = (stuffed <= self.suspect) | (
-            (stuffed <= self.sure) & (self.evidence.p(rows) >= self.likely)
-        )
-        ends = list(accumulate(len(one.hits) for one in seen.readings))
-        return [
-            drop_repeated_sentences(_keep_hits(one, kept[start:end]))
-            for one, start, end in zip(taken, [0, *ends], ends, strict=False)
-        ]
-
-    def save(self, path: Path, *, card: Mapping[str, Any], seed: int) -> None:
-        """Write the screen as one artefact folder; `card` says what it was made of."""
-        settings = {**card, "schema": _filter_schema()}
-        with new_artefact(
-            Path(path), kind=FILTER_KIND, version=FILTER_VERSION, settings=settings, seed=seed
-        ) as folder:
-            record: dict[str, Any] = {
-                name: getattr(self, name).save(folder / f"{name}.onnx") for name in _CLASSIFIERS
-            }
-            record |= {name: getattr(self, name) for name in _THRESHOLDS}
-            write_atomically(folder / FILTER_RECORD, json.dumps(record, sort_keys=True) + "\n")
-
-    @classmethod
-    def load(cls, path: Path | None = None) -> StuffingFilter:
-        """The screen in a folder; without a path the one that ships.
-
-        NotReadyError where it is none, or looks at other columns; DataError where it is damaged.
-        """
-        folder = SHIPPED_FILTER if path is None else Path(path)
-        if (
-            open_artefact(
-                folder, kind=FILTER_KIND, version=FILTER_VERSION, rebuild=REBUILD_FILTER
-            ).settings.get("schema")
-            != _filter_schema()
-        ):
-            raise NotReadyError(
-                f"{folder} looks at other columns than this suffice has", hint=REBUILD_FILTER
-            )
-        try:
-            told = {entry.key: entry.value for entry in read_json_object(folder / FILTER_RECORD)}
-            evidence, stuffed = (
-                BinaryClassifier.load(folder / f"{name}.onnx", told[name]) for name in _CLASSIFIERS
-            )
-            chances = [float(told[name]) for name in _THRESHOLDS]
-            if not all(0 <= one <= 1 for one in chances) or {evidence.columns, stuffed.columns} != {
-                FILTER_COLUMNS
-            }:
-                raise ValueError("its parts do not fit together")
-            return cls(evidence, stuffed, *chances)
-        except DataError:
-            raise
-        except (
-            SufficeError,
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            OSError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise DataError(
-                f"the screen in {folder} cannot be read: {error!r:.300}", hint=REBUILD_FILTER
-            ) from error
-
-
-def stuffing_features(seen: FeatureBatch, words: WordTable) -> Floats:
-    """What a screen looks at in the hits of all lists: as the gate reads them, and what supports that."""
-    documents = [
-        [one.evidence.documents[hit.doc_id] for hit in one.evidence.hits] for one in seen.taken
-    ]
-    supported = [
-        support_features(
-            asked, [one.title for one in held], [text_with_byline(one) for one in held], words
-        )
-        for asked, held in zip(seen.asked, documents, strict=True)
-    ]
-    return hit_features(seen.readings, supported)
-
-
-FILTER_COLUMNS = len(HIT_COLUMNS) + 2 * len(RELATIVE_HIT_COLUMNS) + len(SUPPORT_COLUMNS)
-
-
-def _filter_schema() -> str:
-    """A hash of every column: a screen fitted on others cannot be used."""
-    return hashlib.sha256(
-        json.dumps([HIT_COLUMNS, RELATIVE_HIT_COLUMNS, list(SUPPORT_COLUMNS)]).encode()
-    ).hexdigest()
-
-
-def _keep_hits(taken: NormalizedHits, kept: npt.NDArray[np.bool_]) -> NormalizedHits:
-    if kept.all():
-        return taken
-    hits = tuple(hit for hit, keep in zip(taken.evidence.hits, kept.tolist(), strict=True) if keep)
-    names = {hit.doc_id for hit in hits}
-    folded = {name: others for name, others in taken.folded.items() if name in names}
-    return NormalizedHits(replace(taken.evidence, hits=hits), folded)

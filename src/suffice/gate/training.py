@@ -1,7 +1,7 @@
-"""Labelled examples, and the lessons the models draw from them.
+"""Fitting and adapting: labelled questions, and what the models learn from them.
 
-`Labelled` says which documents a question needed. It is the caller's knowledge after the fact: nothing here can look labels up,
-and nothing that checks ever sees one.
+A `LabelledQuestion` says which documents a question needed. It is the caller's knowledge after the
+fact: nothing here can look labels up, and nothing that checks ever sees one.
 """
 
 from __future__ import annotations
@@ -9,45 +9,67 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError
-from suffice.gate.extraction import Extraction
-from suffice.gate.featurize import Encoders, FeatureBatch, featurize
-from suffice.gate.hits import NormalizedHits, normalize_hits
-from suffice.gate.model import GateModel, SubmodelLabels
-from suffice.gate.question import WordTable, title_search_key
-from suffice.gate.similarity import normalize_other_runs
+from suffice.errors import InputError, MissingExtraError
+from suffice.gate.calibration import (
+    Correction,
+    FeatureProfile,
+    Platt,
+    VennAbers,
+    calibration_metrics,
+    feature_limits,
+    fit_interval,
+)
+from suffice.gate.extraction import Encoders, Extraction, FeatureBatch, featurize
+from suffice.gate.features import AGREEMENT, LOCAL_FEATURE
+from suffice.gate.hits import NormalizedHits, normalize_hits, normalize_other_runs
+from suffice.gate.model import CalibratedModel, GateModel, LocalModel, SubmodelLabels
+from suffice.gate.policy import Policy, PolicyRule, action_shares, choose_actions
+from suffice.gate.question import WordTable, parse_question, title_search_key
+from suffice.numeric import sigmoid
 from suffice.text import tokens
 from suffice.types import DocId, Document
 
 __all__ = [
-    "LabelledQuestion",
-    "TrainingSet",
-    "build_training_set",
-    "check_examples",
-    "data_fingerprint",
-    "group_folds",
-    "submodel_labels",
-]
+    "FittedGate", "LabelledQuestion", "TrainingSet", "adapt_gate", "build_training_set",
+    "fit_correction", "fit_gate", "group_folds",
+]  # fmt: skip
 
+Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.integer[Any]]
+MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions
+PROMISE_FOLDS = 5  # one of so many parts is kept for a promise
 MAX_KINDS = 12  # question kinds and labels that are learned, the most frequent first
-MIN_KIND_COUNT = 5  # questions a kind must have
+MIN_KIND_COUNT = 5  # questions of a kind
+# The gate's features that a correction may weigh anew, chosen on data sets it was not fitted on.
+TRANSFERABLE_FEATURES = (
+    "guess_hops", "weakest", "short", "p1", "p2", "p3", "p4", "held", "pair", "triple", "absent",
+    "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words", "lacks",
+    "cov_sources", "s_mean",
+)  # fmt: skip
+PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals, the least change
+OFFSET_PENALTY = 0.01
+CORRECTION_FOLDS = 5
+LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the gate's
+
+
+# ------------------------------------------------------------------------------ labelled questions
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuestion:
-    """A question, the hits for it and the ids of the documents it needs; empty where nothing answers it.
+    """A question, its hits and the ids of the documents it needs; none where nothing answers it.
 
-    The rest is optional and makes a better gate: `titles` of needed documents by id (also those that were not found), the
-    question's `kind` or `labels`, the number of `hops` where it is not the number of needed documents, the hits after one more
-    round (`hits_after`), from which the gate learns when expanding is worth it, and what other retrievers found (`others`).
+    The rest is optional and makes a better gate: `titles` of needed documents by id (also of those
+    not found), the question's `kind` or `labels`, `hops` where it is not the number of needed
+    documents, `hits_after` one more round, from which the gate learns when expanding is worth it,
+    and what other retrievers found (`others`).
     """
 
     question: str
@@ -61,91 +83,73 @@ class LabelledQuestion:
     documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
     others: Sequence[Sequence[Any]] = ()
 
+    def is_complete(self, hits: NormalizedHits) -> bool:
+        """Whether the hits hold every needed document; never where nothing answers it."""
+        return bool(self.needed) and hits.ids.issuperset(self.needed)
 
-def check_examples(examples: Iterable[LabelledQuestion], *, fewest: int) -> list[LabelledQuestion]:
-    """The examples, each looked at: InputError names the first that is not one, or says that there are too few."""
-    held = list(examples)
-    for place, one in enumerate(held, start=1):
-        if not isinstance(one, LabelledQuestion):
-            raise InputError(
-                f"example {place} is of type {type(one).__name__}, expected Labelled(question, hits, needed)"
-            )
-        if isinstance(one.needed, str) or not all(isinstance(name, str) for name in one.needed):
-            raise InputError(
-                f"example {place}: needed is {one.needed!r:.80}, expected a set of document ids"
-            )
-    if len(held) < fewest:
-        raise InputError(
-            f"{len(held)} labelled examples, expected at least {fewest}",
-            hint="label more questions",
-        )
-    return held
+    def all_labels(self) -> set[str]:
+        kind = [self.kind] if self.kind else []
+        return {*self.labels, *kind} - {"hops", "held", "complete"}
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """Examples as they were looked at: one entry a question everywhere. Questions with the same words form a group."""
+    """Labelled questions with their features. Questions with the same words form a group."""
 
     examples: Sequence[LabelledQuestion]
-    seen: FeatureBatch
+    batch: FeatureBatch
     complete: Bools
     groups: Sequence[str]
-    sets: Sequence[str] | None = None  # the data set of each, where they come from several
+    data_sets: Sequence[str] | None = None  # of each question, where there are several
 
     def where(self, mask: Bools) -> TrainingSet:
-        sets = None if self.sets is None else _filter(mask, self.sets)
+        at = np.flatnonzero(mask).tolist()
         return TrainingSet(
-            _filter(mask, self.examples),
-            self.seen.where(mask),
+            [self.examples[i] for i in at],
+            self.batch.select(at),
             self.complete[mask],
-            _filter(mask, self.groups),
-            sets,
+            [self.groups[i] for i in at],
+            None if self.data_sets is None else [self.data_sets[i] for i in at],
         )
 
-    def one_part_of(self, parts: int, seed: int) -> Bools:
-        """Which questions make up one of so many parts; those with the same words are in it together or not at all."""
-        return np.asarray(group_folds(self.groups, parts, seed) == 0)
+    def split(self, parts: int, seed: int, what: str) -> tuple[TrainingSet, TrainingSet]:
+        """All but one of so many parts, and that part; without parts, everything and nothing.
 
-    def expect_both(self, where: str) -> None:
-        """InputError where every question is complete, or none."""
-        if self.complete.all() or not self.complete.any():
-            what = "complete" if len(self.complete) and self.complete.all() else "incomplete"
-            said = f"every one of {len(self.complete)} questions in {where} is {what}"
-            raise InputError(said, hint="give examples of both kinds")
+        Questions with the same words stay together. InputError where the first has one label only.
+        """
+        aside = np.zeros(len(self.examples), bool)
+        if parts:
+            aside = group_folds(self.groups, parts, seed) == 0
+        rest = self.where(~aside)
+        if rest.complete.all() or not rest.complete.any():
+            count = len(rest.complete)
+            label = "complete" if count and rest.complete.all() else "incomplete"
+            raise InputError(
+                f"every one of {count} questions in {what} is {label}",
+                hint="give examples of both kinds",
+            )
+        return rest, self.where(aside)
 
-    @property
-    def lessons(self) -> list[SubmodelLabels]:
-        return submodel_labels(self.examples, self.seen.taken, self.seen.readings)
+    def submodel_labels(self) -> list[SubmodelLabels]:
+        """What each example teaches about its hits, its absent names and its question."""
+        counts = Counter(label for one in self.examples for label in one.all_labels())
+        common = counts.most_common(MAX_KINDS)
+        many = [label for label, n in common if MIN_KIND_COUNT <= n < len(self.examples)]
+        batch = zip(self.examples, self.batch.hits, self.batch.extractions, strict=True)
+        return [_labels_of(*one, sorted(many)) for one in batch]
 
-    def model(self, words: WordTable, seed: int) -> GateModel:
-        """A model fitted on all of them."""
-        seen = self.seen
-        return GateModel(words, seed=seed).fit(
-            seen.asked,
-            seen.readings,
-            self.lessons,
-            more=seen.more,
-            hit_more=seen.hit_more,
-            groups=self.groups,
-            sets=self.sets,
-            named=seen.named,
-        )
+    def fit_model(self, words: WordTable, seed: int) -> GateModel:
+        labels, sets = self.submodel_labels(), self.data_sets
+        return GateModel(words, seed=seed).fit(self.batch, labels, groups=self.groups, data_sets=sets)  # fmt: skip
 
-    @property
-    def expanded(self) -> Bools:
-        """Of which questions the hits after one more round are known."""
-        return np.array([one.hits_after is not None for one in self.examples], dtype=bool)
-
-    @property
     def complete_after(self) -> Bools:
-        """Is every needed document among the hits after one more round? All of them count, however many the round brought."""
-        later = [
+        """Whether all needed documents are among the hits after one more round, at any depth."""
+        after = (
             normalize_hits(one.question, one.hits_after or (), documents=one.documents)
             for one in self.examples
-        ]
-        return np.array(
-            [is_complete(*one) for one in zip(self.examples, later, strict=True)], dtype=bool
         )
+        held = zip(self.examples, after, strict=True)
+        return np.array([one.is_complete(hits) for one, hits in held], dtype=bool)
 
 
 def build_training_set(
@@ -154,106 +158,283 @@ def build_training_set(
     encoders: Encoders,
     *,
     k: int | None,
-    fewest: int,
+    min_examples: int,
     others: bool | None = None,
-    sets: Sequence[str] | None = None,
+    data_sets: Sequence[str] | None = None,
 ) -> TrainingSet:
-    """Look at the first `k` hits of each example, and at the `others` where told, or where an example has some.
+    """The features of each example's first `k` hits.
 
-    InputError where there are too few examples, or one is none.
+    Other runs are used where `others` says so, by default where an example has some.
     """
-    held = check_examples(examples, fewest=fewest)
-    if sets is not None and len(sets) != len(held):
+    held = _check_examples(examples, min_examples)
+    if data_sets is not None and len(data_sets) != len(held):
         raise InputError(
-            f"{len(sets)} data sets for {len(held)} examples",
+            f"{len(data_sets)} data sets for {len(held)} examples",
             hint="name the data set of each example",
         )
-    taken = [normalize_hits(one.question, one.hits, documents=one.documents, k=k) for one in held]
-    complete = np.array([is_complete(*one) for one in zip(held, taken, strict=True)], dtype=bool)
+    hits = [normalize_hits(one.question, one.hits, documents=one.documents, k=k) for one in held]
+    complete = [one.is_complete(its) for one, its in zip(held, hits, strict=True)]
     runs = None
     if others or (others is None and any(one.others for one in held)):
         runs = [
-            normalize_other_runs(own, one.others, one.documents)
-            for one, own in zip(held, taken, strict=True)
+            normalize_other_runs(its, one.others, one.documents)
+            for one, its in zip(held, hits, strict=True)
         ]
+    questions = [parse_question(one.question, words) for one in held]
+    batch = featurize(hits, questions, words, encoders, runs)
     groups = [" ".join(tokens(one.question)) for one in held]
-    return TrainingSet(held, featurize(taken, words, encoders, runs), complete, groups, sets)
+    return TrainingSet(held, batch, np.array(complete, dtype=bool), groups, data_sets)
 
 
-def group_folds(groups: Sequence[str], folds: int, seed: int) -> Ints:
-    """A fold for each item; items of one group share it. The same for the same groups and seed."""
-    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    order = np.random.default_rng(seed).permutation(int(group.max()) + 1 if len(group) else 0)
-    return np.asarray(order[group] % folds)
+def _check_examples(
+    examples: Iterable[LabelledQuestion], min_examples: int
+) -> list[LabelledQuestion]:
+    held = list(examples)
+    for place, one in enumerate(held, start=1):
+        if not isinstance(one, LabelledQuestion):
+            raise InputError(
+                f"example {place} is of type {type(one).__name__}, expected "
+                "LabelledQuestion(question, hits, needed)"
+            )
+        if isinstance(one.needed, str) or not all(isinstance(name, str) for name in one.needed):
+            raise InputError(
+                f"example {place}: needed is {one.needed!r:.80}, expected a set of document ids"
+            )
+    if len(held) < min_examples:
+        raise InputError(
+            f"{len(held)} labelled examples, expected at least {min_examples}",
+            hint="label more questions",
+        )
+    return held
 
 
-def _filter(mask: Bools, items: Sequence[Any]) -> list[Any]:
-    return [items[at] for at in np.flatnonzero(mask).tolist()]
-
-
-def is_complete(example: LabelledQuestion, taken: NormalizedHits) -> bool:
-    """Is every needed document among the hits? A question that nothing answers is never complete."""
-    return bool(example.needed) and taken.ids.issuperset(example.needed)
-
-
-def submodel_labels(
-    examples: Sequence[LabelledQuestion],
-    taken: Sequence[NormalizedHits],
-    readings: Sequence[Extraction],
-) -> list[SubmodelLabels]:
-    """What each example teaches about its hits, its absent names and its question."""
-    counts = Counter(label for one in examples for label in _question_labels(one))
-    kinds = sorted(
-        label
-        for label, count in counts.most_common(MAX_KINDS)
-        if MIN_KIND_COUNT <= count < len(examples)
-    )
-    return [_labels_of_one(*one, kinds) for one in zip(examples, taken, readings, strict=True)]
-
-
-def _labels_of_one(
-    example: LabelledQuestion, taken: NormalizedHits, reading: Extraction, kinds: Sequence[str]
+def _labels_of(
+    example: LabelledQuestion, hits: NormalizedHits, extraction: Extraction, kinds: Sequence[str]
 ) -> SubmodelLabels:
     needed = frozenset(example.needed)
-    held = [taken.holds(hit.doc_id, needed) for hit in taken.evidence.hits]
-    titles = [
-        title_search_key(example.titles[name])
-        for name in sorted(needed - taken.ids)
-        if name in example.titles
-    ]
-    absent = [
-        any(_same_title(title_search_key(name), title) for title in titles)
-        for name in reading.absent_names
-    ]
+    evidence = [not needed.isdisjoint(hits.stands_for(hit.doc_id)) for hit in hits.evidence.hits]
+    missing = [example.titles[one] for one in sorted(needed - hits.ids) if one in example.titles]
+    titles = [title_search_key(title) for title in missing]
+    names = map(title_search_key, extraction.absent_names)
+    absent = [any(_same_title(name, title) for title in titles) for name in names]
     hops = float(len(needed) if example.hops is None else example.hops)
-    mine = _question_labels(example)
-    return SubmodelLabels(
-        is_complete(example, taken),
-        held,
-        absent,
-        {"hops": hops, **{kind: float(kind in mine) for kind in kinds}},
-    )
-
-
-def _question_labels(example: LabelledQuestion) -> set[str]:
-    return {*example.labels, *([example.kind] if example.kind else [])} - {
-        "hops",
-        "held",
-        "complete",
-    }
+    labels = example.all_labels()
+    targets = {"hops": hops, **{kind: float(kind in labels) for kind in kinds}}
+    return SubmodelLabels(example.is_complete(hits), evidence, absent, targets)
 
 
 def _same_title(name: bytes, title: bytes) -> bool:
-    """One is the other, or a part of it that is long enough to be no accident."""
+    """Whether one is the other, or a part of it that is too long to be there by chance."""
     return name == title or (len(name) > 5 and name in title) or (len(title) > 5 and title in name)
 
 
-def data_fingerprint(examples: Sequence[LabelledQuestion], taken: Sequence[NormalizedHits]) -> str:
+def group_folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.integer[Any]]:
+    """A fold for each item; items of one group share it. The same for the same groups and seed."""
+    _, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
+    count = int(group.max()) + 1 if len(group) else 0
+    order = np.random.default_rng(seed).permutation(count)
+    return np.asarray(order[group] % folds)
+
+
+# ------------------------------------------------------------------------------ fitting
+
+
+@dataclass(frozen=True)
+class FittedGate:
+    """What a fit learned."""
+
+    model: CalibratedModel
+    interval: VennAbers
+    policy: Policy
+    card: Mapping[str, Any]
+
+
+def require_fit_extra() -> None:
+    if find_spec("sklearn") is None or find_spec("scipy") is None:
+        raise MissingExtraError("fitting a gate", extra="fit")
+
+
+def fit_gate(
+    examples: TrainingSet,
+    words: WordTable,
+    rule: PolicyRule,
+    *,
+    k: int | None,
+    seed: int,
+    card: Mapping[str, Any],
+) -> FittedGate:
+    """The model learns from all examples, or from all that no promise needs.
+
+    Calibration, interval and policy are learned from what models fitted on other questions say of
+    each question: nothing is judged by a model that has seen it, and nothing is wasted.
+    """
+    parts = PROMISE_FOLDS if rule.promises else 0
+    rest, aside = examples.split(parts, seed, "the part to fit on")
+    base = rest.fit_model(words, seed)
+    table, calibration = base.table_at_fit, Platt.fit(base.log_odds_at_fit, rest.complete)
+    odds = calibration.log_odds(base.log_odds_at_fit)
+    names, share = [one.name for one in base.features], float(rest.complete.mean())
+    model = CalibratedModel(base, calibration, FeatureProfile.fit(names, table, share, {}))
+    model = replace(model, after=_fit_after(model, rest, table, odds, seed))
+    card = {
+        **card,
+        "others": AGREEMENT[0] in examples.batch.extra_features,
+        "k": k or max(1, *(len(one.evidence.hits) for one in examples.batch.hits)),
+        "seed": seed,
+        "data": _fingerprint(examples),
+        "questions": {"fit": len(rest.examples), "promise": len(aside.examples)},
+        "metrics": calibration_metrics(sigmoid(odds), rest.complete),
+        "history": [],
+    }
+    return _settle(model, rule, rest, aside, table, odds, card)
+
+
+def adapt_gate(
+    model: CalibratedModel, examples: TrainingSet, rule: PolicyRule, *, seed: int, card: Mapping[str, Any]
+) -> FittedGate:  # fmt: skip
+    """Correct the log-odds; from some labels on weigh them against a model of the labels alone.
+
+    Where the policy promises something, every second question is kept for that promise.
+    """
+    rest, aside = examples.split(2 if rule.promises else 0, seed, "the part to learn from")
+    base, words = model.base, model.base.words
+    table = base.describe(rest.batch).table
+    odds = model.calibration.log_odds(base.log_odds(table))
+    profile, local = model.profile.first(len(base.features)), None
+    if (found := _fit_local_model(rest, words, seed)) is not None:
+        local, local_odds = found
+        profile = profile.with_feature(LOCAL_FEATURE.name, float(np.median(local_odds)))
+        table = np.column_stack([table, local_odds])
+    adapted = CalibratedModel(base, model.calibration, profile, local=local)
+    names = _transferable(profile.names)
+    features = profile.standardize(table, names)
+    correction, odds = fit_correction(odds, features, rest.complete, rest.groups, names, seed=seed)
+    adapted = replace(adapted, correction=correction)
+    adapted = replace(adapted, after=_fit_after(adapted, rest, table, odds, seed))
+    note = f"adapted to {len(examples.examples)} questions"
+    card = {**card, "history": [*card.get("history", []), note]}
+    return _settle(adapted, rule, rest, aside, table, odds, card)
+
+
+def _settle(
+    model: CalibratedModel,
+    rule: PolicyRule,
+    rest: TrainingSet,
+    aside: TrainingSet,
+    table: Floats,
+    odds: Floats,
+    card: Mapping[str, Any],
+) -> FittedGate:
+    """Choose the policy, and profile these questions; features keep the scale of the first fit."""
+    p, complete = sigmoid(odds), rest.complete
+    if rule.promises:
+        p = sigmoid(model.log_odds(model.describe(aside.batch).table))
+        complete = aside.complete
+    policy = rule.choose(p, complete)
+    actions = choose_actions(sigmoid(odds), model.p_after(odds, table), policy, rounds_left=1)
+    share, old = float(rest.complete.mean()), model.profile
+    profile = FeatureProfile.fit(old.names, table, share, action_shares(actions))
+    profile = replace(profile, medians=old.medians, spreads=old.spreads)
+    interval = fit_interval(odds, rest.complete)
+    return FittedGate(replace(model, profile=profile), interval, policy, card)
+
+
+def _fit_local_model(
+    examples: TrainingSet, words: WordTable, seed: int
+) -> tuple[LocalModel, Floats] | None:
+    """The model of these labels alone, and its log-odds by models that had not seen the question.
+
+    None where there are too few labels.
+    """
+    try:
+        model = examples.fit_model(words, seed)
+    except InputError:  # fewer of one label than there are folds
+        return None
+    calibration = Platt.fit(model.log_odds_at_fit, examples.complete)
+    return LocalModel(model, calibration), calibration.log_odds(model.log_odds_at_fit)
+
+
+def _fit_after(
+    model: CalibratedModel, examples: TrainingSet, table: Floats, odds: Floats, seed: int
+) -> Correction | None:
+    """From the log-odds now to those after one more round, where enough examples know them."""
+    known = np.array([one.hits_after is not None for one in examples.examples], dtype=bool)
+    if known.sum() < MIN_TO_ADAPT:
+        return None
+    some = examples.where(known)
+    names = tuple(one for one in _transferable(model.profile.names) if one != LOCAL_FEATURE.name)
+    features, complete = model.profile.standardize(table[known], names), some.complete_after()
+    return fit_correction(odds[known], features, complete, some.groups, names, seed=seed)[0]
+
+
+def _transferable(names: Sequence[str]) -> tuple[str, ...]:
+    """Features that a correction may weigh."""
+    chosen = {*TRANSFERABLE_FEATURES, LOCAL_FEATURE.name}
+    return tuple(name for name in names if name in chosen or name.startswith("q_"))
+
+
+def _fingerprint(examples: TrainingSet) -> str:
     """A hash of questions, hits and labels: which data made this gate."""
     digest = hashlib.sha256()
-    for example, one in zip(examples, taken, strict=True):
+    for example, one in zip(examples.examples, examples.batch.hits, strict=True):
         hits = [(hit.doc_id, hit.score) for hit in one.evidence.hits]
-        digest.update(
-            repr((example.question, hits, sorted(example.needed))).encode("utf-8", "surrogatepass")
-        )
+        record = repr((example.question, hits, sorted(example.needed)))
+        digest.update(record.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+# ------------------------------------------------------------------------------ correction
+
+
+def fit_correction(
+    odds: Floats,
+    features: Floats,
+    complete: Bools,
+    groups: Sequence[str],
+    names: tuple[str, ...],
+    *,
+    seed: int,
+) -> tuple[Correction, Floats]:
+    """The correction with the best log loss on held-out groups, and the held-out log-odds.
+
+    With few labels it must not wander: a penalty pulls it to a prior. By the prior the gate's
+    log-odds and those of a local model share the weight, the local ones by the number of labels;
+    all other weights are 0. The offset carries the share of complete sets and is nearly free.
+    """
+    limits = feature_limits(names)
+    ones, within = np.ones(len(odds)), np.clip(features, -limits, limits)
+    rows = np.column_stack([ones, odds, within]).astype(np.float64)
+    say = len(odds) / LABELS_FOR_EQUAL_SAY
+    local = np.array([name == LOCAL_FEATURE.name for name in names])
+    prior = np.array([0.0, 1 / (1 + say) if local.any() else 1.0, *(local * say / (1 + say))])
+    target = complete.astype(np.float64)
+    folds = group_folds(groups, CORRECTION_FOLDS, seed)
+    held_out = []
+    for penalty in PENALTIES:
+        held = np.empty(len(odds))
+        for fold in range(CORRECTION_FOLDS):
+            away = folds == fold
+            if away.any():
+                found = _penalized_logistic(rows[~away], target[~away], prior, penalty)
+                held[away] = rows[away] @ found
+        held_out.append(held)
+    losses = [float(np.logaddexp(0, np.where(complete, -one, one)).mean()) for one in held_out]
+    best = int(np.argmin(losses))
+    offset, slope, *weights = _penalized_logistic(rows, target, prior, PENALTIES[best]).tolist()
+    return Correction(offset, slope, tuple(weights), names, PENALTIES[best]), held_out[best]
+
+
+def _penalized_logistic(rows: Floats, target: Floats, prior: Floats, penalty: float) -> Floats:
+    """Logistic regression pulled to a prior, by Newton's method."""
+    pull = np.full(rows.shape[1], penalty)
+    pull[0] = OFFSET_PENALTY
+    found = prior.copy()
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
+        slope = rows.T @ (p - target) + pull * (found - prior)
+        curve = (rows * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ rows + np.diag(pull)
+        step = np.linalg.solve(curve, slope)
+        found = found - np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-7:
+            break
+    return found

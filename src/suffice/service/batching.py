@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
-from suffice.gate.drift import MIN_QUESTIONS, Drift
+from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
 from suffice.gate.gate import Gate
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
@@ -171,7 +171,7 @@ class _DriftMonitor:
         self._computed_at = now
         counts = Counter(self._actions)
         shares = {action: count / len(self._actions) for action, count in counts.items()}
-        self.drift = self._gate.profile.drift(np.array(self._rows), shares)
+        self.drift = measure_drift(self._gate.profile, np.array(self._rows), shares)
         return self.drift
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "open_onnx",
     "package_versions",
     "read_array",
+    "read_json",
     "read_texts",
     "remove_dead_drafts",
     "sha256_of",
@@ -54,7 +55,7 @@ __all__ = [
 MANIFEST = "manifest.json"
 _PACKAGES = "suffice numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime".split()
 _TRIES = 100
-_MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a manifest names files and settings; it holds no data
+_MAX_JSON_BYTES = 64 * 1024 * 1024  # of settings and small tables
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,8 @@ def open_artefact(
     if not (path / MANIFEST).is_file():
         raise NotReadyError(f"{path} is not a {kind}: it has no {MANIFEST}", hint=rebuild)
     try:
-        if (path / MANIFEST).stat().st_size > _MAX_MANIFEST_BYTES:
-            raise ValueError(f"it has more than {_MAX_MANIFEST_BYTES:,} bytes")
-        found = Manifest(**json.loads((path / MANIFEST).read_text(encoding="utf-8")))
-    except (ValueError, TypeError, RecursionError) as error:
+        found = Manifest(**read_json(path / MANIFEST))
+    except (ValueError, TypeError) as error:
         raise DataError(f"cannot read {path / MANIFEST}: {error}", hint=rebuild) from error
     if found.kind != kind:
         raise InputError(f"{path} is a {found.kind}, expected a {kind}", hint=rebuild)
@@ -156,6 +155,19 @@ def open_artefact(
                 hint=rebuild,
             )
     return found
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file of an artefact; ValueError where it is damaged."""
+    if path.stat().st_size > _MAX_JSON_BYTES:
+        raise ValueError(f"it has more than {_MAX_JSON_BYTES:,} bytes")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError("it is not a JSON object")
+    return record
 
 
 def _is_inside(part: Path, folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A gate in another place: adapted to a few labels, shifted without any, and told whether the world has drifted."""
+"""A gate on another corpus: adapted to a few labels, and told whether the questions have drifted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.small_gate import (
 )
 
 from suffice.errors import InputError
-from suffice.gate.adapt import Correction
-from suffice.gate.calibration import log_odds
 from suffice.gate.gate import Gate
+from suffice.gate.training import fit_correction
+from suffice.numeric import log_odds_array
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -47,7 +47,7 @@ def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
     again = Gate.load(tmp_path / "gate")
     np.testing.assert_allclose(p_of(again, fresh()[:30]), p_of(adapted(), fresh()[:30]), atol=1e-5)
     assert again.card["history"] == ["adapted to 200 questions"]
-    assert again.own is not None
+    assert again.model.local is not None
     assert again.check("Who taught Ada?", []).p_complete < 0.001
     example = labelled(3)[500]
     assert again.check(example.question, shown(example)).reasons
@@ -57,7 +57,7 @@ def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
 def test_adapting_anew_forgets_the_place_before() -> None:
     twice, once = adapted().adapt(labelled(3)[:30]), small_gate().adapt(labelled(3)[:30])
     assert np.array_equal(p_of(twice, fresh()[:30]), p_of(once, fresh()[:30]))
-    assert twice.own is None  # thirty labels, hardly one of them complete
+    assert twice.model.local is None  # thirty labels, hardly one of them complete
 
 
 def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
@@ -67,40 +67,17 @@ def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
         small_gate().adapt([one for one in labelled() if not complete(one)][:30])
 
 
-def test_without_labels_the_share_of_complete_sets_is_followed() -> None:
-    """Of the fresh questions keep few of the complete ones: the shift must follow."""
-    rare = [one for at, one in enumerate(fresh()) if not complete(one) or at % 8 == 0]
-    share = np.mean([complete(one) for one in rare])
-    shifted = small_gate().shifted(pairs(rare), documents=collection()[0])
-    before, after = p_of(small_gate(), rare), p_of(shifted, rare)
-    assert after.mean() < before.mean()
-    assert abs(after.mean() - share) < abs(before.mean() - share)
-    assert "of the sets complete instead of" in shifted.card["history"][-1]
-    assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).mean() > 0.99
-    estimate = shifted.check(rare[0].question, rare[0].hits, documents=rare[0].documents).estimate
-    assert estimate.low <= estimate.p_complete <= estimate.high
-    assert shifted.policy.promise is None
-    assert shifted.shifted(pairs(rare), documents=collection()[0]).shift == pytest.approx(
-        shifted.shift
-    )
-
-
-def test_where_the_questions_differ_too_it_stays_and_says_so() -> None:
-    bare = [
-        ("What is the capital of the country where the director of Film was born?", [f"Text {at}"])
-        for at in range(60)
-    ]
-    stayed = small_gate().shifted(bare)
-    assert stayed.shift == 0
-    assert "not shifted to 60 questions" in stayed.card["history"][-1]
-
-
 def test_a_correction_from_noise_changes_little() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(size=200) * 2
     truth = rng.random(200) < 1 / (1 + np.exp(-odds))
-    found, _ = Correction.learn(
-        odds, rng.normal(size=(200, 3)), truth, [str(at) for at in range(200)], "abc", seed=0
+    found, _ = fit_correction(
+        odds,
+        rng.normal(size=(200, 3)),
+        truth,
+        [str(at) for at in range(200)],
+        ("a", "b", "c"),
+        seed=0,
     )
     assert found.slope == pytest.approx(1, abs=0.25)
     assert np.abs(found.weights).max() < 0.4
@@ -112,8 +89,8 @@ def test_the_more_labels_the_more_say_a_places_own_model_has(labels: int, say: f
     rng = np.random.default_rng(2)
     odds, own = rng.normal(size=(2, labels)) * 2
     truth = rng.random(labels) < 1 / (1 + np.exp(-((1 - say) * odds + say * own)))
-    found, _ = Correction.learn(
-        odds, own[:, None], truth, [str(at) for at in range(labels)], ["own"], seed=0
+    found, _ = fit_correction(
+        odds, own[:, None], truth, [str(at) for at in range(labels)], ("own",), seed=0
     )
     assert found.slope == pytest.approx(1 - say, abs=0.1)
     assert found.weights[0] == pytest.approx(say, abs=0.1)
@@ -123,8 +100,8 @@ def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:
     rng = np.random.default_rng(1)
     odds = rng.normal(size=25) * 2
     truth = rng.random(25) < 1 / (1 + np.exp(-(odds - 2)))
-    found, _ = Correction.learn(
-        odds, np.zeros((25, 1)), truth, [str(at) for at in range(25)], "a", seed=0
+    found, _ = fit_correction(
+        odds, np.zeros((25, 1)), truth, [str(at) for at in range(25)], ("a",), seed=0
     )
     assert -4 < found.offset < -0.5
 
@@ -155,4 +132,4 @@ def test_drift_needs_questions() -> None:
 
 
 def test_odds_of_certainty_are_finite() -> None:
-    assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
+    assert np.isfinite(log_odds_array(np.array([0.0, 1.0]))).all()

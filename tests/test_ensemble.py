@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.gate.extraction import HIT_COLUMNS
-from suffice.gate.features import STEADY_DIRECTIONS
+from suffice.gate.features import HIT_COLUMNS, STEADY_DIRECTIONS
 from suffice.gate.model import STEADY_SHARE, Ensemble, relative_hit_features
 
 NAMES = ["weakest_least", "dangling", "rarity"]
@@ -29,12 +28,12 @@ def two_sets(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def test_the_steady_model_turns_no_direction_and_sees_nothing_of_which_set_it_is() -> None:
     rows, complete, sets = two_sets()
-    steady = Ensemble.fit(rows, complete, NAMES, sets=sets).steady
+    steady = Ensemble.fit(rows, complete, NAMES, data_sets=sets).steady
     assert STEADY_DIRECTIONS["dangling"] == -1
     assert steady.weights[0] > 0
     assert steady.weights[1:].tolist() == [0, 0]
     assert (
-        Ensemble.fit(rows, complete, NAMES, sets=sets).linear.weights[2] > 0
+        Ensemble.fit(rows, complete, NAMES, data_sets=sets).linear.weights[2] > 0
     )  # the free one learns which set is easy
 
 
@@ -42,8 +41,8 @@ def test_a_set_with_many_questions_counts_as_much_as_one_with_few() -> None:
     rows, complete, sets = two_sets()
     easy = np.flatnonzero(sets == "easy")
     more = np.concatenate([np.arange(len(rows)), *[easy] * 9])
-    once = Ensemble.fit(rows, complete, NAMES, sets=sets).steady
-    often = Ensemble.fit(rows[more], complete[more], NAMES, sets=sets[more]).steady
+    once = Ensemble.fit(rows, complete, NAMES, data_sets=sets).steady
+    often = Ensemble.fit(rows[more], complete[more], NAMES, data_sets=sets[more]).steady
     scale = rows[:, 0].std() / rows[more, 0].std()  # the force holds standardised weights back
     assert often.weights[0] == pytest.approx(once.weights[0] * scale, rel=0.1)
 
@@ -51,22 +50,24 @@ def test_a_set_with_many_questions_counts_as_much_as_one_with_few() -> None:
 def test_the_steady_model_counts_the_more_the_more_sets_teach() -> None:
     rows, complete, sets = two_sets()
     assert Ensemble.fit(rows, complete, NAMES).share == 0
-    assert Ensemble.fit(rows, complete, NAMES, sets=sets).share == pytest.approx(STEADY_SHARE / 2)
+    assert Ensemble.fit(rows, complete, NAMES, data_sets=sets).share == pytest.approx(
+        STEADY_SHARE / 2
+    )
     alone = np.where(
         sets == "hard", sets, complete.astype(str)
     )  # two of three sets have one label only
-    assert Ensemble.fit(rows, complete, NAMES, sets=alone).share == 0
-    assert Ensemble.fit(rows, complete, NAMES, sets=complete.astype(str)).share == 0
+    assert Ensemble.fit(rows, complete, NAMES, data_sets=alone).share == 0
+    assert Ensemble.fit(rows, complete, NAMES, data_sets=complete.astype(str)).share == 0
 
 
 def test_what_is_saved_says_the_same(tmp_path: Path) -> None:
     rows, complete, sets = two_sets()
-    whole = Ensemble.fit(rows, complete, NAMES, sets=sets)
+    whole = Ensemble.fit(rows, complete, NAMES, data_sets=sets)
     loaded = Ensemble.load(tmp_path, whole.save(tmp_path))
-    assert loaded.odds(rows) == pytest.approx(whole.odds(rows), abs=1e-4)
+    assert loaded.log_odds(rows) == pytest.approx(whole.log_odds(rows), abs=1e-4)
     assert loaded.columns == {3}
     assert loaded.share == whole.share
-    assert np.isfinite(whole.odds(rows * 1e6)).all()
+    assert np.isfinite(whole.log_odds(rows * 1e6)).all()
 
 
 def test_a_hit_is_seen_among_the_others() -> None:

@@ -18,7 +18,7 @@ QUESTION = "Which university did the director of Village Dreams attend in 1950?"
 FILM = Document("film", "Village Dreams is a film directed by Maria Lopez.", "Village Dreams")
 
 
-def looked(question: str, hits: list[Document]) -> tuple[Evidence, ParsedQuestion, Extraction]:
+def extracted(question: str, hits: list[Document]) -> tuple[Evidence, ParsedQuestion, Extraction]:
     words, evidence = WordTable.load(), normalize_hits(question, hits).evidence
     asked = parse_question(question, words)
     return (
@@ -33,13 +33,15 @@ def chances(reading: Extraction, name: str) -> np.ndarray:
 
 
 def test_what_no_hit_covers_is_missing() -> None:
-    evidence, _, reading = looked(QUESTION, [FILM])
+    evidence, _, reading = extracted(QUESTION, [FILM])
     found = find_missing(evidence, reading, chances(reading, "Maria Lopez"))
     assert found == ("1950", "Maria Lopez")
 
 
 def test_a_name_of_the_question_that_no_hit_mentions_is_missing() -> None:
-    evidence, _, reading = looked("Did Village Dreams win more prizes than Harbor Nights?", [FILM])
+    evidence, _, reading = extracted(
+        "Did Village Dreams win more prizes than Harbor Nights?", [FILM]
+    )
     assert "Harbor Nights" in find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
 
 
@@ -48,7 +50,7 @@ def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
     bare = Document("a", "Maria Lopez spoke.", "A talk")
     dated = Document("a", "Maria Lopez spoke.", "A talk", "Daily Meridian", None, date(2023, 10, 7))
     told = [find_missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
-        looked(question, [bare]), looked(question, [dated])
+        extracted(question, [bare]), extracted(question, [dated])
     )]  # fmt: skip
     assert any("Daily Meridian" in one for one in told[0])
     assert "October 7, 2023" in told[0]
@@ -56,7 +58,7 @@ def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
 
 
 def test_without_hits_everything_named_is_missing() -> None:
-    evidence, asked, reading = looked(QUESTION, [])
+    evidence, asked, reading = extracted(QUESTION, [])
     found = find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
     assert "1950" in found
     assert suggest_queries(asked, found)
@@ -155,5 +157,5 @@ def test_a_bare_verdict_prints_in_one_line() -> None:
 
 def test_dates_far_apart_in_a_question_are_told_where_no_hit_has_them() -> None:
     question = "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had ended, on September 3rd, 2022?"
-    evidence, _, found = looked(question, [Document("a", "The pilots spoke on 2021-10-07.")])
+    evidence, _, found = extracted(question, [Document("a", "The pilots spoke on 2021-10-07.")])
     assert find_missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)

@@ -10,10 +10,9 @@ import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.evaluation.gate_evaluation import open_encoders
-from suffice.gate.extraction import MAX_PASSAGE_CHARS
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import GateRef, open_gate
-from suffice.gate.hits import normalize_hits
+from suffice.gate.hits import MAX_PASSAGE_CHARS, normalize_hits
 from suffice.gate.model import BinaryClassifier
 from suffice.gate.question import WordTable, parse_question
 from suffice.gate.stuffing_filter import (
@@ -63,10 +62,7 @@ def hardened() -> Gate:
 
 def columns(words: WordTable, question: str, *hits: dict) -> list[dict[str, float]]:
     rows = support_features(
-        parse_question(question, words),
-        [hit["title"] for hit in hits],
-        [hit["text"] for hit in hits],
-        words,
+        parse_question(question, words), [(hit["title"], hit["text"]) for hit in hits], words
     )
     return [dict(zip(SUPPORT_COLUMNS, row.tolist(), strict=True)) for row in rows]
 
@@ -117,12 +113,14 @@ def test_odd_texts_and_questions_give_finite_columns(words, question, text):
     assert np.isfinite(rows).all()
 
 
-# ------------------------------------------------------------------------------------------------ the screen
+# ------------------------------------------------------------------------------------------------ the filter
 
 
 def test_a_stuffed_document_is_not_read_and_the_others_are(hardened, words):
     (left,) = hardened.stuffing_filter.filter_hits(
-        [normalize_hits(QUESTION, [HITS[0], STUFFED, *HITS[1:]])], words
+        [normalize_hits(QUESTION, [HITS[0], STUFFED, *HITS[1:]])],
+        [parse_question(QUESTION, words)],
+        words,
     )
     assert [hit.doc_id for hit in left.evidence.hits] == ["ada", "moth", "rain"]
 
@@ -131,7 +129,7 @@ def test_a_list_that_nobody_touched_is_judged_as_ever(hardened):
     assert hardened.check(QUESTION, HITS) == Gate.load().check(QUESTION, HITS)
 
 
-def test_a_stuffed_document_brings_a_wary_gate_nothing(hardened):
+def test_a_stuffed_document_brings_a_hardened_gate_nothing(hardened):
     plain, (alone, attacked) = (
         Gate.load(),
         hardened.probabilities([(QUESTION, HITS), (QUESTION, [*HITS[:2], STUFFED])]),
@@ -194,18 +192,18 @@ def test_what_is_cut_brings_nothing_into_view_that_was_not_read():
 
 
 def test_what_is_sure_to_be_stuffed_is_left_out_though_it_may_be_evidence(words):
-    taken = [normalize_hits(QUESTION, HITS)]
+    hits, questions = [normalize_hits(QUESTION, HITS)], [parse_question(QUESTION, words)]
     width = StuffingFilter.load().evidence.columns
 
     def left(evidence: float, stuffed: float) -> int:
-        screen = StuffingFilter(
+        made = StuffingFilter(
             BinaryClassifier(width, evidence),
             BinaryClassifier(width, stuffed),
             likely=0.25,
             suspect=0.1,
             sure=0.5,
         )
-        return len(screen.filter_hits(taken, words)[0].evidence.hits)
+        return len(made.filter_hits(hits, questions, words)[0].evidence.hits)
 
     assert [left(0.9, 0.05), left(0.1, 0.05), left(0.9, 0.3), left(0.1, 0.3), left(0.9, 0.6)] == [
         3,
@@ -219,7 +217,7 @@ def test_what_is_sure_to_be_stuffed_is_left_out_though_it_may_be_evidence(words)
 # ------------------------------------------------------------------------------------------------ opened and kept
 
 
-def test_any_gate_is_opened_as_wary(tmp_path):
+def test_any_gate_is_opened_as_hardened(tmp_path):
     Gate.load().save(tmp_path / "mine")
     for gate in (
         open_gate("default", "hardened"),
@@ -232,36 +230,39 @@ def test_any_gate_is_opened_as_wary(tmp_path):
     assert Gate.load(tmp_path / "mine").stuffing_filter is None
 
 
-def test_no_gate_is_fitted_as_wary():
+def test_no_gate_is_fitted_as_hardened():
     with pytest.raises(InputError, match="fast or as quality"):
         open_encoders("hardened")
 
 
-def test_a_screen_is_kept_and_loaded(tmp_path, words):
-    screen = StuffingFilter.load()
-    screen.save(tmp_path / "screen", card={}, seed=1)
-    taken = [normalize_hits(QUESTION, [HITS[0], STUFFED])]
-    assert StuffingFilter.load(tmp_path / "screen").filter_hits(taken, words) == screen.filter_hits(
-        taken, words
+def test_a_filter_is_kept_and_loaded(tmp_path, words):
+    shipped = StuffingFilter.load()
+    shipped.save(tmp_path / "filter", card={}, seed=1)
+    hits, questions = (
+        [normalize_hits(QUESTION, [HITS[0], STUFFED])],
+        [parse_question(QUESTION, words)],
     )
+    again = StuffingFilter.load(tmp_path / "filter")
+    left = again.filter_hits(hits, questions, words)
+    assert left == shipped.filter_hits(hits, questions, words)
 
 
-def test_a_damaged_screen_is_refused(tmp_path):
+def test_a_damaged_filter_is_refused(tmp_path):
     with pytest.raises(NotReadyError):
         StuffingFilter.load(tmp_path)
-    screen = StuffingFilter.load()
-    for wrong in (replace(screen, likely=2.0), replace(screen, stuffed=BinaryClassifier(3, 0.5))):
+    shipped = StuffingFilter.load()
+    for wrong in (replace(shipped, likely=2.0), replace(shipped, stuffed=BinaryClassifier(3, 0.5))):
         wrong.save(tmp_path / "wrong", card={}, seed=1)
         with pytest.raises(DataError, match="cannot be read"):
             StuffingFilter.load(tmp_path / "wrong")
-    screen.save(tmp_path / "cut", card={}, seed=1)
+    shipped.save(tmp_path / "cut", card={}, seed=1)
     path = tmp_path / "cut" / "stuffed.onnx"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(DataError):
         StuffingFilter.load(tmp_path / "cut")
 
 
-def test_the_screen_that_ships_says_what_it_was_made_of():
+def test_the_filter_that_ships_says_what_it_was_made_of():
     settings = json.loads((SHIPPED_FILTER / "manifest.json").read_text())["settings"]
     assert settings["lists"] > 1000
     assert "hotpotqa" in settings["sets"]

@@ -1,4 +1,4 @@
-"""The quality preset: likeness in meaning as columns, through stand-in models and once through the real one."""
+"""Optional features: similarity through stand-in encoders and once through the real one."""
 
 from __future__ import annotations
 
@@ -11,24 +11,17 @@ import pytest
 from tests.small_gate import fresh, labelled, shown
 
 from suffice.errors import DataError, NotReadyError
-from suffice.gate.featurize import NO_ENCODERS, Encoders, featurize
+from suffice.gate.extraction import NO_ENCODERS, Encoders, featurize
+from suffice.gate.features import RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
-from suffice.gate.question import WordTable
-from suffice.gate.similarity import (
-    RELEVANCE,
-    RELEVANCE_HIT,
-    SIMILARITY,
-    SIMILARITY_HIT,
-    relevance_features,
-    similarity_features,
-    split_clauses,
-)
+from suffice.gate.question import WordTable, parse_question
+from suffice.gate.similarity import relevance_features, similarity_features, split_clauses
 from suffice_research.embedding_cache import CachedEncoder
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
-HIT = {name: at for at, name in enumerate(SIMILARITY_HIT)}
+HIT = {one.name: at for at, one in enumerate(SIMILARITY_HIT)}
 WHOLE = {one.name: at for at, one in enumerate(SIMILARITY)}
 
 
@@ -155,20 +148,26 @@ def test_relevance_is_the_rerankers() -> None:
 # ---------------------------------------------------------------------------------------------------------- in a gate
 
 
-def test_lenses_bring_columns_and_the_question_its_vector() -> None:
-    taken = [normalize_hits("who taught ada", ["ada taught bob", "nothing"])]
-    plain, through = (
-        featurize(taken, WordTable.load()),
-        featurize(taken, WordTable.load(), Encoders(Letters(), Common())),
+def test_encoders_bring_columns_and_the_question_its_vector() -> None:
+    words, hits = (
+        WordTable.load(),
+        [normalize_hits("who taught ada", ["ada taught bob", "nothing"])],
     )
-    assert plain.more is None
-    assert plain.asked[0].meant is None
-    assert through.named == (*SIMILARITY, *RELEVANCE)
-    assert through.more is not None
-    assert through.more.shape == (1, len(SIMILARITY) + len(RELEVANCE))
-    assert through.hit_more is not None
-    assert through.hit_more[0].shape == (2, len(SIMILARITY_HIT) + len(RELEVANCE_HIT))
-    np.testing.assert_array_equal(through.asked[0].meant, Letters().encode(["who taught ada"])[0])
+    questions = [parse_question("who taught ada", words)]
+    plain, through = (
+        featurize(hits, questions, words),
+        featurize(hits, questions, words, Encoders(Letters(), Common())),
+    )
+    assert plain.extra is None
+    assert plain.questions[0].vector is None
+    assert through.extra_features == (*SIMILARITY, *RELEVANCE)
+    assert through.extra is not None
+    assert through.extra.shape == (1, len(SIMILARITY) + len(RELEVANCE))
+    assert through.hit_extra is not None
+    assert through.hit_extra[0].shape == (2, len(SIMILARITY_HIT) + len(RELEVANCE_HIT))
+    np.testing.assert_array_equal(
+        through.questions[0].vector, Letters().encode(["who taught ada"])[0]
+    )
 
 
 @cache
@@ -186,7 +185,7 @@ def test_one_by_one_and_all_at_once_agree() -> None:
     assert [one.reasons for one in together] == [one.reasons for one in alone]
 
 
-def test_a_gate_names_its_lenses_and_wants_them_again(tmp_path: Path) -> None:
+def test_a_gate_names_its_encoders_and_wants_them_again(tmp_path: Path) -> None:
     gate = through_both()
     assert (gate.card["preset"], gate.card["encoder"], gate.card["reranker"]) == (
         "quality",
@@ -194,17 +193,15 @@ def test_a_gate_names_its_lenses_and_wants_them_again(tmp_path: Path) -> None:
         "common",
     )
     gate.save(tmp_path / "gate")
-    with pytest.raises(
-        NotReadyError, match="looks through the reranker 'common', which is not known"
-    ):
+    with pytest.raises(NotReadyError, match="requires reranker 'common', which is not registered"):
         Gate.load(tmp_path / "gate", encoder=Letters())
     again = Gate.load(tmp_path / "gate", encoder=Letters(), reranker=Common())
     pairs = [(one.question, shown(one)) for one in fresh()[:8]]
     np.testing.assert_allclose(again.probabilities(pairs), gate.probabilities(pairs), atol=1e-5)
 
 
-def test_a_gate_of_words_alone_leaves_lenses_unused() -> None:
-    assert Encoders(Letters(), Common()).named(None, None, where="here") == NO_ENCODERS
+def test_a_gate_of_words_alone_leaves_encoders_unused() -> None:
+    assert Encoders(Letters(), Common()).resolve(None, None, where="here") == NO_ENCODERS
 
 
 # ---------------------------------------------------------------------------------------------------------- kept vectors

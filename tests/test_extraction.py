@@ -8,7 +8,8 @@ import pytest
 from suffice.errors import InputError
 from suffice.gate import extraction
 from suffice.gate import question as question_module
-from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS, Extraction, extract
+from suffice.gate.extraction import Extraction, extract
+from suffice.gate.features import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.question import WordTable, parse_question, title_search_key
 
 QUESTION = "Where was the director of Solaris Dawn born?"
@@ -45,7 +46,7 @@ def hit(found: Extraction, at: int) -> dict[str, float]:
 
 
 def whole(found: Extraction) -> dict[str, float]:
-    return dict(zip(SET_COLUMNS, found.whole.tolist(), strict=True))
+    return dict(zip(SET_COLUMNS, found.figures.tolist(), strict=True))
 
 
 def absent(found: Extraction, name: str) -> dict[str, float]:
@@ -92,7 +93,7 @@ def test_a_question_tells_names_from_the_words_that_relate_them(words: WordTable
         "Who is the mother of the director of Polish-Russian War (Film) in 2009?", words
     )
     assert asked.names == [b" polish russian war ", b" film "]
-    assert asked.written[b" polish russian war "] == "Polish-Russian War"
+    assert asked.display_names[b" polish russian war "] == "Polish-Russian War"
     assert asked.content == [
         b"mother",
         b"director",
@@ -110,14 +111,16 @@ def test_initials_belong_to_a_name_and_a_full_stop_does_not(words: WordTable) ->
     asked = parse_question(
         "Did J. R. Smith meet Mary Jones's father in St. Louis. Then what", words
     )
-    assert list(asked.written.values()) == ["J. R. Smith", "Mary Jones", "St. Louis"]
+    assert list(asked.display_names.values()) == ["J. R. Smith", "Mary Jones", "St. Louis"]
 
 
 def test_a_letter_with_an_accent_opens_a_name_and_not_the_middle_of_a_word(
     words: WordTable,
 ) -> None:
     assert list(
-        parse_question("was the naïve Émile Zola or his protégé in Ávila", words).written.values()
+        parse_question(
+            "was the naïve Émile Zola or his protégé in Ávila", words
+        ).display_names.values()
     ) == ["Émile Zola", "Ávila"]
 
 
@@ -125,7 +128,7 @@ def test_names_joined_by_and_are_two_names_unless_a_title_joins_them(words: Word
     asked = parse_question(
         "Did Alice Smith and Bob Jones of the House of Lords meet at Marks & Spencer?", words
     )
-    assert list(asked.written.values()) == [
+    assert list(asked.display_names.values()) == [
         "Alice Smith",
         "Bob Jones of the House of Lords",
         "Marks & Spencer",
@@ -237,8 +240,8 @@ def test_no_hits_give_no_rows_and_zeros(words: WordTable) -> None:
         assert found.hits.shape == (0, len(HIT_COLUMNS))
         assert found.absent.shape == (0, len(ABSENT_COLUMNS))
         assert found.absent_names == ()
-        assert not found.whole.any()
-        assert found.whole.shape == (len(SET_COLUMNS),)
+        assert not found.figures.any()
+        assert found.figures.shape == (len(SET_COLUMNS),)
 
 
 @pytest.mark.parametrize("question", ["", "?", "the of and", "東京はどこ", "\ud800", QUESTION])
@@ -251,9 +254,9 @@ def test_empty_titles_texts_and_questions_are_read(
 ) -> None:
     found = reading(words, *hits, question=question)
     assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
-    assert found.hits.dtype == found.absent.dtype == found.whole.dtype == np.float32
+    assert found.hits.dtype == found.absent.dtype == found.figures.dtype == np.float32
     assert np.isfinite(found.hits).all()
-    assert np.isfinite(found.whole).all()
+    assert np.isfinite(found.figures).all()
 
 
 def test_hits_that_do_not_line_up_are_refused(words: WordTable) -> None:
@@ -285,7 +288,7 @@ def test_hostile_text_is_read_in_bounded_time(words: WordTable, kind: str) -> No
         found = reading(words, *[(title, text)] * 10, question=question)
         assert np.isfinite(found.hits).all()
         assert np.isfinite(found.absent).all()
-        assert np.isfinite(found.whole).all()
+        assert np.isfinite(found.figures).all()
     assert time.process_time() - start < 2.0
 
 
@@ -308,7 +311,7 @@ def test_only_the_beginning_of_a_long_text_is_read(words: WordTable) -> None:
         reading(words, (FILM[0], padded + MAKER[1] * 9_000), MAKER),
     )
     np.testing.assert_array_equal(found.hits, longer.hits)
-    np.testing.assert_array_equal(found.whole, longer.whole)
+    np.testing.assert_array_equal(found.figures, longer.figures)
 
 
 def test_many_hits_cost_no_more_than_their_number(words: WordTable) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.gate import question as question_module
-from suffice.gate.extraction import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS, Extraction, extract
+from suffice.gate.extraction import Extraction, extract
+from suffice.gate.features import ABSENT_COLUMNS, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.question import WordTable, parse_question
 
 WORDS = WordTable.load()
@@ -35,7 +36,7 @@ def reading(question: str, hits: list[tuple[str, str, float | None]]) -> Extract
 
 def same(one: Extraction, other: Extraction) -> None:
     assert one.absent_names == other.absent_names
-    for a, b in ((one.hits, other.hits), (one.absent, other.absent), (one.whole, other.whole)):
+    for a, b in ((one.hits, other.hits), (one.absent, other.absent), (one.figures, other.figures)):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
 
 
@@ -47,8 +48,8 @@ def test_every_reading_has_its_shape_and_only_finite_figures(
     found = reading(question, hits)
     assert found.hits.shape == (len(hits), len(HIT_COLUMNS))
     assert found.absent.shape == (len(found.absent_names), len(ABSENT_COLUMNS))
-    assert found.whole.shape == (len(SET_COLUMNS),)
-    assert all(np.isfinite(part).all() for part in (found.hits, found.absent, found.whole))
+    assert found.figures.shape == (len(SET_COLUMNS),)
+    assert all(np.isfinite(part).all() for part in (found.hits, found.absent, found.figures))
     assert all(found.absent_names)
     same(found, reading(question, hits))
 
@@ -96,7 +97,7 @@ def test_shares_and_closeness_stay_between_nothing_and_all(
     columns = found.hits[:, [HIT_COLUMNS.index(name) for name in shares]]
     assert (columns >= 0).all()
     assert (columns <= 1 + 1e-5).all()
-    whole = found.whole[
+    whole = found.figures[
         [
             SET_COLUMNS.index(name)
             for name in SET_COLUMNS

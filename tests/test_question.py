@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
+from suffice.gate.features import QUESTION_COLUMNS
 from suffice.gate.question import (
-    QUESTION_COLUMNS,
     ParsedQuestion,
     QuestionModel,
     WordTable,
