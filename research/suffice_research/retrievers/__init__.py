@@ -57,7 +57,7 @@ def metadata_tfidf(store: Store, *, weights: tuple[float, float] = INTERPOLATION
 def dense_proxy(
     store: Store, *, weights: tuple[float, float] = PROXY, perturbation: float = 0.001
 ) -> Retriever:
-    """MAGAF's stand-in for a dense retriever: TF-IDF and metadata, ties broken by a perturbation."""
+    """MAGAF's stand-in for a dense retriever: TF-IDF and metadata with a small perturbation."""
 
     def proxy(of: Signals) -> list[Signal]:
         blend = Blend(_lexical_and_metadata(of), weights=weights)

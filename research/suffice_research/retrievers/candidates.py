@@ -1,9 +1,9 @@
-"""The papers' retrievers over a few hundred candidates a question, for stores that are too large or too far to be read whole.
+"""The papers' retrievers over a few hundred candidates a question, for large or remote stores.
 
-Candidates are the best of the store's own text search, with and without the filter that the question asks for, and whoever
-shares an entity with the strongest of them. On those the same signals are computed as over a whole corpus. Two things must not
-be the candidates' own, since every one of them holds the question's words: how rare a term is comes from a sample of the store
-(`Background`), and BM25 is the store's.
+Candidates are the best hits of the store's text search, with and without the question's own filter,
+and documents that share an entity with the best of them. The signals are the same as over a whole
+corpus, except for two: how rare a term is comes from a sample of the store (`Background`), since
+all candidates contain the question's words, and BM25 is the store's.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ from suffice.retrieval.filters import filter_for
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25
 from suffice.retrieval.metadata import Mentions, Vocabulary
-from suffice.retrieval.ranking import Scores, Signal, check_search
+from suffice.retrieval.ranking import Filters, HitLists, Scores, Signal, check_search
 from suffice.types import DocId, Document, Filter, Hit
 from suffice_research.retrievers.signals import Agreement, Analyzer, Background, Tfidf
 
 __all__ = ["DEPTH", "SAMPLE", "CandidateRetriever", "CorpusSample", "Signals"]
 
 DEPTH = 200
-SAMPLE = 20_000  # documents that say how rare a term is
-TOGETHER = 16  # questions of one look
-SEEDS, CARRIERS = (
-    20,
-    50,
-)  # candidates whose entities bring others in, and how many each entity brings
+SAMPLE = 20_000  # documents for the rarity of terms
+BATCH = 16  # questions of one store query
+SEEDS = 20  # candidates whose entities add others
+CARRIERS = 50  # documents that each entity adds
 
 
 class CorpusSample:
-    """What the candidates of every question share: rarity by a sample of the store, and the values of its metadata."""
+    """What all questions share: how rare terms are in a sample of the store, and its metadata."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,7 +59,7 @@ class CorpusSample:
 
 @dataclass(frozen=True)
 class Signals:
-    """The papers' signals over the documents that are scored together: those of a whole corpus."""
+    """The papers' signals over a whole corpus."""
 
     corpus: Corpus
 
@@ -82,11 +80,11 @@ class Signals:
 
 @dataclass(frozen=True)
 class _CandidateSignals(Signals):
-    """The same over the candidates of one question, who do not say how rare a term is."""
+    """The same over the candidates of one question."""
 
     sample: CorpusSample
     mentions: Mentions
-    found: Mapping[DocId, float]  # what the store's BM25 gave
+    bm25_scores: Mapping[DocId, float]  # the store's
 
     @property
     def agreement(self) -> Signal:
@@ -94,7 +92,7 @@ class _CandidateSignals(Signals):
 
     @property
     def bm25(self) -> Signal:
-        return _StoreScores("bm25", self.corpus, self.found)
+        return _StoreScores("bm25", self.corpus, self.bm25_scores)
 
     def tfidf(
         self, *, analyzer: Analyzer = "word", ngrams: tuple[int, int] = (1, 2), **options: Any
@@ -106,7 +104,7 @@ class _CandidateSignals(Signals):
 
 
 class CandidateRetriever:
-    """Retriever port: `signals` are made anew of each question's candidates, and fused as over a whole corpus."""
+    """Computes `signals` over each question's candidates, and fuses them as over a corpus."""
 
     def __init__(
         self,
@@ -118,26 +116,21 @@ class CandidateRetriever:
         neighbours: bool = False,
     ) -> None:
         self._store, self._signals, self._weights = store, signals, weights
-        self._depth, self._neighbours, self._sample = (
-            check_search([], depth),
-            neighbours,
-            CorpusSample(store),
-        )
+        self._depth, self._neighbours = check_search([], depth), neighbours
+        self._sample = CorpusSample(store)
 
-    def search(
-        self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
-    ) -> list[tuple[Hit, ...]]:
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
         wanted = list(filters or [None] * len(questions))
-        found: list[tuple[Hit, ...]] = []
-        for at in range(0, len(questions), TOGETHER):
-            found += self._searched(questions[at : at + TOGETHER], k, wanted[at : at + TOGETHER])
-        return found
+        hits: HitLists = []
+        for at in range(0, len(questions), BATCH):
+            hits += self._search_batch(questions[at : at + BATCH], k, wanted[at : at + BATCH])
+        return hits
 
-    def _searched(
+    def _search_batch(
         self, questions: Sequence[str], k: int, filters: Sequence[Filter | None]
-    ) -> list[tuple[Hit, ...]]:
-        """All questions in one look, and their neighbours in one more: a distant store is asked as seldom as can be."""
+    ) -> HitLists:
+        """All questions in one query to the store, and their neighbours in another."""
         named, depth = self._sample.vocabulary.mentions(questions), max(k, self._depth)
         owns = [None if filter else filter_for(one) for filter, one in zip(filters, named)]
         plain = [
@@ -162,9 +155,9 @@ class CandidateRetriever:
             candidates = [
                 [*one, *others] for one, others in zip(candidates, self._carriers(candidates))
             ]
-        return [self._ranked(*one, k) for one in zip(questions, filters, named, scores, candidates)]
+        return [self._rank(*one, k) for one in zip(questions, filters, named, scores, candidates)]
 
-    def _ranked(
+    def _rank(
         self,
         question: str,
         filter: Filter | None,
@@ -186,7 +179,7 @@ class CandidateRetriever:
         return retriever.search([question], k=k, filters=None if filter is None else [filter])[0]
 
     def _carriers(self, candidates: Sequence[Sequence[Document]]) -> list[list[Document]]:
-        """Others that share an entity with the first few: the graph may lead to what has no word of the question."""
+        """Others that share an entity with the first few: they may have no word of the question."""
         named = [
             dict.fromkeys(entity for one in some[:SEEDS] for entity in one.entities)
             for some in candidates
@@ -211,7 +204,7 @@ class CandidateRetriever:
 
 
 class _Agreement:
-    """Metadata agreement with what one question was found to name."""
+    """Metadata agreement with what one question names."""
 
     name = "metadata"
 
@@ -223,7 +216,7 @@ class _Agreement:
 
 
 class _StoreScores:
-    """Scores that a search gave already; 0 for those that it did not find."""
+    """Scores that the store gave; 0 for documents that it did not find."""
 
     def __init__(self, name: str, corpus: Corpus, scores: Mapping[DocId, float]) -> None:
         self.name = name

@@ -1,13 +1,14 @@
-"""The document graph of MAGAF 3.4, never materialised: which documents belong together, by metadata alone.
+"""The document graph of MAGAF 3.4, never materialised: which documents share metadata.
 
-Two documents are joined by 1.00 for each entity they share, 0.20 for the same category, 0.15 for the same source, and 0.10 when
-their dates lie within 7 days, else 0.04 within 30. The relations add up. The paper gives 1.00 "when they share the same entity"
-and does not say what two shared entities weigh; counting each is the reading under which the graph factors exactly.
+The weight of an edge is the sum of 1.00 for each shared entity, 0.20 for the same category, 0.15
+for the same source, and 0.10 for dates within 7 days, else 0.04 within 30. The paper gives 1.00
+"when they share the same entity" and does not say what two shared entities weigh; only if each
+counts does the graph factor exactly.
 
-Category and source edges alone are quadratic in the documents, so the graph is kept as its factors: A = sum_r w_r B_r B_r'
-minus the diagonal, where B_r says which document carries which value. A product with A goes from documents to values and back;
-the date bands are differences of prefix sums over the days that occur. Values are small integer codes, so a document with three
-entities takes about 100 bytes.
+Category and source edges alone are quadratic in the documents, so the graph is kept as its factors:
+A = sum_r w_r B_r B_r' minus the diagonal, where B_r says which document carries which value. A
+product with A goes from documents to values and back; the date bands are differences of prefix sums
+over the days that occur. A document with three entities takes about 100 bytes.
 """
 
 from __future__ import annotations
@@ -31,9 +32,7 @@ ENTITY, CATEGORY, SOURCE = 1.00, 0.20, 0.15
 WEEK, WEEK_DAYS = 0.10, 7
 MONTH, MONTH_DAYS = 0.04, 30
 SEEDS = 20
-_BLOCK_CELLS = (
-    4 * 1024 * 1024
-)  # a block of rows whose tables hold at most this many numbers is worked on at a time
+_BLOCK_CELLS = 4 * 1024 * 1024  # numbers in the tables of one block of rows
 
 Ints = npt.NDArray[np.int32]
 Numbers = npt.NDArray[Any]
@@ -58,8 +57,11 @@ class DocumentGraph:
     def from_columns(
         cls, *, sources: Codes, categories: Codes, days: Ints, entities: sparse.csr_matrix
     ) -> DocumentGraph:
-        """A graph without Document objects: value codes, days as ordinals (UNDATED where unknown), and which document carries
-        which entity as a sparse (documents, entities) matrix of ones."""
+        """A graph without Document objects.
+
+        `days` are ordinals (UNDATED where unknown); `entities` is a sparse (documents, entities)
+        matrix of ones.
+        """
         graph = cls.__new__(cls)
         graph._set(sources, categories, days, entities)
         return graph
@@ -106,10 +108,11 @@ class DocumentGraph:
         )
 
     def propagate(self, scores: Numbers | sparse.csr_matrix, *, seeds: int = SEEDS) -> Scores:
-        """Support from the strongest documents of each row to their neighbours: (questions, documents) -> the same shape.
+        """Support from the strongest documents of each row for their neighbours.
 
-        Each row's `seeds` highest positive scores (ties in document order) travel once along the edges; a seed is supported by
-        the other seeds, not by itself. A row without a positive score gives zeros.
+        Each row's `seeds` highest positive scores (ties in document order) travel once along the
+        edges; a seed is supported by the other seeds, not by itself. A row without a positive score
+        gives zeros. (questions, documents) -> the same shape.
         """
         start = self._strongest(scores, seeds)
         support = np.zeros(start.shape, dtype=np.float32)
@@ -126,9 +129,9 @@ class DocumentGraph:
         rounds: int = 100,
         tolerance: float = 1e-6,
     ) -> Scores:
-        """Personalised PageRank from the same seeds: each row sums to 1; a row without a positive score gives zeros.
+        """Personalised PageRank from the same seeds: rows sum to 1, or 0 without a positive score.
 
-        Steps are taken in proportion to edge weights; a walk that reaches a document without edges starts again at the seeds.
+        Steps follow edge weights; a walk at a document without edges starts again at the seeds.
         """
         if not 0 <= damping < 1:
             raise InputError(f"damping is {damping!r}, expected a number from 0 to below 1")
@@ -151,7 +154,7 @@ class DocumentGraph:
     def density(
         self, positions: Sequence[Sequence[int]] | npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.float64]:
-        """Weighted density 2 * sum / (k (k - 1)) of each set of documents: (sets, k) positions -> (sets,).
+        """Weighted density 2 * sum / (k (k - 1)) of sets of positions: (sets, k) -> (sets,).
 
         Sets of different sizes end in -1. A set of fewer than two documents has density 0.
         """
@@ -168,8 +171,6 @@ class DocumentGraph:
             )
         return density
 
-    # ------------------------------------------------------------------------------------------- the factors
-
     def _product(self, rows: sparse.csr_matrix) -> Numbers:
         """rows @ A for non-negative rows: (questions, documents), sparse in, dense out, float64."""
         entries = rows.tocoo()
@@ -182,7 +183,7 @@ class DocumentGraph:
         result += table[:, calendar.codes]
         at = entries.row, entries.col
         result[at] -= entries.data * self._own[entries.col]
-        # Taking a document's own weight away leaves rounding where it has no neighbour; the lightest edge carries far more.
+        # Subtracting a document's own weight leaves rounding errors far below the lightest edge.
         result[at] *= result[at] > 1e-9 * entries.data
         return result
 
@@ -211,8 +212,6 @@ class DocumentGraph:
             total += weight * (same.sum(axis=(1, 2)) - (codes >= 0).sum(axis=1))
         total += self._calendar.inner_weight(sets)
         return total
-
-    # ------------------------------------------------------------------------------------------- rows in, rows out
 
     def _walk(
         self, home: Numbers, degrees: Numbers, damping: float, rounds: int, tolerance: float
@@ -266,7 +265,8 @@ class DocumentGraph:
             ) from error
         if sets.ndim != 2 or (sets.size and not np.issubdtype(sets.dtype, np.integer)):
             raise InputError(
-                f"positions have shape {sets.shape} and type {sets.dtype}, expected whole numbers (sets, k)"
+                f"positions have shape {sets.shape} and type {sets.dtype}, "
+                "expected whole numbers (sets, k)"
             )
         sets = sets.astype(np.intp)
         if sets.size and (sets.min() < -1 or sets.max() >= len(self)):
@@ -278,7 +278,7 @@ class DocumentGraph:
 
 
 class GraphSignal:
-    """Graph support as a signal: the seeds are the strongest documents of another signal (MAGAF: lexical and metadata)."""
+    """Graph support as a signal; the seeds are the strongest documents of another signal."""
 
     name = "graph"
 
@@ -300,12 +300,12 @@ class GraphSignal:
         return self.spread(self._seeds.scores(questions))
 
     def spread(self, seed_scores: Numbers) -> Scores:
-        """The same from seed scores that are at hand: (questions, documents) -> (questions, documents)."""
+        """The same from given seed scores."""
         return self._spread(seed_scores, seeds=self._count)
 
 
 class _Calendar:
-    """The days that occur, in order, and for each the span of days within a week and within a month of it."""
+    """The days that occur, and for each the span of days within a week and within a month."""
 
     def __init__(self, days: Ints) -> None:
         dated = days != UNDATED
@@ -320,7 +320,7 @@ class _Calendar:
         return (self.days, self.codes, self.first, self.last)
 
     def bands(self, table: Numbers) -> Numbers:
-        """From the sums of each day to what each day receives: (rows, days + 1) -> the same; the last column is "no day"."""
+        """What each day receives from the sums of all days: (rows, days + 1), the last for none."""
         sums = np.cumsum(np.pad(table[:, :-1], ((0, 0), (1, 0))), axis=1)
         week, month = (sums[:, last] - sums[:, first] for first, last in zip(self.first, self.last))
         # Within a week is also within a month: what the wider band gives there must not count.
@@ -349,7 +349,7 @@ def _codes(corpus: Corpus, field: Literal["source", "category"]) -> Codes:
 
 
 def _table(entries: sparse.coo_matrix, codes: Ints, count: int, rows: int) -> Numbers:
-    """The sum of each row's entries by value: (rows, count + 1). The last column, which code -1 finds, is zero: no value."""
+    """Each row's sums by value, (rows, count + 1); the last column, code -1, is 0: no value."""
     code = codes[entries.col]
     known = code >= 0
     cells = entries.row[known].astype(np.int64) * (count + 1) + code[known]

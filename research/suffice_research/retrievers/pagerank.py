@@ -1,8 +1,8 @@
-"""Personalised PageRank over mention links: what a wanderer meets who starts at what the question is about.
+"""Personalised PageRank over mention links.
 
-As HippoRAG walks its graph, but the graph is who mentions whom, so that nobody has to be asked to build it. The wanderer starts
-at the documents whose titles the question names and at the best hits, follows links either way, and starts anew now and then.
-All questions of a batch walk at once: a step is one sparse product.
+As in HippoRAG, but the graph is who mentions whom, so no model is needed to build it. A walk starts
+at the documents whose titles the question names and at the best hits, follows links either way, and
+restarts now and then. All questions of a batch walk at once: a step is one sparse product.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMED = 0.5  # share of the start that goes to named titles, where there are any
 
 
 class PageRank:
-    """A signal: where each question's wanderer is found. A question that nothing matches scores nothing."""
+    """A signal: the probability that a question's walk is at each document."""
 
     def __init__(
         self,
@@ -55,44 +55,44 @@ class PageRank:
             restart,
             depth,
         )
-        self._place = corpus.position
-        self._step = _either_way(mentions, self._place)
+        self._position = corpus.position
+        self._step = _step_matrix(mentions, self._position)
 
     def scores(self, questions: Sequence[str]) -> Scores:
-        """(questions, documents), rows that sum to 1, or to 0 where there is nowhere to start."""
-        scores = np.zeros((len(questions), len(self._place)), np.float32)
-        for block in question_blocks(questions, len(self._place)):
-            scores[block] = self._walked(self._starts(questions[block])).T
+        """(questions, documents), rows that sum to 1, or to 0 where no document matches."""
+        scores = np.zeros((len(questions), len(self._position)), np.float32)
+        for block in question_blocks(questions, len(self._position)):
+            scores[block] = self._walk(self._starts(questions[block])).T
         return scores
 
     def _starts(self, questions: Sequence[str]) -> Floats:
-        """Where each wanderer starts: (documents, questions), columns that sum to 1 or 0."""
-        start = np.zeros((len(self._place), len(questions)))
+        """Where each walk starts: (documents, questions), columns that sum to 1 or 0."""
+        start = np.zeros((len(self._position), len(questions)))
         found = self.seeds.search(questions, k=self.depth)
         named = named_titles(questions, self.titles)
         for at, (hits, titles) in enumerate(zip(found, named, strict=True)):
             shares = _shares(hits)
-            known = [self._place[one] for one in titles if one in self._place]
+            known = [self._position[one] for one in titles if one in self._position]
             of_named = 0.0 if not known else NAMED if shares else 1.0
             for row in known:
                 start[row, at] += of_named / len(known)
             for hit, share in zip(hits, shares):
-                if hit.doc_id in self._place:
-                    start[self._place[hit.doc_id], at] += (1 - of_named) * share
+                if hit.doc_id in self._position:
+                    start[self._position[hit.doc_id], at] += (1 - of_named) * share
         return start
 
-    def _walked(self, start: Floats) -> Floats:
+    def _walk(self, start: Floats) -> Floats:
         here = start
         for _ in range(STEPS if self.restart < 1 else 0):
             moved = self._step @ here
-            # Whoever stands where no link leads starts anew: nothing is lost on the way.
+            # A walk that reaches a document without links starts again.
             moved += start * (here.sum(axis=0) - moved.sum(axis=0))
             here = self.restart * start + (1 - self.restart) * moved
         return here
 
 
-def _either_way(mentions: MentionLinks, place: dict[str, int]) -> sparse.csr_matrix:
-    """A step along a link in either direction, each link of a document as likely: (to, from), columns that sum to 1 or 0."""
+def _step_matrix(mentions: MentionLinks, place: dict[str, int]) -> sparse.csr_matrix:
+    """A step along a link in either direction: (to, from), columns that sum to 1 or 0."""
     row = np.repeat(np.arange(len(mentions.ids)), np.diff(mentions.starts))
     where = np.array([place.get(doc_id, -1) for doc_id in mentions.ids], dtype=np.int64)
     ends = (
@@ -103,14 +103,14 @@ def _either_way(mentions: MentionLinks, place: dict[str, int]) -> sparse.csr_mat
     joined = sparse.csr_matrix(
         (ones, (np.r_[ends[0], ends[1]], np.r_[ends[1], ends[0]])), shape=(len(place), len(place))
     )
-    joined.data[:] = 1  # two that name each other are joined once
+    joined.data[:] = 1  # documents that name each other are joined once
     degree = np.asarray(joined.sum(axis=0)).ravel()
     scale = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
     return sparse.csr_matrix(joined @ sparse.diags(scale))
 
 
 def _shares(hits: Sequence[Hit]) -> list[float]:
-    """Each hit's part of the start, by score; by reciprocal rank where scores are unknown or say nothing."""
+    """Each hit's share of the start, by score; by reciprocal rank where scores are missing or 0."""
     scores = [max(hit.score or 0.0, 0.0) for hit in hits]
     if any(hit.score is None for hit in hits) or not sum(scores):
         scores = [1 / rank for rank in range(1, len(hits) + 1)]

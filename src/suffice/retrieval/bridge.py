@@ -266,7 +266,7 @@ class BridgeRetriever:
         return hits
 
     def _bearers(self, names: Sequence[int]) -> dict[int, float]:
-        """The documents that bear these names, with one over the number of documents of the name."""
+        """The documents that bear these names; a name of n documents is worth 1 / n."""
         found: dict[int, float] = {}
         for name in names:
             bearers = self.links.bearers.row(name)[:NAMESAKES].tolist()

@@ -65,8 +65,8 @@ def hybrid(
     depth: int = 100,
 ) -> Retriever:
     """The store's BM25 and dense lists, 100 hits deep, in convex combination."""
-    parts = {"bm25": TextSearch(store), "dense": VectorSearch(store, _open_encoder(encoder))}
-    return ListFusion(parts, weights=weights, fusion=fusion, depth=depth)
+    text, vectors = TextSearch(store), VectorSearch(store, _open_encoder(encoder))
+    return ListFusion({"bm25": text, "dense": vectors}, weights=weights, fusion=fusion, depth=depth)
 
 
 def rrf(store: Store, *, encoder: str | Encoder = DEFAULT_ENCODER, depth: int = 100) -> Retriever:

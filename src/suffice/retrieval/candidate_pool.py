@@ -375,8 +375,8 @@ class CandidatePool:
         rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 
-_SIGNS = re.escape("".join(one for one in map(chr, range(128)) if not one.isalnum())) + "–—‘’“”…"
-_GAPS = re.compile(rf"[\s{_SIGNS}]+")
+_SIGNS = re.escape("".join(one for one in map(chr, range(128)) if not one.isalnum()))
+_GAPS = re.compile(rf"[\s{_SIGNS}–—‘’“”…]+")
 
 
 def _pad(text: str) -> str:

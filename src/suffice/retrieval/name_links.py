@@ -236,10 +236,10 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     for document, found in zip(seen, matcher.find(document.text for document in texts)):
         letters += len(document.text)
         stems = _count_stems(f"{document.title} {document.text}", stems)
-        named = key_hashes[[match.phrase for match in found.matches]] if found.matches else []
+        named = key_hashes[np.array([match.phrase for match in found.matches], np.int64)]
         own_names = _capitalised_names(f"{document.title}. {document.text}")
         others = filter(None, (*map(title_key, document.entities), *own_names))
-        distinct = list(dict.fromkeys([*map(int, named), *map(_hash, others)]))[:MAX_MENTIONS]
+        distinct = list(dict.fromkeys([*named.tolist(), *map(_hash, others)]))[:MAX_MENTIONS]
         sizes.append(len(distinct))
         mentioned.extend(distinct)
     if len(sizes) != len(ids):

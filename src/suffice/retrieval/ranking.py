@@ -128,7 +128,7 @@ def _score_bar(scores: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
 def make_hits(
     ranking: Ranking, ids: Sequence[DocId], parts: Mapping[str, npt.NDArray[Any]]
 ) -> HitLists:
-    """Hits of each row. `parts` has each signal's (questions, documents) scores; hits name those > 0."""
+    """Hits of each row; `parts` has the (questions, documents) scores that each hit names."""
     row, rank = np.nonzero(ranking.positions >= 0)
     at = ranking.positions[row, rank]
     columns = [

@@ -31,8 +31,8 @@ class SoftFilter:
     carries but one of the k best unfiltered hits does, that one replaces the last hit that is not
     the only one to carry something named. Each hit says in `matched` what it carries.
 
-    With `strict`, the filter alone decides. Without `filters`, the `extractor` makes them. Without a
-    `vocabulary`, it is the store's, read again when the store has changed.
+    With `strict`, the filter alone decides. Without `filters`, the `extractor` makes them. Without
+    a `vocabulary`, it is the store's, read again when the store has changed.
     """
 
     def __init__(

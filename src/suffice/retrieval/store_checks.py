@@ -1,6 +1,6 @@
 """What all stores agree on: which documents, vectors and filters they accept, and similarity.
 
-Stores that accept different input, or round differently, would answer the same question differently.
+Stores that accept or round differently would answer the same question differently.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_document(document: Document) -> Document:
             json.dumps(dict(document.extra))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{where}: extra does not fit into JSON: {error}") from error
-    optional = {
+    optional: dict[str, Any] = {
         field: _clean(value, where, field) if value else None
         for field in ("source", "category", "parent")
         for value in [getattr(document, field)]
