@@ -170,7 +170,8 @@ def _model_review(
     if said is None:
         return None
     accuracy, support = said.get("accuracy"), said.get("support")
-    number = isinstance(accuracy, int | float) and not isinstance(accuracy, bool)
-    if not number or not 0 <= accuracy <= 1:
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float):
         return None
-    return (float(accuracy), Support(support)) if support in list(Support) else None
+    if not 0 <= accuracy <= 1 or support not in list(Support):
+        return None
+    return float(accuracy), Support(support)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from suffice.lexicon import MONTHS, WEEKDAYS
 from suffice.text import DateMention, date_mentions
 
 ONE_DAY = timedelta(days=1)
@@ -176,13 +177,13 @@ _RELATIVE = re.compile(
     rf"\b(?:(?P<word>today|yesterday)|(?P<count>{_NUMBER})\s+(?P<unit>{_UNIT})s?\s+ago|"
     rf"(?:the\s+)?(?:last|past)\s+(?P<span>{_NUMBER})\s+(?P<units>{_UNIT})s?|"
     rf"(?P<which>this|last|past|previous)\s+"
-    rf"(?:(?P<whole>week|month|year)|(?P<weekday>{'|'.join(calendar.day_name)})))\b",
+    rf"(?:(?P<whole>week|month|year)|(?P<weekday>{'|'.join(WEEKDAYS)})))\b",
     re.IGNORECASE,
 )
 _MONTH_WITHOUT_YEAR = re.compile(
     r"\b(?:in|during|throughout|within|since|after|before|until|till|by|on|from|of)\s+"
     r"(?:early\s+|late\s+|mid-)?"
-    rf"(?P<date>(?:{'|'.join(calendar.month_name[1:])})(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?)"
+    rf"(?P<date>(?:{'|'.join(MONTHS)})(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?)"
     r"(?!\s*,?\s*\d)\b"
 )
 
@@ -222,7 +223,7 @@ def _first_and_last(match: re.Match[str], today: date) -> tuple[date, date]:
         return _back(today, _number(said["span"]), said["units"]), today
     last = said["which"] != "this"
     if said["weekday"]:
-        wanted = [name.casefold() for name in calendar.day_name].index(said["weekday"])
+        wanted = [name.casefold() for name in WEEKDAYS].index(said["weekday"])
         passed = (today.weekday() - wanted) % 7
         day = today - timedelta(days=(passed or 7) if last else passed)
         return day, day
