@@ -1,4 +1,4 @@
-"""A service for the tests: the village's films as its library, the gate that ships, and a client in the same process."""
+"""A service for the tests: a library of films, the shipped gate, and a client in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suffice.library import Library
 from suffice.service.app import create_app
 from suffice.service.settings import Limits, Settings
 
-ASKED = {
+CHECK = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [
         {
@@ -30,15 +30,15 @@ LINES = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
 
 
-def cinema(folder: Path) -> str:
+def build_film_library(folder: Path) -> str:
     """A library of films on disk."""
     Library.build(folder, FILMS).close()
     return str(folder)
 
 
 @contextmanager
-def client(settings: Settings | None = None, **limits: Any) -> Iterator[TestClient]:
-    """A visitor of a service with these settings and limits."""
+def running_app(settings: Settings | None = None, **limits: Any) -> Iterator[TestClient]:
+    """A client of a service with these settings and limits."""
     chosen = settings or Settings()
     if limits:
         chosen = Settings(
@@ -49,8 +49,8 @@ def client(settings: Settings | None = None, **limits: Any) -> Iterator[TestClie
         )
     with TestClient(
         create_app(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False
-    ) as visitor:
-        yield visitor
+    ) as client:
+        yield client
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:

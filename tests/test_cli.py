@@ -154,7 +154,7 @@ def test_a_filter_narrows_the_search(village: Path) -> None:
     assert [hit["relaxed"] for hit in soft["hits"]][1:] == [True] * (len(soft["hits"]) - 1)
 
 
-def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
+def test_evaluate_gives_every_number_with_its_interval(village: Path) -> None:
     paths = ("--corpus", village / "documents.jsonl", "--questions", village / "examples.jsonl")
     words = (
         "evaluate",
@@ -219,7 +219,7 @@ def test_evaluate_gives_every_figure_with_its_interval(village: Path) -> None:
         ),
     ],
 )
-def test_the_callers_mistake_is_two_lines_and_exit_code_2(
+def test_a_usage_error_is_two_lines_and_exit_code_2(
     words: tuple[str, ...], message: str, hint: str
 ) -> None:
     result = suffice(*words)
@@ -238,7 +238,7 @@ def test_a_script_gets_the_error_as_json() -> None:
     assert json.loads(result.stdout)["error"]["code"] == "bad_input"
 
 
-def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(
+def test_a_bug_is_exit_code_1_and_debug_shows_the_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken() -> None:
@@ -252,7 +252,7 @@ def test_our_own_fault_is_exit_code_1_and_debug_shows_the_traceback(
     output.settings["debug"] = False
 
 
-def test_a_failing_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_reported_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "gates/gate")
 
@@ -283,7 +283,7 @@ def test_a_bad_filter_is_explained(village: Path, filter: str) -> None:
     assert "hint: " in result.stderr
 
 
-def test_a_report_that_cannot_be_made_is_said_before_the_work(
+def test_a_missing_report_extra_fails_before_the_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
@@ -301,7 +301,7 @@ def test_a_report_that_cannot_be_made_is_said_before_the_work(
     assert "hint: pip install 'suffice[report]'" in result.stderr
 
 
-def test_a_run_that_someone_else_made_is_judged_as_it_is(tmp_path: Path) -> None:
+def test_a_run_from_another_tool_is_scored_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "run.trec").write_text(
         "q1 Q0 a 1 9.5 theirs\nq1 Q0 b 2 8.0 theirs\nq2 Q0 c 1 3.0 theirs\n"
     )

@@ -29,7 +29,7 @@ def asked(library: Path, *words: object) -> Result:
     return suffice("ask", library, BRIDGE, *words)
 
 
-def test_without_a_model_the_path_of_sentences_is_shown_and_that_is_said(library: Path) -> None:
+def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
     result = asked(library)
     assert result.exit_code == 0, result.output
     assert "no language model" in result.stderr
@@ -39,7 +39,7 @@ def test_without_a_model_the_path_of_sentences_is_shown_and_that_is_said(library
     assert "ANSWER" in result.stdout or "missing:" in result.stdout
 
 
-def test_json_is_the_whole_journey(library: Path) -> None:
+def test_json_is_the_whole_trace(library: Path) -> None:
     result = asked(library, "--json")
     told = json.loads(result.stdout)
     assert told["model_configured"] is False
@@ -48,7 +48,7 @@ def test_json_is_the_whole_journey(library: Path) -> None:
     assert told["action"] in ("answer", "abstain")
 
 
-def test_a_kept_journey_can_be_walked_again(library: Path, tmp_path: Path) -> None:
+def test_a_saved_trace_can_be_replayed(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     assert asked(library, "--trace", file).exit_code == 0
     (kept,) = read_traces(file)
@@ -58,14 +58,14 @@ def test_a_kept_journey_can_be_walked_again(library: Path, tmp_path: Path) -> No
         )
 
 
-def test_a_model_that_fails_is_told_of(library: Path) -> None:
+def test_a_model_that_fails_is_reported(library: Path) -> None:
     with serving(fails(500)) as (url, _):
         result = asked(library, "--model", "stand-in", "--base-url", url, "--seconds", 2)
     assert result.exit_code == 0, result.output
     assert "note: the model did not answer" in result.stderr
 
 
-def test_a_dead_server_is_told_of_and_the_rules_answer(library: Path) -> None:
+def test_a_dead_server_is_reported_and_the_rules_answer(library: Path) -> None:
     with serving(fails(500)) as (url, _):
         pass
     result = asked(library, "--model", "stand-in", "--base-url", url)
@@ -75,7 +75,7 @@ def test_a_dead_server_is_told_of_and_the_rules_answer(library: Path) -> None:
     assert "Ermengarde of Tours" in result.stdout
 
 
-def test_kept_journeys_are_walked_again_from_the_command_line(
+def test_saved_traces_are_replayed_from_the_command_line(
     library: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "trace.jsonl"
@@ -119,7 +119,7 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
     assert "for example: suffice ask" in result.stderr
 
 
-def test_the_live_view_shows_the_plan_and_what_is_known_of_it(
+def test_the_live_view_shows_the_plan_and_its_answers(
     library: Path, tmp_path: Path
 ) -> None:
     asked(library, "--trace", tmp_path / "trace.jsonl")

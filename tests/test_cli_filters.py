@@ -29,7 +29,7 @@ def found(village: Path, question: str, *options: str) -> list[str]:
     return [hit["doc_id"] for hit in json.loads(result.stdout)["hits"]]
 
 
-def test_auto_reads_the_filter_off_the_question(village: Path) -> None:
+def test_auto_extracts_the_filter_from_the_question(village: Path) -> None:
     question = "What did BBC write of the engine, the river and Ada?"
     assert set(found(village, question)) >= {"ada", "babbage", "river"}
     assert set(found(village, question, "--filter", "auto")) == {"babbage", "river"}
@@ -53,7 +53,7 @@ def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
         assert found(village, question, *options) == ["babbage"]
 
 
-def test_what_was_read_off_the_question_is_told(village: Path) -> None:
+def test_the_extracted_filter_is_shown(village: Path) -> None:
     question = "What did BBC write of the engine in June 1990?"
     told = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
     assert "filter: source is BBC" in told.stderr
@@ -69,7 +69,7 @@ def test_what_was_read_off_the_question_is_told(village: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [("--gate", "default"), ("--model", "stand-in")])
-def test_options_that_would_do_nothing_are_refused(village: Path, options: tuple[str, str]) -> None:
+def test_options_without_effect_are_errors(village: Path, options: tuple[str, str]) -> None:
     result = CliRunner().invoke(app, ["search", str(village), "the engine", *options])
     assert result.exit_code == 2
     assert "add --filter auto" in result.output

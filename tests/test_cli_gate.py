@@ -112,7 +112,7 @@ def test_a_batch_is_one_verdict_a_line(gate: Path, tmp_path: Path) -> None:
     assert "20 questions:" in said.stderr
 
 
-def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: Path) -> None:
+def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text("q1 Q0 ada 1 7.5 x\nq1 Q0 mary 2 5.0 x\n", encoding="utf-8")
     (tmp_path / "topics.tsv").write_text(f"q1\t{QUESTION}\n", encoding="utf-8")
     documents = [{name: one[name] for name in ("doc_id", "title", "text")} for one in HITS]
@@ -177,7 +177,7 @@ def test_a_trec_run_is_judged_with_its_topics_and_corpus(gate: Path, tmp_path: P
         ),
     ],
 )
-def test_a_mistake_is_told_with_a_hint(
+def test_an_error_has_a_hint(
     words: list[str], says: str, gate: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -188,7 +188,7 @@ def test_a_mistake_is_told_with_a_hint(
     assert "hint: " in result.stderr
 
 
-def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path) -> None:
+def test_bad_lines_of_a_batch_stop_it_or_are_skipped(gate: Path, tmp_path: Path) -> None:
     good = json.dumps({"question": QUESTION, "hits": HITS})
     odd = json.dumps({"question": QUESTION, "hits": [{"text": "x", "score": "high"}]})
     (tmp_path / "odd.jsonl").write_text(f"{good}\n{odd}\n{good}\n", encoding="utf-8")
@@ -213,7 +213,7 @@ def test_bad_lines_of_a_batch_stop_it_or_are_left_out(gate: Path, tmp_path: Path
 # ------------------------------------------------------------------------------------------------------ fit
 
 
-def test_what_fitting_lacks_is_said_before_the_work(
+def test_a_missing_fit_extra_fails_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from suffice.evaluation import gate_evaluation as experiment
@@ -244,7 +244,7 @@ def test_what_fitting_lacks_is_said_before_the_work(
         assert "pip install 'suffice[fit]'" in result.stderr
 
 
-def test_a_gate_is_fitted_from_examples_and_then_judged(tmp_path: Path) -> None:
+def test_a_gate_is_fitted_from_examples_and_then_evaluated(tmp_path: Path) -> None:
     records = [
         {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind}
         for one in labelled()[:120]

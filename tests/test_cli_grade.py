@@ -48,7 +48,7 @@ def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> N
         (["--forms", "sonnet"], "no form is named"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_the_work(
+def test_errors_come_before_the_work(
     words: list[str], says: str, corpus: Path
 ) -> None:
     result = grade(corpus, *words)

@@ -13,15 +13,15 @@ import pytest
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
 from starlette.testclient import TestClient
-from tests.service import ASKED, JSON, LINES, cinema, client
+from tests.service import CHECK, JSON, LINES, build_film_library, running_app
 
 from suffice.service.app import build_openapi, create_app
 from suffice.service.keys import ApiKeys
 from suffice.service.settings import Settings
 
 FORMS: dict[tuple[str, str], dict[str, Any]] = {
-    ("post", "/v1/check"): {"json": ASKED},
-    ("post", "/v1/check/batch"): {"content": json.dumps(ASKED), "headers": LINES},
+    ("post", "/v1/check"): {"json": CHECK},
+    ("post", "/v1/check/batch"): {"content": json.dumps(CHECK), "headers": LINES},
     ("get", "/v1/gates"): {},
     ("get", "/v1/report"): {},
     ("post", "/v1/search"): {"json": {"question": "Dog Law"}},
@@ -53,13 +53,14 @@ def settings(
     tmp_path_factory: pytest.TempPathFactory, keys: ApiKeys, tokens: dict[str, str]
 ) -> Settings:
     return Settings(
-        library=cinema(tmp_path_factory.mktemp("library") / "cinema"), keys=str(keys.path)
+        library=build_film_library(tmp_path_factory.mktemp("library") / "cinema"),
+        keys=str(keys.path),
     )
 
 
 @pytest.fixture(scope="module")
-def visitor(settings: Settings) -> Iterator[TestClient]:
-    with client(settings) as one:
+def client(settings: Settings) -> Iterator[TestClient]:
+    with running_app(settings) as one:
         yield one
 
 
@@ -73,10 +74,10 @@ def documented() -> list[tuple[str, str, int]]:
     ]
 
 
-def send(visitor: TestClient, method: str, path: str, token: str | None, **changed: Any) -> Any:
+def send(client: TestClient, method: str, path: str, token: str | None, **changed: Any) -> Any:
     told = {**FORMS[method, path], **changed}
     headers = {**told.pop("headers", {}), **({"authorization": f"Bearer {token}"} if token else {})}
-    return visitor.request(method, path, headers=headers, **told)
+    return client.request(method, path, headers=headers, **told)
 
 
 # How each refusal is met: a visit to this route that must end with this status.
@@ -84,18 +85,18 @@ Ways = dict[int, Callable[[], Any]]
 
 
 def ways(
-    visitor: TestClient, settings: Settings, token: dict[str, str], method: str, path: str
+    client: TestClient, settings: Settings, token: dict[str, str], method: str, path: str
 ) -> Ways:
     def plain() -> Any:
-        return send(visitor, method, path, token["both"])
+        return send(client, method, path, token["both"])
 
     def with_body(content: bytes, headers: dict[str, str] = JSON) -> Any:
         return send(
-            visitor, method, path, token["both"], json=None, content=content, headers=headers
+            client, method, path, token["both"], json=None, content=content, headers=headers
         )
 
     def of(changed: Settings, **limits: Any) -> Any:
-        with client(changed, **limits) as other:
+        with running_app(changed, **limits) as other:
             return send(other, method, path, token["both"])
 
     def wrong_scope() -> Any:
@@ -103,33 +104,33 @@ def ways(
             ("post", "/v1/library/documents"),
             ("delete", "/v1/library/documents"),
         )
-        return send(visitor, method, path, token["reader" if writes else "writer"])
+        return send(client, method, path, token["reader" if writes else "writer"])
 
     def crowded() -> Any:
-        visitor.app.service.requests_in_progress += 1000
+        client.app.service.requests_in_progress += 1000
         try:
             return plain()
         finally:
-            visitor.app.service.requests_in_progress -= 1000
+            client.app.service.requests_in_progress -= 1000
 
     def leaving() -> Any:
-        visitor.app.service.shutting_down = True
+        client.app.service.shutting_down = True
         try:
             return plain()
         finally:
-            visitor.app.service.shutting_down = False
+            client.app.service.shutting_down = False
 
     def elsewhere() -> Any:
-        with client(Settings()) as other:
+        with running_app(Settings()) as other:
             return other.request(method, path, headers={"host": "evil.example"})
 
     def wrong_value() -> Any:
         if "params" in FORMS[method, path]:
-            return send(visitor, method, path, token["both"], params={})
+            return send(client, method, path, token["both"], params={})
         return (
             with_body(b"{}")
             if "json" in FORMS[method, path]
-            else visitor.post(path + "?rounds_left=-1", headers=with_key())
+            else client.post(path + "?rounds_left=-1", headers=with_key())
         )
 
     def with_key() -> dict[str, str]:
@@ -138,7 +139,7 @@ def ways(
     return {
         200: plain,
         400: lambda: with_body(b'{"question": '),
-        401: lambda: send(visitor, method, path, None),
+        401: lambda: send(client, method, path, None),
         403: wrong_scope,
         408: lambda: slow_body(settings, method, path, token["both"]),
         409: lambda: of(Settings(keys=settings.keys)),
@@ -165,7 +166,7 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
     async def keep(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    with client(settings, body_seconds=0.1) as other:
+    with running_app(settings, body_seconds=0.1) as other:
         headers = {
             "host": "127.0.0.1",
             "content-type": "application/json",
@@ -192,22 +193,22 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
 
 @pytest.mark.parametrize(("method", "path", "status"), documented())
 def test_every_documented_status_is_met(
-    visitor: TestClient, settings: Settings, tokens: dict[str, str], method: str, path: str, status: int,
+    client: TestClient, settings: Settings, tokens: dict[str, str], method: str, path: str, status: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     if path == "/v1/ask" and status == 504:
         monkeypatch.setattr("suffice.service.middleware.ASK_GRACE_S", 0.0)
-    said = ways(visitor, settings, tokens, method, path)[status]()
-    assert said.status_code == status
+    response = ways(client, settings, tokens, method, path)[status]()
+    assert response.status_code == status
     if status != 200:
-        told = said.json()
+        told = response.json()
         assert (told["ok"], told["data"]) == (False, None)
         assert told["error"]["code"]
         assert told["error"]["message"]
 
 
-def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[str, str]) -> None:
-    told = visitor.get("/openapi.json").json()
+def test_every_form_has_an_example_that_works(client: TestClient, tokens: dict[str, str]) -> None:
+    told = client.get("/openapi.json").json()
     seen = []
     for path, operations in told["paths"].items():
         body = (
@@ -218,8 +219,8 @@ def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[
         )
         if body is not None:
             form = told["components"]["schemas"][body["schema"]["$ref"].rsplit("/", 1)[1]]
-            said = send(visitor, "post", path, tokens["both"], json=form["examples"][0])
-            assert said.status_code == 200, said.text
+            response = send(client, "post", path, tokens["both"], json=form["examples"][0])
+            assert response.status_code == 200, response.text
             seen.append(path)
     assert seen == ["/v1/check", "/v1/search", "/v1/complete", "/v1/ask", "/v1/library/documents"]
 
@@ -253,14 +254,14 @@ def test_every_form_has_an_example_that_works(visitor: TestClient, tokens: dict[
         (b"", 422),
     ],
 )
-def test_a_hostile_body_is_refused_or_judged_but_never_a_crash(
-    visitor: TestClient, tokens: dict[str, str], body: bytes, status: int
+def test_a_hostile_body_never_crashes_the_service(
+    client: TestClient, tokens: dict[str, str], body: bytes, status: int
 ) -> None:
-    said = visitor.post(
+    response = client.post(
         "/v1/check", content=body, headers={**JSON, "authorization": f"Bearer {tokens['reader']}"}
     )
-    assert said.status_code == status, said.text
-    assert said.json()["ok"] is (status == 200)
+    assert response.status_code == status, response.text
+    assert response.json()["ok"] is (status == 200)
 
 
 @pytest.mark.parametrize(
@@ -273,13 +274,13 @@ def test_a_hostile_body_is_refused_or_judged_but_never_a_crash(
         "/page/..%2f..%2fkeys.py",
     ],
 )
-def test_paths_lead_nowhere_else(visitor: TestClient, path: str) -> None:
-    said = visitor.get(path)
-    assert said.status_code in (404, 405)
-    assert "root:" not in said.text
+def test_paths_cannot_escape(client: TestClient, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code in (404, 405)
+    assert "root:" not in response.text
 
 
-def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, str]) -> None:
+def test_a_compressed_body_is_rejected(client: TestClient, tokens: dict[str, str]) -> None:
     bomb = gzip.compress(b" " * 10_000_000)
     for path, kind in (("/v1/check", JSON), ("/v1/check/batch", LINES)):
         headers = {
@@ -287,19 +288,19 @@ def test_a_packed_body_is_not_unpacked(visitor: TestClient, tokens: dict[str, st
             "content-encoding": "gzip",
             "authorization": f"Bearer {tokens['reader']}",
         }
-        said = visitor.post(path, content=bomb, headers=headers)
-        assert (said.status_code, said.json()["error"]["message"]) == (
+        response = client.post(path, content=bomb, headers=headers)
+        assert (response.status_code, response.json()["error"]["message"]) == (
             415,
             "the body is compressed",
         )
 
 
-def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:
+def test_a_revoked_key_stops_working_at_once(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     token = keys.create("laptop")[0]
-    with client(Settings(keys=str(keys.path))) as visitor:
+    with running_app(Settings(keys=str(keys.path))) as client:
         for header in ({"authorization": f"Bearer {token}"}, {"x-api-key": token}):
-            assert visitor.get("/v1/gates", headers=header).status_code == 200
+            assert client.get("/v1/gates", headers=header).status_code == 200
         for wrong in (
             "",
             "Bearer",
@@ -310,37 +311,37 @@ def test_a_key_is_refused_as_soon_as_it_is_revoked(tmp_path: Path) -> None:
             "Bearer \xff",
         ):
             assert (
-                visitor.get(
+                client.get(
                     "/v1/gates", headers={"authorization": wrong.encode("latin-1")}
                 ).status_code
                 == 401
             )
         keys.revoke("laptop")
-        assert visitor.get("/v1/gates", headers={"x-api-key": token}).status_code == 401
+        assert client.get("/v1/gates", headers={"x-api-key": token}).status_code == 401
 
 
-def test_without_keys_nobody_may_write(tmp_path: Path) -> None:
-    with client(Settings(library=cinema(tmp_path / "cinema"))) as visitor:
-        said = visitor.delete("/v1/library/documents", params={"id": "dog"})
-        assert (said.status_code, said.json()["error"]["code"]) == (403, "forbidden")
-        assert visitor.get("/v1/library").json()["data"]["documents"] == 8
+def test_writing_needs_keys(tmp_path: Path) -> None:
+    with running_app(Settings(library=build_film_library(tmp_path / "cinema"))) as client:
+        response = client.delete("/v1/library/documents", params={"id": "dog"})
+        assert (response.status_code, response.json()["error"]["code"]) == (403, "forbidden")
+        assert client.get("/v1/library").json()["data"]["documents"] == 8
 
 
-def test_long_requests_have_places_of_their_own(settings: Settings, tokens: dict[str, str]) -> None:
-    with client(settings, long_requests=1) as visitor:
-        release = visitor.app.service.reserve_slot()
+def test_long_requests_have_their_own_limit(settings: Settings, tokens: dict[str, str]) -> None:
+    with running_app(settings, long_requests=1) as client:
+        release = client.app.service.reserve_slot()
         for path in ("/v1/ask", "/v1/complete", "/v1/check/batch"):
-            said = send(visitor, "post", path, tokens["both"])
-            assert (said.status_code, said.headers["retry-after"]) == (429, "1")
-        assert send(visitor, "post", "/v1/check", tokens["both"]).status_code == 200
+            response = send(client, "post", path, tokens["both"])
+            assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+        assert send(client, "post", "/v1/check", tokens["both"]).status_code == 200
         release()
-        assert send(visitor, "post", "/v1/complete", tokens["both"]).status_code == 200
+        assert send(client, "post", "/v1/complete", tokens["both"]).status_code == 200
 
 
-def test_a_fault_of_ours_is_told_without_its_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    with client() as visitor:
-        monkeypatch.setattr(visitor.app.service.checks, "drift", lambda name: 1 / 0)
-        said = visitor.get("/v1/gates")
-        assert (said.status_code, said.json()["error"]["code"]) == (500, "internal")
-        assert "zero" not in said.text
-        assert visitor.get("/healthz").status_code == 200
+def test_an_internal_error_hides_its_details(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_app() as client:
+        monkeypatch.setattr(client.app.service.checks, "drift", lambda name: 1 / 0)
+        response = client.get("/v1/gates")
+        assert (response.status_code, response.json()["error"]["code"]) == (500, "internal")
+        assert "zero" not in response.text
+        assert client.get("/healthz").status_code == 200

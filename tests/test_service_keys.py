@@ -15,7 +15,7 @@ from suffice.service.keys import ApiKeys
 from suffice.service.settings import Limits, Settings
 
 
-def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
+def test_a_token_gives_access_and_its_file_does_not(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     token, key = keys.create("laptop", ("read", "write"))
     assert keys.authenticate(token) == key
@@ -29,7 +29,7 @@ def test_a_token_opens_and_its_file_does_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", ["", "suf", "suf_", "x" * 10_000, "suf_000000000000_" + "a" * 43, "sufé"]
 )
-def test_any_other_text_does_not_open(tmp_path: Path, wrong: str) -> None:
+def test_any_other_text_gives_no_access(tmp_path: Path, wrong: str) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     token = keys.create("laptop")[0]
     for one in (wrong, token + " ", token[:-1] + ("a" if token[-1] != "a" else "b"), token.upper()):
@@ -65,7 +65,7 @@ def test_names_are_plain_and_once(tmp_path: Path) -> None:
     "text",
     ["", "[]", "{}", '{"version": 2, "keys": []}', '{"version": 1, "keys": [{"name": "x"}]}'],
 )
-def test_a_damaged_file_lets_nobody_in(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_gives_no_access(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(DataError, match="is not a key file"):
         ApiKeys(tmp_path / "keys.json").authenticate("suf_000000000000_" + "a" * 43)
@@ -97,7 +97,7 @@ def test_other_machines_are_served_only_with_a_key(tmp_path: Path, host: str, lo
     Settings(host=host, keys=str(keys.path)).validate()
 
 
-def test_settings_reach_the_workers_as_they_are() -> None:
+def test_settings_reach_the_workers_unchanged() -> None:
     settings = Settings(
         library="films",
         gates={"default": "default", "news": "gates/news"},
@@ -146,9 +146,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--preset", "best"), "no preset is named 'best'"),
     ],
 )
-def test_what_cannot_be_served_is_said_before_anything_listens(
-    words: tuple[str, ...], says: str
-) -> None:
+def test_bad_settings_fail_before_anything_listens(words: tuple[str, ...], says: str) -> None:
     code, printed = run("--port", "0", *words)
     assert code == 2
     assert says in printed

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
 from starlette.testclient import TestClient
-from tests.service import ASKED, LINES, cinema, client, events_of, lines_of
+from tests.service import CHECK, LINES, build_film_library, events_of, lines_of, running_app
 from tests.small_world import BRIDGE, COMPARISON
 
 from suffice.gate.gate import Gate
@@ -21,111 +21,116 @@ from suffice.service.settings import Settings
 
 
 @pytest.fixture(scope="module")
-def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with client(Settings(library=cinema(tmp_path_factory.mktemp("service") / "cinema"))) as one:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with running_app(
+        Settings(library=build_film_library(tmp_path_factory.mktemp("service") / "cinema"))
+    ) as one:
         yield one
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
 
 
-def test_a_check_says_what_the_gate_says(visitor: TestClient) -> None:
-    said = visitor.post("/v1/check", json=ASKED)
-    assert said.status_code == 200
-    told = said.json()
+def test_a_check_says_what_the_gate_says(client: TestClient) -> None:
+    response = client.post("/v1/check", json=CHECK)
+    assert response.status_code == 200
+    told = response.json()
     assert (told["ok"], told["error"]) == (True, None)
-    assert told["request_id"] == said.headers["x-request-id"]
-    expected = Gate.load().check(ASKED["question"], ASKED["hits"]).as_json()
+    assert told["request_id"] == response.headers["x-request-id"]
+    expected = Gate.load().check(CHECK["question"], CHECK["hits"]).as_json()
     assert told["data"]["p_complete"] == pytest.approx(expected["p_complete"])
     assert told["data"]["missing"] == ["Metropolis"]
     assert told["data"]["action"] == expected["action"]
 
 
-def test_a_check_may_be_short(visitor: TestClient) -> None:
-    told = visitor.post("/v1/check", json={**ASKED, "explain": False}).json()["data"]
+def test_a_check_may_be_short(client: TestClient) -> None:
+    told = client.post("/v1/check", json={**CHECK, "explain": False}).json()["data"]
     assert (told["reasons"], told["missing"], told["next_queries"]) == ([], [], [])
 
 
-def test_no_hits_are_no_evidence(visitor: TestClient) -> None:
+def test_no_hits_are_no_evidence(client: TestClient) -> None:
     assert (
-        visitor.post("/v1/check", json={"question": "Who taught Ada?", "hits": []}).json()["data"][
+        client.post("/v1/check", json={"question": "Who taught Ada?", "hits": []}).json()["data"][
             "action"
         ]
         == "abstain"
     )
 
 
-def test_hits_of_the_library_need_only_their_ids(visitor: TestClient) -> None:
-    named = visitor.post(
+def test_hits_of_the_library_need_only_their_ids(client: TestClient) -> None:
+    named = client.post(
         "/v1/check",
         json={"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]},
     )
-    nobody = visitor.post(
+    nobody = client.post(
         "/v1/check", json={"question": BRIDGE, "hits": [{"doc_id": "who"}, {"doc_id": "what"}]}
     )
     assert named.json()["data"]["p_complete"] > 2 * nobody.json()["data"]["p_complete"]
     line = json.dumps(
         {"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]}
     )
-    (told,) = lines_of(visitor.post("/v1/check/batch", content=line, headers=LINES).text)
+    (told,) = lines_of(client.post("/v1/check/batch", content=line, headers=LINES).text)
     assert told["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
 
 
-def test_checks_that_come_together_get_their_own_verdicts(visitor: TestClient) -> None:
+def test_checks_that_come_together_get_their_own_verdicts(client: TestClient) -> None:
     import concurrent.futures
 
     questions = [
         f"Which film came out first, The Navigator or Metropolis {number}?" for number in range(24)
     ]
     with concurrent.futures.ThreadPoolExecutor(12) as crowd:
-        said = list(
+        response = list(
             crowd.map(
-                lambda one: visitor.post("/v1/check", json={**ASKED, "question": one}).json(),
+                lambda one: client.post("/v1/check", json={**CHECK, "question": one}).json(),
                 questions,
             )
         )
-    assert [one["data"]["missing"][0] for one in said] == [
+    assert [one["data"]["missing"][0] for one in response] == [
         f"Metropolis {number}" for number in range(24)
     ]
 
 
-def test_a_hit_that_cannot_be_read_fails_alone(visitor: TestClient) -> None:
+def test_a_hit_that_cannot_be_read_fails_alone(client: TestClient) -> None:
     import concurrent.futures
 
     bodies = [
-        {**ASKED, "hits": [{"colour": "red"}]} if number % 3 == 0 else ASKED for number in range(12)
+        {**CHECK, "hits": [{"colour": "red"}]} if number % 3 == 0 else CHECK for number in range(12)
     ]
     with concurrent.futures.ThreadPoolExecutor(12) as crowd:
-        said = list(crowd.map(lambda body: visitor.post("/v1/check", json=body), bodies))
-    assert [one.status_code for one in said] == [
+        response = list(crowd.map(lambda body: client.post("/v1/check", json=body), bodies))
+    assert [one.status_code for one in response] == [
         422 if number % 3 == 0 else 200 for number in range(12)
     ]
-    assert "hit 1 is a dict without 'text'" in said[0].json()["error"]["message"]
+    assert "hit 1 is a dict without 'text'" in response[0].json()["error"]["message"]
 
 
-def test_an_unknown_gate_is_named_with_the_known_ones(visitor: TestClient) -> None:
-    said = visitor.post("/v1/check", json={**ASKED, "gate": "defualt"})
-    assert (said.status_code, said.json()["error"]["hint"]) == (422, "did you mean 'default'?")
+def test_an_unknown_gate_is_named_with_the_known_ones(client: TestClient) -> None:
+    response = client.post("/v1/check", json={**CHECK, "gate": "defualt"})
+    assert (response.status_code, response.json()["error"]["hint"]) == (
+        422,
+        "did you mean 'default'?",
+    )
 
 
-def test_wrong_values_are_told_with_their_place_and_not_repeated(visitor: TestClient) -> None:
-    said = visitor.post(
+def test_invalid_values_are_named_by_field_and_not_repeated(client: TestClient) -> None:
+    response = client.post(
         "/v1/check",
         json={"question": "Who?", "hits": ["a", {"text": 5, "secret": "hunter2"}], "k": 1},
     )
-    assert said.status_code == 422
-    assert "hits[1].text" in said.json()["error"]["message"]
-    assert "hunter2" not in said.text
+    assert response.status_code == 422
+    assert "hits[1].text" in response.json()["error"]["message"]
+    assert "hunter2" not in response.text
 
 
-def test_a_batch_comes_back_line_by_line_in_order(visitor: TestClient) -> None:
-    lines = [json.dumps({**ASKED, "question_id": f"q{number}"}) for number in range(100)]
+def test_a_batch_returns_line_by_line_in_order(client: TestClient) -> None:
+    lines = [json.dumps({**CHECK, "question_id": f"q{number}"}) for number in range(100)]
     lines[7], lines[50] = (
         "{broken",
         json.dumps({"question_id": "odd", "question": "Who?", "hits": [{}]}),
     )
-    said = visitor.post("/v1/check/batch?explain=false", content="\n".join(lines), headers=LINES)
-    told = lines_of(said.text)
+    response = client.post("/v1/check/batch?explain=false", content="\n".join(lines), headers=LINES)
+    told = lines_of(response.text)
     assert [one["line"] for one in told] == list(range(1, 101))
     assert [one["question_id"] for one in told if one["ok"]] == [
         f"q{number}" for number in range(100) if number not in (7, 50)
@@ -134,28 +139,28 @@ def test_a_batch_comes_back_line_by_line_in_order(visitor: TestClient) -> None:
     assert told[50]["question_id"] == "odd"
 
 
-def test_an_empty_batch_has_an_empty_answer(visitor: TestClient) -> None:
-    said = visitor.post("/v1/check/batch", content=b"\n\n", headers=LINES)
-    assert (said.status_code, said.text) == (200, "")
+def test_an_empty_batch_has_an_empty_answer(client: TestClient) -> None:
+    response = client.post("/v1/check/batch", content=b"\n\n", headers=LINES)
+    assert (response.status_code, response.text) == (200, "")
 
 
 def test_a_batch_that_is_too_long_says_where_it_ended() -> None:
-    with client(batch_lines=5, body_bytes=2000) as visitor:
+    with running_app(batch_lines=5, body_bytes=2000) as client:
         lines = (
-            [json.dumps(ASKED)] * 3
-            + [json.dumps({**ASKED, "question": "x" * 3000})]
-            + [json.dumps(ASKED)] * 9
+            [json.dumps(CHECK)] * 3
+            + [json.dumps({**CHECK, "question": "x" * 3000})]
+            + [json.dumps(CHECK)] * 9
         )
         told = lines_of(
-            visitor.post("/v1/check/batch", content="\n".join(lines), headers=LINES).text
+            client.post("/v1/check/batch", content="\n".join(lines), headers=LINES).text
         )
     assert [one["ok"] for one in told] == [True, True, True, False, True, False]
     assert "longer than 2,000 bytes" in told[3]["error"]["message"]
     assert "more than 5 lines" in told[5]["error"]["message"]
 
 
-def test_the_gates_are_listed_with_what_they_promise(visitor: TestClient) -> None:
-    (gate,) = visitor.get("/v1/gates").json()["data"]
+def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None:
+    (gate,) = client.get("/v1/gates").json()["data"]
     assert (gate["name"], gate["preset"], gate["k"]) == ("default", "fast", 10)
     assert 0 < gate["policy"]["answer_at"] < 1
     assert gate["drift"] is None
@@ -164,57 +169,57 @@ def test_the_gates_are_listed_with_what_they_promise(visitor: TestClient) -> Non
 # -------------------------------------------------------------------------------------------------------------- library
 
 
-def test_a_search_finds_documents_with_their_texts(visitor: TestClient) -> None:
-    hits = visitor.post("/v1/search", json={"question": "Dog Law", "k": 3}).json()["data"]["hits"]
+def test_a_search_finds_documents_with_their_texts(client: TestClient) -> None:
+    hits = client.post("/v1/search", json={"question": "Dog Law", "k": 3}).json()["data"]["hits"]
     assert hits[0]["doc_id"] == "dog"
     assert "Jerome Storm" in hits[0]["text"]
     assert {part["name"] for part in hits[0]["parts"]} >= {"bm25"}
     assert (
-        visitor.post("/v1/search", json={"question": "Dog Law", "texts": False}).json()["data"][
+        client.post("/v1/search", json={"question": "Dog Law", "texts": False}).json()["data"][
             "hits"
         ][0]["text"]
         is None
     )
 
 
-def test_an_unknown_retriever_or_filter_is_the_callers_mistake(visitor: TestClient) -> None:
+def test_an_unknown_retriever_or_filter_is_the_callers_mistake(client: TestClient) -> None:
     for wrong in (
         {"retriever": "hybird"},
         {"filter": {"colour": "red"}},
         {"filter": "automatic"},
         {"k": 0},
     ):
-        assert visitor.post("/v1/search", json={"question": "Dog Law", **wrong}).status_code == 422
+        assert client.post("/v1/search", json={"question": "Dog Law", **wrong}).status_code == 422
 
 
-def test_complete_goes_on_until_the_gate_is_content(visitor: TestClient) -> None:
-    told = visitor.post("/v1/complete", json={"question": BRIDGE, "k": 4}).json()["data"]
+def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
+    told = client.post("/v1/complete", json={"question": BRIDGE, "k": 4}).json()["data"]
     assert {"lothair", "ermengarde"} <= {hit["doc_id"] for hit in told["hits"]}
     assert told["rounds"][-1]["held"]
     assert told["verdict"]["action"] in ("answer", "expand", "abstain")
 
 
-def test_a_question_is_answered_with_its_citations(visitor: TestClient) -> None:
-    told = visitor.post("/v1/ask", json={"question": COMPARISON}).json()["data"]
+def test_a_question_is_answered_with_its_citations(client: TestClient) -> None:
+    told = client.post("/v1/ask", json={"question": COMPARISON}).json()["data"]
     assert (told["action"], told["answer"]) == ("answer", "Dog Law")
     assert {one["doc_id"] for one in told["citations"]} == {"dog", "storm", "paradise", "aki"}
 
 
-def test_a_journey_can_be_watched(visitor: TestClient) -> None:
-    said = visitor.post(
+def test_a_question_can_be_watched_as_events(client: TestClient) -> None:
+    response = client.post(
         "/v1/ask", json={"question": COMPARISON}, headers={"accept": "text/event-stream"}
     )
-    assert said.headers["content-type"].startswith("text/event-stream")
-    events = events_of(said.text)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    events = events_of(response.text)
     names = [name for name, _ in events]
     assert (names[0], names[-1]) == ("plan", "end")
     end = events[-1][1]
     assert [data["step"] for name, data in events if name == "step"] == end["data"]["steps"]
     assert end["data"]["answer"] == "Dog Law"
-    assert end["request_id"] == said.headers["x-request-id"]
+    assert end["request_id"] == response.headers["x-request-id"]
 
 
-def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
+def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None:
     sent: list[bytes] = []
     comes = iter(
         [
@@ -245,31 +250,29 @@ def test_a_visitor_who_goes_away_ends_the_journey(visitor: TestClient) -> None:
         "query_string": b"",
         "headers": told,
     }
-    visitor.portal.call(visitor.app, scope, receive, send)
+    client.portal.call(client.app, scope, receive, send)
     assert b"event: end" not in b"".join(sent)
-    for release in [
-        visitor.app.service.reserve_slot() for _ in range(4)
-    ]:  # its place is free again
+    for release in [client.app.service.reserve_slot() for _ in range(4)]:  # its place is free again
         release()
 
 
-def test_the_library_tells_what_it_is(visitor: TestClient) -> None:
-    told = visitor.get("/v1/library").json()["data"]
+def test_the_library_describes_itself(client: TestClient) -> None:
+    told = client.get("/v1/library").json()["data"]
     assert (told["documents"], told["encoder"]) == (8, "wordllama")
     assert "bridge" in told["retrievers"]
-    known, nobody = visitor.get("/v1/library/documents", params={"id": ["dog", "cat"]}).json()[
+    known, nobody = client.get("/v1/library/documents", params={"id": ["dog", "cat"]}).json()[
         "data"
     ]
     assert (known["title"], nobody) == ("Dog Law", None)
 
 
-def test_without_a_library_its_doors_say_how_to_bring_one() -> None:
-    with client() as visitor:
-        said = visitor.post("/v1/search", json={"question": "Dog Law"})
-        assert (said.status_code, said.json()["error"]["code"]) == (409, "not_ready")
-        assert "--library" in said.json()["error"]["hint"]
+def test_without_a_library_its_routes_say_how_to_add_one() -> None:
+    with running_app() as client:
+        response = client.post("/v1/search", json={"question": "Dog Law"})
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "not_ready")
+        assert "--library" in response.json()["error"]["hint"]
         assert (
-            visitor.post(
+            client.post(
                 "/v1/check", json={"question": "Who?", "hits": [{"doc_id": "dog"}]}
             ).status_code
             == 200
@@ -279,7 +282,7 @@ def test_without_a_library_its_doors_say_how_to_bring_one() -> None:
 def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     writer, reader = keys.create("writer", ("read", "write"))[0], keys.create("reader")[0]
-    settings = Settings(library=cinema(tmp_path / "cinema"), keys=str(keys.path))
+    settings = Settings(library=build_film_library(tmp_path / "cinema"), keys=str(keys.path))
     new = {
         "documents": [
             {
@@ -290,22 +293,21 @@ def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None
             }
         ]
     }
-    with client(settings) as visitor:
-        assert visitor.post("/v1/library/documents", json=new).status_code == 401
+    with running_app(settings) as client:
+        assert client.post("/v1/library/documents", json=new).status_code == 401
         assert (
-            visitor.post("/v1/library/documents", json=new, headers=_with(reader)).status_code
-            == 403
+            client.post("/v1/library/documents", json=new, headers=_with(reader)).status_code == 403
         )
-        told = visitor.post("/v1/library/documents", json=new, headers=_with(writer)).json()["data"]
+        told = client.post("/v1/library/documents", json=new, headers=_with(writer)).json()["data"]
         assert (told["written"], told["documents"]) == (1, 9)
-        found = visitor.post(
+        found = client.post(
             "/v1/search", json={"question": "Who taught Ada?", "k": 1}, headers=_with(reader)
         ).json()
         assert (found["data"]["hits"][0]["doc_id"], found["data"]["hits"][0]["published_at"]) == (
             "ada",
             "1843-09-05",
         )
-        gone = visitor.delete(
+        gone = client.delete(
             "/v1/library/documents", params={"id": ["ada", "nobody"]}, headers=_with(writer)
         ).json()["data"]
         assert (gone["written"], gone["documents"]) == (1, 8)
@@ -318,20 +320,20 @@ def _with(token: str) -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------- health, logs, figures
 
 
-def test_it_lives_and_is_ready(visitor: TestClient) -> None:
-    assert visitor.get("/healthz").json()["data"]["status"] == "alive"
-    assert visitor.get("/readyz").json()["data"]["status"] == "ready"
-    visitor.app.service.shutting_down = True
-    assert visitor.get("/readyz").status_code == 503
-    visitor.app.service.shutting_down = False
+def test_health_and_readiness(client: TestClient) -> None:
+    assert client.get("/healthz").json()["data"]["status"] == "alive"
+    assert client.get("/readyz").json()["data"]["status"] == "ready"
+    client.app.service.shutting_down = True
+    assert client.get("/readyz").status_code == 503
+    client.app.service.shutting_down = False
 
 
-def test_figures_count_verdicts_and_requests() -> None:
-    with client() as visitor:
+def test_metrics_count_verdicts_and_requests() -> None:
+    with running_app() as client:
         for _ in range(3):
-            visitor.post("/v1/check", json=ASKED)
-        visitor.get("/v1/nowhere/else")
-        figures = visitor.get("/metrics").text
+            client.post("/v1/check", json=CHECK)
+        client.get("/v1/nowhere/else")
+        figures = client.get("/metrics").text
     assert 'suffice_checks_total{action="abstain",gate="default"} 3.0' in figures
     assert 'suffice_p_complete_bucket{gate="default",le="0.05"} 3.0' in figures
     assert 'suffice_requests_total{route="/v1/check",status="200"} 3.0' in figures
@@ -339,21 +341,21 @@ def test_figures_count_verdicts_and_requests() -> None:
     assert "nowhere" not in figures
 
 
-def test_drift_is_seen_after_enough_strange_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_is_reported_after_enough_strange_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.service.batching.DRIFT_SAMPLE_S", 0.0)
     monkeypatch.setattr("suffice.service.batching.DRIFT_INTERVAL_S", 0.0)
-    with client() as visitor:
+    with running_app() as client:
         for number in range(40):
-            visitor.post("/v1/check", json={"question": f"hm {number}", "hits": ["x y z"]})
-        assert 'suffice_drift_recalibrate{gate="default"} 1.0' in visitor.get("/metrics").text
-        assert "Recalibrate" in visitor.get("/v1/gates").json()["data"][0]["drift"]
+            client.post("/v1/check", json={"question": f"hm {number}", "hits": ["x y z"]})
+        assert 'suffice_drift_recalibrate{gate="default"} 1.0' in client.get("/metrics").text
+        assert "Recalibrate" in client.get("/v1/gates").json()["data"][0]["drift"]
 
 
-def test_the_log_has_a_line_a_request_and_no_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_one_line_per_request_and_no_text(caplog: pytest.LogCaptureFixture) -> None:
     told = {"question": "Is this a secret?", "hits": ["hush"]}
-    with client() as visitor, caplog.at_level(logging.INFO, "suffice.service"):
-        visitor.post("/v1/check", json=told, headers={"x-request-id": "mine-1"})
-        visitor.get("/v1/library/documents?id=secret")
+    with running_app() as client, caplog.at_level(logging.INFO, "suffice.service"):
+        client.post("/v1/check", json=told, headers={"x-request-id": "mine-1"})
+        client.get("/v1/library/documents?id=secret")
     first, second = (record.fields for record in caplog.records)
     assert (first["request_id"], first["route"], first["status"], first["hits"]) == (
         "mine-1",
@@ -365,8 +367,8 @@ def test_the_log_has_a_line_a_request_and_no_text(caplog: pytest.LogCaptureFixtu
     assert "secret" not in json.dumps([first, second])
     caplog.clear()
     with (
-        client(Settings(log_texts=True)) as visitor,
+        running_app(Settings(log_texts=True)) as client,
         caplog.at_level(logging.INFO, "suffice.service"),
     ):
-        visitor.post("/v1/check", json=told)
+        client.post("/v1/check", json=told)
     assert caplog.records[0].fields["question"] == "Is this a secret?"

@@ -9,26 +9,26 @@ import pytest
 
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
-from tests.service import client
+from tests.service import running_app
 
 PAGE = Path(__file__).parents[1] / "src" / "suffice" / "service" / "page"
 FILES = sorted(PAGE.iterdir())
 
 
-def test_every_file_comes_as_what_it_is_and_nothing_else_comes() -> None:
-    with client() as visitor:
-        front = visitor.get("/")
+def test_every_file_is_served_with_its_type_and_nothing_else() -> None:
+    with running_app() as client:
+        front = client.get("/")
         assert front.headers["content-type"] == "text/html; charset=utf-8"
         assert "script-src 'self'" in front.headers["content-security-policy"]
         assert "unsafe" not in front.headers["content-security-policy"]
         for file in FILES:
-            assert visitor.get(f"/page/{file.name}").content == file.read_bytes()
+            assert client.get(f"/page/{file.name}").content == file.read_bytes()
         for wrong in ("nothing.js", "..%2fapp.py", "%2e%2e/app.py", "index.html/"):
-            assert visitor.get(f"/page/{wrong}", follow_redirects=False).status_code in (307, 404)
-        assert visitor.post("/").status_code == 405
+            assert client.get(f"/page/{wrong}", follow_redirects=False).status_code in (307, 404)
+        assert client.post("/").status_code == 405
 
 
-def test_all_that_the_page_asks_for_is_there() -> None:
+def test_every_file_the_page_needs_exists() -> None:
     wanted = set(re.findall(r'(?:href|src)="page/([\w.]+)"', (PAGE / "index.html").read_text()))
     wanted |= {
         name
@@ -40,7 +40,7 @@ def test_all_that_the_page_asks_for_is_there() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_file_is_short_fetches_nothing_from_elsewhere_and_makes_no_markup_of_texts(
+def test_a_file_loads_nothing_from_other_hosts_and_injects_no_markup(
     file: Path,
 ) -> None:
     text = file.read_text()
@@ -63,7 +63,7 @@ def test_labels_name_what_they_label() -> None:
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_words_stand_out_from_their_paper(scheme: int) -> None:
+def test_text_has_enough_contrast(scheme: int) -> None:
     """At least 4.5 to 1, as WCAG's AA asks of text; for the edges of fields 3 to 1."""
     blocks = re.findall(r":root \{(.*?)\}", (PAGE / "base.css").read_text(), re.DOTALL)
     colour = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[scheme]))

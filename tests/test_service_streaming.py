@@ -28,14 +28,14 @@ def lines_of(pieces: list[bytes], most: int) -> list[bytes | None]:
 
 
 @given(st.lists(st.text("ab\n", max_size=12).map(str.encode), max_size=8))
-def test_lines_do_not_depend_on_where_the_pieces_are_cut(pieces: list[bytes]) -> None:
+def test_lines_do_not_depend_on_the_chunks(pieces: list[bytes]) -> None:
     whole = b"".join(pieces)
     expected = whole.split(b"\n")
     assert lines_of(pieces, most=1000) == (expected if expected[-1] else expected[:-1])
 
 
 @given(st.lists(st.text("ab\n", max_size=12).map(str.encode), max_size=8))
-def test_a_line_that_is_too_long_is_lost_alone(pieces: list[bytes]) -> None:
+def test_a_line_that_is_too_long_is_dropped_alone(pieces: list[bytes]) -> None:
     expected = b"".join(pieces).split(b"\n")
     told: list[bytes | None] = [None if len(line) > 4 else line for line in expected]
     assert lines_of(pieces, most=4) == (told if expected[-1] else told[:-1])
@@ -53,7 +53,7 @@ def test_a_line_without_end_is_not_kept() -> None:
     assert asyncio.run(read()) == [None, b"short"]
 
 
-def test_what_nobody_reads_waits_in_order_and_then_goes() -> None:
+def test_unread_output_waits_in_order() -> None:
     async def story() -> tuple[bytes, int]:
         spool = Spool()
         written = b"".join(

@@ -24,7 +24,7 @@ pytest.importorskip("playwright", reason="pip install playwright")
 
 import uvicorn
 from playwright import sync_api as playwright
-from tests.service import cinema
+from tests.service import build_film_library
 from tests.small_world import COMPARISON
 
 from suffice.evaluation.gate_runs import GateRun
@@ -105,7 +105,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, token: tuple[str, str]) ->
     """A service with films, a run and keys."""
     place = tmp_path_factory.mktemp("page")
     run = judged().save(place / "run.json")
-    with serving(Settings(library=cinema(place / "cinema"), report=str(run), keys=token[0])) as at:
+    with serving(
+        Settings(library=build_film_library(place / "cinema"), report=str(run), keys=token[0])
+    ) as at:
         yield at
 
 
@@ -141,7 +143,8 @@ def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
         page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
-            "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+            "console",
+            lambda response: complaints.append(response.text) if response.type == "error" else None,
         )
         if key:
             page.add_init_script(f"sessionStorage.setItem('suffice-key', '{token[1]}')")

@@ -23,7 +23,7 @@ pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
 import psutil
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import (
@@ -31,7 +31,7 @@ from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
     positive_data_acceptance,
 )
-from tests.service import ASKED, cinema, events_of
+from tests.service import CHECK, build_film_library, events_of
 from tests.small_world import COMPARISON
 from tests.test_service_errors import FORMS
 
@@ -43,7 +43,7 @@ pytestmark = [
 ]  # in one process: the services are started once
 
 ROOT = Path(__file__).parents[2]
-BODY = json.dumps(ASKED).encode()
+BODY = json.dumps(CHECK).encode()
 
 
 @contextmanager
@@ -72,8 +72,8 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
     visit = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         visit.request("GET", path, headers=headers)
-        said = visit.getresponse()
-        return said.status, said.read()
+        response = visit.getresponse()
+        return response.status, response.read()
     finally:
         visit.close()
 
@@ -93,16 +93,16 @@ def service(
     tmp_path_factory: pytest.TempPathFactory, keys: ApiKeys, token: str
 ) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """Two workers that share a library and ask for keys."""
-    library = cinema(tmp_path_factory.mktemp("library") / "cinema")
+    library = build_film_library(tmp_path_factory.mktemp("library") / "cinema")
     with serving("--workers", "2", "--library", library, "--keys", str(keys.path)) as running:
         yield running
 
 
-def test_two_workers_serve_and_their_figures_add_up(service: tuple[int, Any], token: str) -> None:
+def test_the_metrics_of_two_workers_add_up(service: tuple[int, Any], token: str) -> None:
     port, running = service
     assert len(workers_of(running)) == 2
-    said = [ask(port, token) for _ in range(20)]
-    assert said == [200] * 20
+    response = [ask(port, token) for _ in range(20)]
+    assert response == [200] * 20
     figures = get(port, "/metrics", authorization=f"Bearer {token}")[1].decode()
     assert 'suffice_checks_total{action="abstain",gate="default"} 20.0' in figures
     assert get(port, "/metrics")[0] == 401
@@ -131,7 +131,9 @@ def workers_of(running: subprocess.Popen[str]) -> list[psutil.Process]:
     return [one for one in living if "spawn_main" in " ".join(one.cmdline())]
 
 
-def test_verdicts_come_while_questions_are_still_sent(service: tuple[int, Any], token: str) -> None:
+def test_verdicts_arrive_while_questions_are_still_sent(
+    service: tuple[int, Any], token: str
+) -> None:
     with talk(
         service[0],
         "POST /v1/check/batch",
@@ -164,7 +166,7 @@ def test_a_client_that_sends_all_before_it_reads_is_served(
     assert got.count(b'"ok":true') == lines
 
 
-def test_the_steps_of_a_journey_arrive_one_by_one(service: tuple[int, Any], token: str) -> None:
+def test_the_steps_of_a_question_arrive_one_by_one(service: tuple[int, Any], token: str) -> None:
     visit = http.client.HTTPConnection("127.0.0.1", service[0], timeout=60)
     headers = {
         "content-type": "application/json",
@@ -172,11 +174,11 @@ def test_the_steps_of_a_journey_arrive_one_by_one(service: tuple[int, Any], toke
         "authorization": f"Bearer {token}",
     }
     visit.request("POST", "/v1/ask", json.dumps({"question": COMPARISON}), headers)
-    said = visit.getresponse()
+    response = visit.getresponse()
     first = b""
     while b"\n\n" not in first:
-        first += said.read1()
-    events = events_of((first + said.read()).decode())
+        first += response.read1()
+    events = events_of((first + response.read()).decode())
     assert [events[0][0], events[-1][0]] == ["plan", "end"]
     assert events[-1][1]["data"]["answer"] == "Dog Law"
     visit.close()
@@ -199,7 +201,7 @@ def openapi(service: tuple[int, Any]) -> Any:
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), list(FORMS))
-def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
+def test_every_response_matches_the_openapi_document(
     openapi: Any, token: str, method: str, path: str, mode: GenerationMode
 ) -> None:
     strategy = openapi[path][method].as_strategy(generation_mode=mode)
@@ -217,6 +219,7 @@ def test_whatever_fits_the_openapi_or_does_not_is_answered_as_it_says(
         left_out = [positive_data_acceptance, ignored_auth]
         # A wrong line of a batch is told in its place; and in a query one id is the same as a list of one.
         left_out += [] if "json" in FORMS[method, path] else [negative_data_rejection]
+        assume(len(str(case.query)) < 5_000)  # a longer address is refused as no HTTP request
         headers = {"authorization": f"Bearer {token}"}
         case.call_and_validate(headers=headers, timeout=60, excluded_checks=left_out)
 
@@ -289,15 +292,15 @@ HEAD = b"POST /v1/check HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application
         ((HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",), b"400"),
     ],
 )  # fmt: skip
-def test_dawdlers_and_garbage_are_cut_off_with_an_answer(
+def test_slow_clients_and_garbage_get_a_response_and_are_disconnected(
     strict: int, pieces: tuple[bytes, ...], status: bytes
 ) -> None:
-    said = answer_to(strict, *pieces)
-    assert said.startswith(b"HTTP/1.1 " + status), said[:200]
-    assert b'"ok":false' in said
+    response = answer_to(strict, *pieces)
+    assert response.startswith(b"HTTP/1.1 " + status), response[:200]
+    assert b'"ok":false' in response
 
 
-def test_a_crowd_of_dawdlers_does_not_keep_others_out(strict: int) -> None:
+def test_many_slow_clients_do_not_block_others(strict: int) -> None:
     idle = [socket.create_connection(("127.0.0.1", strict)) for _ in range(60)]
     for line in idle:
         line.sendall(b"GET /v1/gates HTTP/1.1\r\n")
@@ -317,7 +320,7 @@ def asking(port: int, times: int) -> Iterator[socket.socket]:
         yield line
 
 
-def test_who_does_not_read_is_cut_off_and_keeps_no_place(strict: int) -> None:
+def test_clients_that_do_not_read_are_disconnected(strict: int) -> None:
     with (
         asking(strict, 1000) as first,
         asking(strict, 1000) as second,
@@ -330,7 +333,7 @@ def test_who_does_not_read_is_cut_off_and_keeps_no_place(strict: int) -> None:
         assert all(0 < read_of(line) < 1000 for line in (first, second, third))
 
 
-def test_who_reads_slowly_is_waited_for(strict: int) -> None:
+def test_clients_that_read_slowly_are_served(strict: int) -> None:
     with asking(strict, 100) as line:
         assert read_of(line, most=100, pause=0.02) == 100
 
@@ -345,18 +348,18 @@ def read_of(line: socket.socket, most: int = 1_000_000, pause: float = 0.0) -> i
     return came.count(b"HTTP/1.1 200")
 
 
-def test_too_many_at_once_are_told_to_come_back(strict: int) -> None:
+def test_too_many_requests_get_429(strict: int) -> None:
     seen: Counter[int] = Counter()
 
     def visit() -> None:
         line = http.client.HTTPConnection("127.0.0.1", strict, timeout=60)
         for _ in range(5):
             line.request("POST", "/v1/check", BODY, {"content-type": "application/json"})
-            said = line.getresponse()
-            said.read()
-            seen[said.status] += 1
-            if said.status == 429:
-                assert said.headers["retry-after"] == "1"
+            response = line.getresponse()
+            response.read()
+            seen[response.status] += 1
+            if response.status == 429:
+                assert response.headers["retry-after"] == "1"
         line.close()
 
     crowd = [threading.Thread(target=visit) for _ in range(16)]
@@ -382,7 +385,7 @@ def test_a_worker_that_dies_is_replaced(service: tuple[int, Any], token: str) ->
     assert ask(port, token) == 200
 
 
-def test_told_to_stop_under_load_it_answers_everything_it_has_taken(
+def test_a_shutdown_under_load_answers_every_accepted_request(
     service: tuple[int, Any], token: str
 ) -> None:
     port, running = service
@@ -396,13 +399,13 @@ def test_told_to_stop_under_load_it_answers_everything_it_has_taken(
         while not last:
             try:
                 line.request("POST", "/v1/check", BODY, headers)
-                said = line.getresponse()
-                said.read()
+                response = line.getresponse()
+                response.read()
             except OSError as error:
                 lost.append(repr(error))
                 return
-            answered[said.status] += 1
-            last = said.headers.get("connection") == "close"
+            answered[response.status] += 1
+            last = response.headers.get("connection") == "close"
         line.close()
 
     crowd = [threading.Thread(target=visit) for _ in range(12)]
