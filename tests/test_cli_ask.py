@@ -75,9 +75,7 @@ def test_a_dead_server_is_reported_and_the_rules_answer(library: Path) -> None:
     assert "Ermengarde of Tours" in result.stdout
 
 
-def test_saved_traces_are_replayed_from_the_command_line(
-    library: Path, tmp_path: Path
-) -> None:
+def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     asked(library, "--trace", file)
     again = suffice("ask", library, "--replay", file, "--json")
@@ -119,9 +117,7 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
     assert "for example: suffice ask" in result.stderr
 
 
-def test_the_live_view_shows_the_plan_and_its_answers(
-    library: Path, tmp_path: Path
-) -> None:
+def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:
     asked(library, "--trace", tmp_path / "trace.jsonl")
     (told,) = read_traces(tmp_path / "trace.jsonl")
     begun = replace(told, steps=told.steps[:1])

@@ -48,9 +48,7 @@ def test_a_run_ends_with_its_audit_and_a_page(corpus: Path, tmp_path: Path) -> N
         (["--forms", "sonnet"], "no form is named"),
     ],
 )
-def test_errors_come_before_the_work(
-    words: list[str], says: str, corpus: Path
-) -> None:
+def test_errors_come_before_the_work(words: list[str], says: str, corpus: Path) -> None:
     result = grade(corpus, *words)
     assert result.exit_code in (1, 2)
     assert says in result.stderr
