@@ -94,7 +94,7 @@ def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
         NodeWithScore(node=TextNode(text=FILM[1]), score=float("nan")),
     ]
     assert last.postprocess_nodes([*odd, *odd], query_str="") == []
-    with pytest.raises(InputError, match="not told the question"):
+    with pytest.raises(InputError, match="needs the question"):
         last.postprocess_nodes(odd)
     with pytest.raises(
         ValueError, match="a retriever and a budget"

@@ -240,7 +240,7 @@ def test_a_pace_is_kept_by_all_who_share_it() -> None:
     pace = RateLimit(requests=2, clock=lambda: 0.0, sleep=slept.append)
     with serving(says("Sam")) as (url, _):
         for _ in range(2):
-            model(url, pace=pace, timeout_s=100).complete(["Who?", "And who?"])
+            model(url, rate_limit=pace, timeout_s=100).complete(["Who?", "And who?"])
     assert slept == [60.0, 60.0]
 
 
@@ -326,7 +326,7 @@ def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> Non
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1", **options)
     with pytest.raises(InputError):
         OpenAIModel(" ")
-    with pytest.raises(InputError, match="no address"):
+    with pytest.raises(InputError, match="not an address"):
         OpenAIModel("m", base_url="localhost:8080")
 
 

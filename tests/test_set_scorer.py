@@ -96,7 +96,7 @@ def test_the_telling_sentence_names_the_candidate_or_answers_to_the_question() -
 
 def test_a_pair_stays_short_whatever_is_held(scorer: OnnxSetScorer) -> None:
     long = "Title\n" + "A sentence about the director of a film. " * 200
-    (pair,) = scorer.layout.pairs(QUESTION, [long] * 9, [long])
+    (pair,) = scorer.tokenizer.pairs(QUESTION, [long] * 9, [long])
     assert len(pair.ids) <= 64 + 4 * (HELD_TOKENS + 1) + CANDIDATE_TOKENS + 3
     assert len(pair.ids) - pair.second <= CANDIDATE_TOKENS + 1
 
@@ -108,8 +108,8 @@ def test_of_a_long_candidate_the_sentences_about_the_question_are_shown(
         "The weather of that year was of no interest to anybody at all and nobody wrote about it. "
     )
     long = f"Somebody\n{filler * 8}His mother was Małgorzata. {filler * 8}"
-    (pair,) = scorer.layout.pairs("Who was his mother?", [], [long])
-    mother = scorer.layout._cut("mother")[0]
+    (pair,) = scorer.tokenizer.pairs("Who was his mother?", [], [long])
+    mother = scorer.tokenizer._tokens("mother")[0]
     assert mother in pair.ids[pair.second :]
 
 

@@ -1,9 +1,10 @@
-"""Another framework's documents under the gate: what the doors into frameworks share, without importing any of them.
+"""What the framework adapters share: search with the framework's retriever, then check.
 
-    found = checked(question, search, gate)                       the framework's own documents, and the verdict on them
-    found = checked(question, search, gate, budget=ExpansionBudget())        the same, after looking for what is missing
+    found = search_and_check(question, search, gate)                     documents and verdict
+    found = search_and_check(question, search, gate, budget=budget)      also searches what is missing
 
-`search` asks the framework's retriever, queries in and lists of documents out. Documents pass only where the verdict is ANSWER.
+`search` takes queries and returns lists of the framework's documents. Documents pass only if the
+verdict is ANSWER. No framework is imported here.
 """
 
 from __future__ import annotations
@@ -22,69 +23,56 @@ from suffice.protocols import GateLike
 from suffice.storage.fields import content_id
 from suffice.types import Action, DocId, Document, Filter, Hit, Verdict
 
-__all__ = [
-    "METADATA_KEY",
-    "GatedDocuments",
-    "gate_path",
-    "load_gate",
-    "search_and_check",
-    "search_and_check_async",
-    "verdict_metadata",
-]
+__all__ = ["GatedDocuments", "load_gate", "search_and_check", "search_and_check_async"]
 
-METADATA_KEY = (
-    "suffice"  # where a document's metadata carries the verdict on the set that it came with
-)
+METADATA_KEY = "suffice"  # where a document's metadata holds the verdict on its set
 T = TypeVar("T")
-Search = Callable[[Sequence[str]], Sequence[Iterable[T]]]
-SearchAsync = Callable[[Sequence[str]], Awaitable[Sequence[Iterable[T]]]]
+Documents = Sequence[Iterable[T]]  # of each query
+Search = Callable[[Sequence[str]], Documents[T]]
+SearchAsync = Callable[[Sequence[str]], Awaitable[Documents[T]]]
 
 
 @dataclass(frozen=True, slots=True)
 class GatedDocuments(Generic[T]):
-    """The framework's own documents as it gave them, and what the gate says of them."""
+    """The framework's documents as it returned them, and the verdict on them."""
 
     documents: list[T]
     verdict: Verdict
 
-    @property
-    def passed(self) -> list[T]:
-        """The documents where they are enough, otherwise none."""
-        return self.documents if self.verdict.action is Action.ANSWER else []
+    def passed(self, *, hold_back: bool = True) -> list[T]:
+        """The documents if they are enough, else none; all of them without `hold_back`."""
+        return self.documents if self.verdict.action is Action.ANSWER or not hold_back else []
 
 
 def load_gate(gate: GateLike | Path | str | None) -> GateLike:
-    """The gate itself, the one saved at that path, or for None the one that ships."""
-    if gate is not None and not isinstance(gate, str | Path):
-        if not callable(getattr(gate, "check_batch", None)):
-            raise InputError(
-                f"the gate is a {type(gate).__name__}",
-                hint="give a Gate, the path of a saved one, or None",
-            )
-        return gate
-    from suffice.gate.gate import Gate
+    """The gate itself, the one saved at this path, or the shipped one for None."""
+    if gate is None or isinstance(gate, str | Path):
+        from suffice.gate.gate import Gate
 
-    return Gate.load(gate)
+        return Gate.load(gate)
+    if not callable(getattr(gate, "check_batch", None)):
+        hint = "give a Gate, the path of a saved one, or None"
+        raise InputError(f"the gate is a {type(gate).__name__}", hint=hint)
+    return gate
 
 
 def gate_path(gate: GateLike | Path | str | None) -> str | None:
-    """The gate as a pipeline's file can hold it.
-
-    One that lives in memory alone has no address, and another one in its place would go unnoticed.
-    """
+    """The gate as a pipeline file can name it. One that is only in memory has no path."""
     if gate is not None and not isinstance(gate, str | Path):
-        raise InputError(
-            "a gate in memory cannot be written into a pipeline's file",
-            hint="save it with gate.save(PATH), and pass that path",
-        )
+        hint = "save it with gate.save(PATH), and pass that path"
+        raise InputError("a gate in memory cannot be written into a pipeline file", hint=hint)
     return None if gate is None else str(gate)
 
 
+def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
+    if (retriever is None) != (budget is None):
+        message = "searching for what is missing needs a retriever and a budget"
+        raise InputError(message, hint="give both, or neither")
+
+
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
-    """What a document's metadata carries: the verdict without its reasons, which would be repeated on every document."""
-    told = verdict.as_json()
-    del told["reasons"]
-    return told
+    """The verdict for each document's metadata, without its reasons: they would be repeated."""
+    return {name: value for name, value in verdict.as_json().items() if name != "reasons"}
 
 
 def search_and_check(
@@ -95,23 +83,22 @@ def search_and_check(
     budget: ExpansionBudget | None = None,
     rounds_left: int = 1,
 ) -> GatedDocuments[T]:
-    """What the search finds for the question, and the verdict. With a budget, what is missing is looked for by the same search.
+    """Search and check; with a budget, search again for what is missing.
 
-    Without one, `rounds_left` is how many searches the caller has left.
+    Without a budget, `rounds_left` is how many searches the caller has left.
     """
     (first,) = search([question])
     found = list(first or ())
     (verdict,) = gate.check_batch([(question, found)], rounds_left=rounds_left)
     if budget is None or verdict.action is Action.ANSWER:
         return GatedDocuments(found, verdict)
-    port = _FrameworkRetriever(search)
-    port.know(question, found)
-    (done,) = expand([question], port, gate, port.get, budget=budget, clock=time.monotonic)
-    if (
-        not done.complete and done.verdict.p_complete < verdict.p_complete
-    ):  # looking further has brought nothing
+    retriever = _FrameworkRetriever(search)
+    retriever.remember(question, found)
+    clock = time.monotonic
+    (done,) = expand([question], retriever, gate, retriever.get, budget=budget, clock=clock)
+    if not done.complete and done.verdict.p_complete < verdict.p_complete:  # expanding did not help
         return GatedDocuments(found, *gate.check_batch([(question, found)], rounds_left=0))
-    return GatedDocuments([port.originals[hit.doc_id] for hit in done.hits], done.verdict)
+    return GatedDocuments([retriever.originals[hit.doc_id] for hit in done.hits], done.verdict)
 
 
 async def search_and_check_async(
@@ -122,24 +109,23 @@ async def search_and_check_async(
     budget: ExpansionBudget | None = None,
     rounds_left: int = 1,
 ) -> GatedDocuments[T]:
-    """`checked` over a search of the running event loop, which stays free while the gate thinks in a thread of its own."""
+    """`search_and_check` in a thread, with a search in the running event loop."""
     loop = asyncio.get_running_loop()
 
-    async def ask(queries: Sequence[str]) -> Sequence[Iterable[T]]:
+    async def search_in_loop(queries: Sequence[str]) -> Documents[T]:
         return await search(queries)
 
-    def wait(queries: Sequence[str]) -> Sequence[Iterable[T]]:
-        return asyncio.run_coroutine_threadsafe(ask(queries), loop).result()
+    def wait(queries: Sequence[str]) -> Documents[T]:
+        return asyncio.run_coroutine_threadsafe(search_in_loop(queries), loop).result()
 
-    return await asyncio.to_thread(
-        search_and_check, question, wait, gate, budget=budget, rounds_left=rounds_left
-    )
+    limits: dict[str, Any] = {"budget": budget, "rounds_left": rounds_left}
+    return await asyncio.to_thread(search_and_check, question, wait, gate, **limits)
 
 
 class _FrameworkRetriever(Generic[T]):
-    """A stranger's search as our Retriever port.
+    """A framework's search as a Retriever.
 
-    Ids are made of titles and texts: his may be missing, or the same for all chunks of a file.
+    Ids are hashes of title and text: the framework's may be missing, or shared by all chunks.
     """
 
     def __init__(self, search: Search[T]) -> None:
@@ -148,16 +134,14 @@ class _FrameworkRetriever(Generic[T]):
         self._documents: dict[DocId, Document] = {}
         self.originals: dict[DocId, T] = {}
 
-    def know(self, query: str, found: Iterable[T]) -> None:
-        """Remember what was found for a query, so that it is not asked again."""
+    def remember(self, query: str, found: Iterable[T]) -> None:
+        """Keep what was found, so that this query is not sent again."""
         hits: dict[DocId, Hit] = {}
         for one in found:
             (document,) = normalize_hits("", [one]).evidence.documents.values()
-            doc_id = (
-                content_id(document.title, document.text)
-                if document.title or document.text
-                else document.doc_id
-            )
+            doc_id = document.doc_id
+            if document.title or document.text:
+                doc_id = content_id(document.title, document.text)
             self._documents.setdefault(doc_id, replace(document, doc_id=doc_id))
             self.originals.setdefault(doc_id, one)
             hits.setdefault(doc_id, Hit(doc_id))
@@ -166,10 +150,10 @@ class _FrameworkRetriever(Generic[T]):
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
-        """At most k hits for each question. Filters are the framework's own business."""
+        """At most k hits for each question; the framework applies its own filters."""
         new = [query for query in dict.fromkeys(questions) if query not in self._known]
         for query, found in zip(new, self._search(new) if new else (), strict=True):
-            self.know(query, found or ())
+            self.remember(query, found or ())
         return [self._known[query][:k] for query in questions]
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:

@@ -1,9 +1,10 @@
 """deepeval: evidence completeness as a metric, without a language model.
 
-    evaluate([LLMTestCase(input=question, actual_output="", retrieval_context=texts)], [EvidenceCompleteness()])
+    case = LLMTestCase(input=question, actual_output="", retrieval_context=texts)
+    evaluate([case], [EvidenceCompleteness()])
 
-The score is the probability that the retrieved texts are all that is needed. A test case passes from `threshold` on; without
-one the gate's own policy decides. No retrieved texts are a case that fails, not an error.
+The score is the probability that the retrieved texts are all that is needed. A test case passes
+from `threshold` on; without one the gate's policy decides. An empty list fails; it is no error.
 """
 
 from __future__ import annotations
@@ -26,17 +27,16 @@ __all__ = ["EvidenceCompleteness"]
 
 
 class EvidenceCompleteness(BaseMetric):
-    """`gate` is a Gate, the path of a saved one, or None for the one that ships."""
+    """`gate` is a Gate, the path of a saved one, or None for the shipped one."""
 
     def __init__(
         self, threshold: float | None = None, gate: Any = None, *, include_reason: bool = True
     ) -> None:
         self._gate = load_gate(gate)
         self._by_policy = threshold is None
-        policy = getattr(getattr(self._gate, "policy", None), "answer_at", None)
-        self.threshold = (
-            threshold if threshold is not None else (1.0 if policy is None else policy)
-        )  # deepeval shows it
+        if threshold is None:
+            threshold = getattr(getattr(self._gate, "policy", None), "answer_at", None)
+        self.threshold = 1.0 if threshold is None else threshold  # deepeval shows it
         self.include_reason = include_reason
         self.evaluation_cost = 0.0
         self.verdict: Verdict | None = None

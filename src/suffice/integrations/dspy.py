@@ -1,26 +1,21 @@
-"""DSPy: a module around any retriever whose passages pass only when they are enough.
+"""DSPy: a module around any retriever whose passages pass only if they are enough.
 
-    retrieve = GatedRetrieve(retriever)                         in place of the retriever, inside your program's __init__
-    found = retrieve(question)                                  a Prediction: passages, verdict, action, missing
+    retrieve = GatedRetrieve(retriever)         in place of the retriever, in your program's __init__
+    found = retrieve(question)                  a Prediction: passages, verdict, action, missing
 
-The retriever is any callable from a query to passages: `dspy.Retrieve`, `dspy.retrievers.Embeddings`, a function of your own.
-With a budget it is asked again, for what is missing.
+The retriever is any callable from a query to passages: `dspy.Retrieve`,
+`dspy.retrievers.Embeddings`, your own function. With a budget it also searches what is missing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
-from suffice.integrations.common import (
-    GatedDocuments,
-    load_gate,
-    search_and_check,
-    search_and_check_async,
-)
+from suffice.integrations import common
 
 try:
     import dspy
@@ -30,13 +25,14 @@ except ImportError as error:
 __all__ = ["GatedRetrieve"]
 
 MAX_TITLE = 150
+Passages = list[dict[str, Any]]
 
 
 class GatedRetrieve(dspy.Module):
-    """Passages where the gate says that they are enough; otherwise an empty list, and in `missing` what was not found.
+    """The passages if the gate finds them enough, else an empty list; `missing` says what lacks.
 
-    `gate` is a Gate, the path of a saved one, or None for the one that ships. With `hold_back=False` all passages go on, and
-    only `action` says what the gate thinks. A `budget` lets it ask the retriever for what is missing.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
+    all passages pass, and only `action` says what the gate thinks.
     """
 
     def __init__(
@@ -49,56 +45,49 @@ class GatedRetrieve(dspy.Module):
     ) -> None:
         super().__init__()
         self.retriever, self.budget, self.hold_back = retriever, budget, hold_back
-        self.gate = load_gate(gate)
+        self.gate = common.load_gate(gate)
 
     def forward(self, query: str) -> Any:
-        found = search_and_check(
-            query,
-            lambda queries: [_passages(self.retriever(one)) for one in queries],
-            self.gate,
-            budget=self.budget,
-        )
-        return self._told(found)
+        def search(queries: Sequence[str]) -> list[Passages]:
+            return [_passages(self.retriever(one)) for one in queries]
+
+        found = common.search_and_check(query, search, self.gate, budget=self.budget)
+        return self._prediction(found)
 
     async def aforward(self, query: str) -> Any:
-        async def search(queries: Sequence[str]) -> Sequence[Iterable[Any]]:
-            return [_passages(await self._ask(one)) for one in queries]
+        async def search(queries: Sequence[str]) -> list[Passages]:
+            return [_passages(await self._retrieve(one)) for one in queries]
 
-        return self._told(
-            await search_and_check_async(query, search, self.gate, budget=self.budget)
-        )
+        check = common.search_and_check_async
+        return self._prediction(await check(query, search, self.gate, budget=self.budget))
 
-    async def _ask(self, query: str) -> Any:
+    async def _retrieve(self, query: str) -> Any:
         if hasattr(self.retriever, "acall") and hasattr(self.retriever, "aforward"):
             return await self.retriever.acall(query)
         return await asyncio.to_thread(self.retriever, query)
 
-    def _told(self, found: GatedDocuments[Any]) -> Any:
+    def _prediction(self, found: common.GatedDocuments[Any]) -> Any:
         verdict = found.verdict
         return dspy.Prediction(
-            passages=[
-                one["passage"] for one in (found.passed if self.hold_back else found.documents)
-            ],
+            passages=[one["passage"] for one in found.passed(hold_back=self.hold_back)],
             verdict=verdict,
             action=str(verdict.action),
             missing=list(verdict.missing),
         )
 
 
-def _passages(found: Any) -> list[dict[str, Any]]:
-    """What DSPy's retrievers give, a Prediction or a list: each passage as it came, and as the gate reads it."""
+def _passages(found: Any) -> Passages:
+    """A Prediction's or a list's passages: each as returned, and as the gate reads it."""
     return [_normalize_passage(one) for one in getattr(found, "passages", found) or ()]
 
 
 def _normalize_passage(passage: Any) -> dict[str, Any]:
-    if isinstance(passage, Mapping) and "long_text" not in passage:
-        return {**passage, "passage": passage}
-    told = (
-        passage.get("long_text")
-        if isinstance(passage, Mapping)
-        else getattr(passage, "long_text", passage)
-    )
-    text = told if isinstance(told, str) else str(told)
-    title, bar, rest = text.partition(" | ")  # as DSPy's own corpora are written
+    value = getattr(passage, "long_text", passage)
+    if isinstance(passage, Mapping):
+        if "long_text" not in passage:
+            return {**passage, "passage": passage}
+        value = passage["long_text"]
+    text = value if isinstance(value, str) else str(value)
+    title, bar, rest = text.partition(" | ")  # the form of DSPy's own corpora
     titled = {"title": title, "text": rest} if bar and len(title) <= MAX_TITLE else {"text": text}
     return {**titled, "passage": passage}

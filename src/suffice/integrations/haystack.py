@@ -1,30 +1,24 @@
-"""Haystack: a component with an output for each action.
+"""Haystack: a component with one output for each action.
 
     pipeline.add_component("gate", CompletenessGate())
-    pipeline.connect("retriever.documents", "gate.documents")       `query` comes from the pipeline's input
-    pipeline.connect("gate.answer", "prompt.documents")             runs only when the documents are enough
+    pipeline.connect("retriever.documents", "gate.documents")       `query` is the pipeline's input
+    pipeline.connect("gate.answer", "prompt.documents")             runs only if they are enough
 
-`answer` holds the documents, `expand` the queries that look for what is missing, `abstain` what was not found; only one of
-them is sent. `verdict` is sent always. Haystack loads a pipeline's file only from packages that you name:
-`Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`.
+`answer` has the documents, `expand` the queries for what is missing, `abstain` what was not found;
+only one of them is sent. `verdict` is always sent. Haystack loads pipeline files only from packages
+that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
-from suffice.errors import InputError, MissingExtraError
-from suffice.integrations.common import (
-    GatedDocuments,
-    gate_path,
-    load_gate,
-    search_and_check,
-    search_and_check_async,
-)
+from suffice.errors import MissingExtraError
+from suffice.integrations import common
 from suffice.protocols import GateLike
 from suffice.types import Action
 
@@ -46,11 +40,11 @@ OUTPUTS = {
 
 @component
 class CompletenessGate:
-    """Sends documents on to `answer` only when together they are enough.
+    """Sends documents to `answer` only if together they are enough.
 
-    `gate` is a Gate, the path of a saved one, or None for the one that ships. `rounds_left` is how many searches the pipeline
-    has left: with 0 nothing is sent to `expand`, whose documents so far come out of `held`. Given a `retriever` and a `budget`,
-    the component looks for what is missing by itself.
+    `gate` is a Gate, the path of a saved one, or None for the shipped one. `rounds_left` is how
+    many searches the pipeline has left: with 0 nothing is sent to `expand`. What `expand` already
+    has is sent to `held`. With a `retriever` and a `budget` the component searches by itself.
     """
 
     def __init__(
@@ -61,61 +55,50 @@ class CompletenessGate:
         retriever: Any = None,
         budget: ExpansionBudget | None = None,
     ) -> None:
-        if (retriever is None) != (budget is None):
-            raise InputError(
-                "looking for what is missing needs a retriever and a budget",
-                hint="give both, or neither",
-            )
-        self.gate, self.rounds_left, self.retriever, self.budget = (
-            gate,
-            rounds_left,
-            retriever,
-            budget,
-        )
-        self._opened: GateLike | None = None
+        common.check_expansion(retriever, budget)
+        self.gate, self.rounds_left = gate, rounds_left
+        self.retriever, self.budget = retriever, budget
+        self._loaded: GateLike | None = None
 
     def warm_up(self) -> None:
-        self._ready()
+        self._load()
         if hasattr(self.retriever, "warm_up"):
             self.retriever.warm_up()
 
-    def _ready(self) -> GateLike:
-        """The gate, read when it is first needed: a pipeline may be drawn or written down without one."""
-        if self._opened is None:
-            self._opened = load_gate(self.gate)
-        return self._opened
+    def _load(self) -> GateLike:
+        """The gate, loaded when first needed: a pipeline may be drawn or saved without it."""
+        if self._loaded is None:
+            self._loaded = common.load_gate(self.gate)
+        return self._loaded
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        return {"budget": self.budget, "rounds_left": self.rounds_left}
 
     @component.output_types(**OUTPUTS)
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
         """The documents, the next queries or what is missing, and the verdict as JSON values."""
 
-        def search(queries: Sequence[str]) -> Sequence[Iterable[Document]]:
-            return [
-                documents if one == query else self.retriever.run(query=one)["documents"]
-                for one in queries
-            ]
+        def retrieve(one: str) -> list[Document]:
+            return documents if one == query else self.retriever.run(query=one)["documents"]
 
-        return _outputs(
-            search_and_check(
-                query, search, self._ready(), budget=self.budget, rounds_left=self.rounds_left
-            )
-        )
+        def search(queries: Sequence[str]) -> list[list[Document]]:
+            return [retrieve(one) for one in queries]
+
+        return _outputs(common.search_and_check(query, search, self._load(), **self._limits))
 
     @component.output_types(**OUTPUTS)
     async def run_async(self, query: str, documents: list[Document]) -> dict[str, Any]:
-        """`run` for an event loop, which stays free meanwhile."""
+        """`run` without blocking the event loop."""
 
-        async def search(queries: Sequence[str]) -> Sequence[Iterable[Document]]:
-            return [documents if one == query else await self._look(one) for one in queries]
+        async def search(queries: Sequence[str]) -> list[list[Document]]:
+            return [documents if one == query else await self._retrieve(one) for one in queries]
 
-        gate = await asyncio.to_thread(self._ready)
-        return _outputs(
-            await search_and_check_async(
-                query, search, gate, budget=self.budget, rounds_left=self.rounds_left
-            )
-        )
+        gate = await asyncio.to_thread(self._load)
+        found = await common.search_and_check_async(query, search, gate, **self._limits)
+        return _outputs(found)
 
-    async def _look(self, query: str) -> list[Document]:
+    async def _retrieve(self, query: str) -> list[Document]:
         if hasattr(self.retriever, "run_async"):
             found = await self.retriever.run_async(query=query)
         else:
@@ -125,7 +108,7 @@ class CompletenessGate:
     def to_dict(self) -> dict[str, Any]:
         budget = None if self.budget is None else asdict(self.budget)
         parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "budget": budget}
-        return default_to_dict(self, gate=gate_path(self.gate), **parts)  # type: ignore[no-any-return]
+        return default_to_dict(self, gate=common.gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CompletenessGate:
@@ -135,7 +118,7 @@ class CompletenessGate:
         return default_from_dict(cls, {**data, "init_parameters": given})  # type: ignore[no-any-return]
 
 
-def _outputs(found: GatedDocuments[Document]) -> dict[str, Any]:
+def _outputs(found: common.GatedDocuments[Document]) -> dict[str, Any]:
     verdict = found.verdict
     by_action: dict[Action, dict[str, Any]] = {
         Action.ANSWER: {"answer": found.documents},

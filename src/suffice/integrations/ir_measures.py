@@ -1,11 +1,11 @@
-"""ir_measures: CompleteRecall, all or nothing, among the measures of others. Importing this module registers it.
+"""ir_measures: CompleteRecall, all or nothing. Importing this module registers it.
 
     import ir_measures, suffice.integrations.ir_measures
     measure = ir_measures.parse_measure("CompleteRecall@10")
     ir_measures.calc_aggregate([measure, ir_measures.nDCG @ 10], qrels, run)
 
-1 when every document of at least this relevance is among the first k, else 0. Judged questions without one count as 0 there,
-as they do in that package's Recall; `suffice evaluate` leaves them out.
+1 if every document of at least this relevance is among the first k, else 0. Judged questions
+without one count as 0, as in that package's Recall; `suffice evaluate` leaves them out.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ except ImportError as error:
 
 __all__ = ["CompleteRecall", "SufficeProvider"]
 
+RELEVANT = "minimum relevance score to be considered relevant (inclusive)"
+
 
 class _CompleteRecall(measures.Measure):
-    """1 when every relevant document is among the first cutoff, else 0."""
+    """1 if every relevant document is among the first cutoff, else 0."""
 
     __name__ = "CompleteRecall"
     NAME = __name__
@@ -35,11 +37,7 @@ class _CompleteRecall(measures.Measure):
     SHORT_DESC = "An indicator if all relevant documents are retrieved in the top k results."
     SUPPORTED_PARAMS = {  # noqa: RUF012 - as the package declares them
         "cutoff": measures.ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
-        "rel": measures.ParamInfo(
-            dtype=int,
-            default=1,
-            desc="minimum relevance score to be considered relevant (inclusive)",
-        ),
+        "rel": measures.ParamInfo(dtype=int, default=1, desc=RELEVANT),
     }
 
 
@@ -49,39 +47,37 @@ class _Evaluator(providers.Evaluator):
         super().__init__(list(wanted), set(self.qrels))
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
-        """One value a measure and question that has a relevant document; for the others the package puts its default."""
+        """A value per measure and question with a relevant document; others get the default."""
         ranked = util.RunConverter(run).as_sorteddict()
         for measure in self.measures:
-            needed = {
-                question: _relevant(judged, measure["rel"])
+            cutoff = measure["cutoff"]
+            relevant = {
+                question: {one for one, score in judged.items() if score >= measure["rel"]}
                 for question, judged in self.qrels.items()
             }
-            asked = [question for question in self.qrels if needed[question]]
-            found = [[one.doc_id for one in ranked.get(question, ())] for question in asked]
-            cutoff = measure["cutoff"]
-            values = per_question(
-                judge_rankings(found, [needed[question] for question in asked], depth=cutoff),
-                f"complete@{cutoff}",
+            questions = [question for question in self.qrels if relevant[question]]
+            found = [[one.doc_id for one in ranked.get(question, ())] for question in questions]
+            judged = judge_rankings(
+                found, [relevant[question] for question in questions], depth=cutoff
             )
-            for question, value in zip(asked, values.tolist(), strict=True):
+            values = per_question(judged, f"complete@{cutoff}").tolist()
+            for question, value in zip(questions, values, strict=True):
                 yield ir_measures.Metric(query_id=question, measure=measure, value=value)
-
-
-def _relevant(judged: dict[str, int], least: int) -> set[str]:
-    return {doc_id for doc_id, relevance in judged.items() if relevance >= least}
 
 
 class SufficeProvider(providers.Provider):
     """Computes CompleteRecall with the function behind `suffice evaluate retrieval`."""
 
     NAME = "suffice"
-    SUPPORTED_MEASURES = [_CompleteRecall(cutoff=Anything(required=True), rel=Anything())]  # noqa: RUF012 - as it declares them
+    SUPPORTED_MEASURES = [  # noqa: RUF012 - as the package declares them
+        _CompleteRecall(cutoff=Anything(required=True), rel=Anything())
+    ]
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> Any:
         return _Evaluator(measures, qrels)
 
 
 CompleteRecall = _CompleteRecall()
-if CompleteRecall.NAME not in measures.registry:  # a module may be read twice
+if CompleteRecall.NAME not in measures.registry:  # a module may be imported twice
     measures.register(CompleteRecall)
     ir_measures.DefaultPipeline.providers.append(providers.register(SufficeProvider()))

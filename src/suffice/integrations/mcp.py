@@ -1,9 +1,9 @@
 """MCP: the gate as tools that a language model or an agent can call before it answers.
 
-    check_context       question and passages in, verdict out: are they enough, what is missing, what to look for next
-    complete_context    question in; searches a library until the gate is content; only where the server was given one
+    check_context       question and passages in, verdict out: enough? what is missing? what next?
+    complete_context    question in; searches a library until the gate is satisfied, if there is one
 
-`suffice mcp` serves both over stdio. What comes in is bounded, and a mistake is told in words that a model can act on.
+`suffice mcp` serves both over stdio. Input is bounded, and errors say what the model can do.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ __all__ = ["Passage", "create_server"]
 
 MAX_QUESTION, MAX_PASSAGES, MAX_TEXT, MAX_K = 4_000, 200, 100_000, 50
 INSTRUCTIONS = (
-    "Tells whether the passages at hand hold everything that a multi-hop question needs, before an answer is written. Call "
-    "check_context with the question and the passages. On 'answer', answer from them. On 'expand', search for next_queries, "
-    "add what is found, and check again. On 'abstain', say what is missing instead of guessing."
+    "Tells whether the passages at hand hold everything that a multi-hop question needs, before "
+    "an answer is written. Call check_context with the question and the passages. On 'answer', "
+    "answer from them. On 'expand', search for next_queries, add what is found, and check again. "
+    "On 'abstain', say what is missing instead of guessing."
 )
 
 
@@ -39,47 +40,41 @@ class Passage(BaseModel):
     """One retrieved passage."""
 
     text: str = Field(max_length=MAX_TEXT)
-    title: str = Field(
-        default="",
-        max_length=MAX_QUESTION,
-        description="The page's title, where it has one: it helps.",
-    )
+    title: str = Field(default="", max_length=MAX_QUESTION, description="The page's title, if any.")
     id: str | None = Field(default=None, max_length=MAX_QUESTION)
     score: float | None = Field(
-        default=None, description="The retriever's, higher is better; its scale does not matter."
+        default=None, description="The retriever's, higher is better, on any scale."
     )
 
 
 QuestionArg = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_QUESTION, description="The question, as the user put it."),
+    Field(min_length=1, max_length=MAX_QUESTION, description="The question as the user put it."),
 ]
 PassagesArg = Annotated[
     list[Annotated[str, Field(max_length=MAX_TEXT)] | Passage],
-    Field(
-        max_length=MAX_PASSAGES,
-        description="What was retrieved, best first: texts, or objects with text and title.",
-    ),
+    Field(max_length=MAX_PASSAGES, description="Retrieved texts, or text and title, best first."),
 ]
-LimitArg = Annotated[int, Field(ge=1, le=MAX_K, description="How many passages to return at most.")]
+LimitArg = Annotated[int, Field(ge=1, le=MAX_K, description="Maximal number of passages.")]
 
 
 class CompletingLibrary(Protocol):
-    """What is asked of a library."""
+    """What the server needs of a library."""
 
     def complete(self, question: str, gate: GateLike, *, k: int = ...) -> Completion: ...
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]: ...
 
 
 def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> MCPServer:
-    """The server with its tools; `server(gate).run()` serves over stdio."""
-    made = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
-    only_reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    """The server with its tools; `create_server(gate).run()` serves over stdio."""
+    server = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
+    hints = {"read_only_hint": True, "idempotent_hint": True, "open_world_hint": False}
+    read_only = ToolAnnotations(**hints)
 
-    @made.tool(annotations=only_reads)
+    @server.tool(annotations=read_only)
     def check_context(question: QuestionArg, passages: PassagesArg) -> dict[str, Any]:
-        """Are these passages enough to answer the question? Says answer, expand or abstain, the probability, what is missing
-        and what to search for next. No passages are an ordinary question, too."""
+        """Are these passages enough to answer the question? Says answer, expand or abstain, the
+        probability, what is missing and what to search for next. An empty list is fine."""
         with _tool_errors():
             hits = [one if isinstance(one, str) else one.model_dump() for one in passages]
             (verdict,) = gate.check_batch([(question, hits)])
@@ -87,28 +82,29 @@ def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> M
 
     if library is not None:
 
-        @made.tool(annotations=only_reads)
+        @server.tool(annotations=read_only)
         def complete_context(question: QuestionArg, k: LimitArg = 10) -> dict[str, Any]:
-            """Search the library until the passages are enough for the question, and return them with the verdict."""
+            """Search the library until the passages are enough for the question, and return them
+            with the verdict."""
             with _tool_errors():
                 return _completion_json(library.complete(question, gate, k=k), library)
 
-    return made
+    return server
 
 
-def _completion_json(found: Completion, library: CompletingLibrary) -> dict[str, Any]:
-    documents = library.get([hit.doc_id for hit in found.hits])
+def _completion_json(completion: Completion, library: CompletingLibrary) -> dict[str, Any]:
+    documents = library.get([hit.doc_id for hit in completion.hits])
     held = [document for document in documents if document is not None]
     return {
         "passages": [{"id": one.doc_id, "title": one.title, "text": one.text} for one in held],
-        "verdict": found.verdict.as_json(),
-        "stopped": str(found.stopped),
+        "verdict": completion.verdict.as_json(),
+        "stopped": str(completion.stopped),
     }
 
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Our errors with their hints; without this the model would learn only that something failed."""
+    """Show our errors with their hints to the model; else it learns only that something failed."""
     try:
         yield
     except SufficeError as error:

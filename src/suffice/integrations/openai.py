@@ -1,12 +1,12 @@
-"""A language model behind any server that speaks OpenAI's protocol: OpenAI's own, llama.cpp, vLLM, Ollama, LM Studio.
+"""A language model behind any server with OpenAI's protocol: llama.cpp, vLLM, Ollama, LM Studio.
 
-    model = OpenAIModel("gpt-4o-mini")                                            the key comes from OPENAI_API_KEY
-    model = OpenAIModel("smollm2", base_url="http://127.0.0.1:8080/v1")           a server of your own needs none
-    model = OpenAIModel("gpt-4o-mini", pace=Pace(requests=500, tokens=200_000), prices=Prices(0.15, 0.60))
+    model = OpenAIModel("gpt-4o-mini")                                      key: OPENAI_API_KEY
+    model = OpenAIModel("smollm2", base_url="http://127.0.0.1:8080/v1")     your server needs none
+    model = OpenAIModel("gpt-4o-mini", rate_limit=RateLimit(requests=500), prices=Prices(0.15, 0.6))
 
-One prompt is one request with a deadline for the whole of it, however slowly the server drips; several prompts go side by side.
-A failure is a ModelError that says whether trying again may help, and never shows the key. `CachedModel` remembers answers on
-disk.
+One prompt is one request with a deadline for all of it, however slowly the server answers; several
+prompts run concurrently. A failure is a ModelError that says whether a retry may help and never
+shows the key. `CachedModel` stores answers on disk.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,20 +42,31 @@ from suffice.types import Cost
 
 __all__ = ["CachedModel", "OpenAIModel", "RateLimit"]
 
-NO_KEY = "none"  # the client insists on one; servers of one's own ignore it
-MAX_ANSWER_BYTES = 16 * 2**20  # bytes that are read of one answer
-MAX_SHOWN = 2000  # characters of an answer that it is shown again, to mend it
+NO_KEY = "none"  # the client requires one; your own server ignores it
+MAX_ANSWER_BYTES = 16 * 2**20
+MAX_SHOWN = 2000  # characters of an invalid answer shown to the model for repair
 REPAIR_PROMPT = (
     "That was not one JSON document that fits. Answer again, shorter, with the JSON alone."
 )
+URL_HINT = "for example http://127.0.0.1:8080/v1"
+
+Schema = Mapping[str, Any] | None
+TokenCounts = tuple[int, int]  # in and out
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    text: str
+    finish_reason: str
+    tokens: TokenCounts | None  # if the server counted
 
 
 class OpenAIModel:
-    """Implements the LanguageModel port. `timeout_s` bounds one request with its retries and its repair together.
+    """A LanguageModel. `timeout_s` bounds one prompt with its retries and repairs together.
 
-    `retries`: tries after a failure that may pass. `repairs`: requests to put an answer into JSON that is none. `concurrency`:
-    prompts of one batch that are asked at once. `extra` goes into every request as it is, for servers that know more than the
-    protocol.
+    `retries`: tries after a failure that may pass. `repairs`: requests to turn an answer into the
+    JSON it should be. `concurrency`: prompts of a batch sent at once. `extra` is added to every
+    request, for servers with more options.
     """
 
     def __init__(
@@ -67,7 +79,7 @@ class OpenAIModel:
         retries: int = 2,
         repairs: int = 1,
         concurrency: int = 4,
-        pace: RateLimit | None = None,
+        rate_limit: RateLimit | None = None,
         prices: Prices | None = None,
         max_tokens: int = 256,
         temperature: float = 0.0,
@@ -77,189 +89,154 @@ class OpenAIModel:
     ) -> None:
         if not name.strip():
             raise InputError("the model has no name", hint="name the model as its server does")
-        if timeout_s <= 0 or retries < 0 or repairs < 0 or concurrency < 1 or max_tokens < 1:
-            numbers = f"timeout_s is {timeout_s}, retries {retries}, repairs {repairs}, concurrency {concurrency}"
-            raise InputError(
-                f"{numbers}, max_tokens {max_tokens}: too small",
-                hint="retries and repairs may be 0, the others not",
-            )
-        if base_url is not None and not (_safe_url(base_url) or "").startswith(
-            ("http://", "https://")
-        ):
-            raise InputError(
-                f"base_url is {_safe_url(base_url)!r}, no address",
-                hint="for example http://127.0.0.1:8080/v1",
-            )
+        if timeout_s <= 0 or min(retries, repairs) < 0 or min(concurrency, max_tokens) < 1:
+            counts = f"retries {retries}, repairs {repairs}, concurrency {concurrency}"
+            message = f"timeout_s is {timeout_s}, {counts}, max_tokens {max_tokens}: too small"
+            raise InputError(message, hint="retries and repairs may be 0, the others not")
+        url = _safe_url(base_url)
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise InputError(f"base_url is {url!r}, which is not an address", hint=URL_HINT)
         self.name, self.base_url, self.timeout_s = name, base_url, timeout_s
         self.retries, self.repairs, self.concurrency = retries, repairs, concurrency
-        self.pace, self.prices = pace or RateLimit(), prices or Prices()
+        self.rate_limit, self.prices = rate_limit or RateLimit(), prices or Prices()
         self._key = api_key or os.environ.get("OPENAI_API_KEY") or NO_KEY
-        self._settings = {
-            "model": name,
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            **(extra or {}),
-        }
-        if seed is not None:
-            self._settings["seed"] = seed
+        self._settings = {"model": name, "max_tokens": max_tokens, "temperature": temperature}
+        self._settings |= {**(extra or {}), **({} if seed is None else {"seed": seed})}
         self._sleep = sleep
         self._client = _client(self._key, base_url, timeout_s)
-        self._known = _ServerState()  # shared by the copies that `within` makes
-        self.last_tokens: tuple[int, int] | None = (
-            None  # of the last completion, in and out, where the server said
-        )
+        self._server = _ServerState()  # shared by the copies that `within` makes
+        self.last_tokens: TokenCounts | None = None  # of the last completion, if counted
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, base_url={_safe_url(self.base_url)!r})"
 
     @property
     def spent(self) -> Cost:
-        """What this model has taken since it was made: requests that were answered, the tokens its server counted, money."""
-        return self._known.cost(self.prices)
+        """Answered requests, counted tokens and money since the model was made."""
+        return self._server.cost(self.prices)
 
     def within(self, seconds: float) -> OpenAIModel:
-        """The same model, with at most so many seconds for one request and its retries."""
+        """The same model with at most this many seconds for a prompt."""
         hurried = copy(self)
         hurried.timeout_s = max(min(self.timeout_s, seconds), 0.01)
         return hurried
 
-    def complete(
-        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
-    ) -> list[str]:
-        """One completion a prompt, in order; with a schema each is a JSON document. ModelError at the first that fails."""
-        said: dict[int, str] = {}
-        for place, answer in self.as_they_come(prompts, schema=schema):
+    def complete(self, prompts: Sequence[str], *, schema: Schema = None) -> list[str]:
+        """A completion for each prompt, as JSON with a schema. ModelError at the first failure."""
+        answers: dict[int, str] = {}
+        for index, answer in self.iter_completions(prompts, schema=schema):
             if isinstance(answer, ModelError):
                 raise answer
-            said[place] = answer
-        return [said[place] for place in range(len(prompts))]
+            answers[index] = answer
+        return [answers[index] for index in range(len(prompts))]
 
-    def as_they_come(
-        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    def iter_completions(
+        self, prompts: Sequence[str], *, schema: Schema = None
     ) -> Iterator[tuple[int, str | ModelError]]:
-        """The place of each prompt and its completion, or what went wrong with it, as soon as it is there."""
+        """The index of each prompt with its completion or error, as soon as it is there."""
         self.last_tokens = (0, 0) if prompts else None
-        used: list[tuple[int, int] | None] = []
+        used: list[TokenCounts | None] = []
         calls = [partial(self._complete, prompt, schema, used) for prompt in prompts]
-        for answered in run_concurrently(calls, most=self.concurrency, seconds=self.timeout_s):
-            whole = [one for one in used if one is not None]
-            counted = len(whole) == len(used) and used
-            self.last_tokens = (
-                (sum(one[0] for one in whole), sum(one[1] for one in whole)) if counted else None
-            )
-            yield answered
+        for result in run_concurrently(calls, limit=self.concurrency, seconds=self.timeout_s):
+            counted = [one for one in used if one is not None]
+            complete = len(counted) == len(used) and used
+            totals = sum(one[0] for one in counted), sum(one[1] for one in counted)
+            self.last_tokens = totals if complete else None
+            yield result
 
-    def _complete(
-        self, prompt: str, schema: Mapping[str, Any] | None, used: list[tuple[int, int] | None]
-    ) -> str:
-        """One prompt, and where its answer is no JSON but should be, once more with that answer shown."""
-        until = time.monotonic() + self.timeout_s
-        messages = [{"role": "user", "content": _encodable(prompt)}]
+    def _complete(self, prompt: str, schema: Schema, used: list[TokenCounts | None]) -> str:
+        """One prompt; if its answer should be JSON and is not, again with that answer shown."""
+        deadline = time.monotonic() + self.timeout_s
+        question = {"role": "user", "content": _encodable(prompt)}
+        messages = [question]
         for _ in range(self.repairs + 1):
-            text, ending, tokens = call_with_retries(
+            answer = call_with_retries(
                 partial(self._request, messages, schema),
                 retries=self.retries,
-                seconds=until - time.monotonic(),
+                seconds=deadline - time.monotonic(),
                 sleep=self._sleep,
             )
-            used.append(tokens)
-            found = text if schema is None else extract_json(text)
-            if found is not None:
-                return found
-            messages = [
-                messages[0],
-                {"role": "assistant", "content": _encodable(text[:MAX_SHOWN])},
-                {"role": "user", "content": REPAIR_PROMPT},
-            ]
-        cut = (
-            f"; it was cut off at {self._settings['max_tokens']} tokens"
-            if ending == "length"
-            else ""
-        )
+            used.append(answer.tokens)
+            text = answer.text if schema is None else extract_json(answer.text)
+            if text is not None:
+                return text
+            shown = {"role": "assistant", "content": _encodable(answer.text[:MAX_SHOWN])}
+            messages = [question, shown, {"role": "user", "content": REPAIR_PROMPT}]
+        limit = self._settings["max_tokens"]
+        cut = f"; it was cut off at {limit} tokens" if answer.finish_reason == "length" else ""
         raise ModelError(
-            f"{self.name} did not answer in JSON: {self._safe(text)[:80]!r}{cut}",
-            hint="raise max_tokens, or take a better model",
+            f"{self.name} did not answer in JSON: {self._without_key(answer.text)[:80]!r}{cut}",
+            hint="raise max_tokens, or use a better model",
         )
 
-    # ---------------------------------------------------------------------------------------------------- one request
+    # --------------------------------------------------------------------------------- one request
 
     def _request(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        schema: Mapping[str, Any] | None,
-        seconds: float,
-    ) -> tuple[str, str, tuple[int, int] | None]:
-        """The words of the answer, how it ended, and the tokens in and out where the server counted."""
+        self, messages: Sequence[Mapping[str, str]], schema: Schema, seconds: float
+    ) -> _Answer:
         import openai
 
         if seconds <= 0:
             raise timeout_error(self.timeout_s)
         request: dict[str, Any] = {**self._settings, "messages": messages}
-        if schema is not None and self._known.takes_schema:
+        if schema is not None and self._server.takes_schema:
             wanted = {"name": "answer", "schema": dict(schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        until = time.monotonic() + seconds
-        coming = sum(estimate_tokens(one["content"]) for one in messages) + int(
-            self._settings["max_tokens"]
-        )
-        settle = self.pace.wait(coming, seconds=seconds)
+        deadline = time.monotonic() + seconds
+        expected = sum(estimate_tokens(one["content"]) for one in messages)
+        expected += int(self._settings["max_tokens"])
+        settle = self.rate_limit.wait(expected, seconds=seconds)
         try:
-            answer = self._sent(request, until)
+            answer = self._send(request, deadline)
             choice = answer["choices"][0]
-            text, ending, tokens = (
-                choice["message"]["content"],
-                str(choice.get("finish_reason")),
-                _usage(answer),
-            )
+            text, tokens = choice["message"]["content"], _usage(answer)
+            finish_reason = str(choice.get("finish_reason"))
         except openai.BadRequestError as error:
             if "response_format" not in request:
-                raise self._failed(error) from None
-            said = self._request(messages, None, until - time.monotonic())
-            self._known.takes_schema = (
-                False  # an old server: the prompt alone must do, and the answer is checked anyway
-            )
-            return said
+                raise self._error(error) from None
+            # An old server: send the prompt alone; the answer is checked anyway.
+            plain = self._request(messages, None, deadline - time.monotonic())
+            self._server.takes_schema = False
+            return plain
         except openai.OpenAIError as error:
-            raise self._failed(error) from None
+            raise self._error(error) from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise self._failed(error) from None  # it answered, but not in the protocol
-        settle(sum(tokens) if tokens else coming)
-        self._known.count(tokens)
+            raise self._error(error) from None  # not an answer of the protocol
+        settle(sum(tokens) if tokens else expected)
+        self._server.count(tokens)
         if not isinstance(text, str) or not text.strip():
-            raise ModelError(f"{self.name} answered with nothing", retryable=True)
-        return text, ending, tokens
+            raise ModelError(f"{self.name} returned an empty answer", retryable=True)
+        return _Answer(text, finish_reason, tokens)
 
-    def _sent(self, request: Mapping[str, Any], until: float) -> Any:
-        """The server's answer as JSON values: read piece by piece, until the deadline and up to a size."""
-        left = max(until - time.monotonic(), 0.001)
+    def _send(self, request: Mapping[str, Any], deadline: float) -> Any:
+        """The answer as JSON values, read piece by piece up to the deadline and a maximal size."""
+        left = max(deadline - time.monotonic(), 0.001)
         body = bytearray()
-        with self._client.chat.completions.with_streaming_response.create(
-            **request, timeout=left
-        ) as response:
+        create = self._client.chat.completions.with_streaming_response.create
+        with create(**request, timeout=left) as response:
             pieces = iter(response.iter_bytes())
             while piece := self._next(pieces):
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
                     raise ValueError(f"its answer has more than {MAX_ANSWER_BYTES:,} bytes")
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise timeout_error(self.timeout_s)
         return json.loads(body)
 
     def _next(self, pieces: Iterator[bytes]) -> bytes:
         try:
             return next(pieces, b"")
-        except Exception as error:  # noqa: BLE001 - whatever the client's transport raises when a connection breaks
-            raise self._failed(error, retryable=True) from None
+        except Exception as error:  # noqa: BLE001 - the transport may raise anything
+            raise self._error(error, retryable=True) from None
 
-    def _failed(self, error: Exception, *, retryable: bool = False) -> ModelError:
-        """The failure in our words. The client's clock and ours race: who wins must not change what is said."""
+    def _error(self, error: Exception, *, retryable: bool = False) -> ModelError:
+        """The failure as a ModelError. The client's timeout reads like our own: either may win."""
         if "Timeout" in type(error).__name__:
             return timeout_error(self.timeout_s)
         where = f" at {_safe_url(self.base_url)}" if self.base_url else ""
-        cause = (
-            f" {error.__cause__}" if error.__cause__ is not None else ""
-        )  # "connection refused", not just "error"
-        message = f"{self.name}{where}: {type(error).__name__}: {self._safe(' '.join(f'{error}{cause}'.split()))[:200]}"
+        cause = f" {error.__cause__}" if error.__cause__ is not None else ""
+        text = self._without_key(" ".join(f"{error}{cause}".split()))[:200]
+        message = f"{self.name}{where}: {type(error).__name__}: {text}"
         hint, pause = "check that the server runs, and its address and model name", 0.0
         if (response := getattr(error, "response", None)) is not None:
             retryable, pause = _is_retryable(error), retry_after(response.headers, time.time())
@@ -267,35 +244,33 @@ class OpenAIModel:
                 hint = "set OPENAI_API_KEY to a key of this server"
         elif "Connection" in type(error).__name__:
             retryable = True
-        return (
-            ServerBusyError(message, hint=hint, pause=pause)
-            if retryable
-            else ModelError(message, hint=hint)
-        )
+        if retryable:
+            return ServerBusyError(message, hint=hint, pause=pause)
+        return ModelError(message, hint=hint)
 
-    def _safe(self, text: str) -> str:
+    def _without_key(self, text: str) -> str:
         return text if self._key == NO_KEY else text.replace(self._key, "[key]")
 
 
 class _ServerState:
-    """What was learned of a server, and what it was paid for, by all who talk to it at once."""
+    """What was learned of a server and spent on it, shared between threads."""
 
     def __init__(self) -> None:
         self.takes_schema = True
         self._lock = threading.Lock()
         self._requests = self._in = self._out = 0
 
-    def count(self, tokens: tuple[int, int] | None) -> None:
+    def count(self, tokens: TokenCounts | None) -> None:
+        used_in, used_out = tokens or (0, 0)
         with self._lock:
             self._requests += 1
-            self._in, self._out = (
-                (self._in + tokens[0], self._out + tokens[1]) if tokens else (self._in, self._out)
-            )
+            self._in, self._out = self._in + used_in, self._out + used_out
 
     def cost(self, prices: Prices) -> Cost:
         with self._lock:
             money = (self._in * prices.tokens_in + self._out * prices.tokens_out) / 1e6
-            return Cost(calls=self._requests, tokens=self._in + self._out, money=round(money, 9))
+            tokens = self._in + self._out
+            return Cost(calls=self._requests, tokens=tokens, money=round(money, 9))
 
 
 def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
@@ -305,15 +280,13 @@ def _client(key: str, base_url: str | None, timeout_s: float) -> Any:
         raise MissingExtraError("asking a language model", extra="llm") from error
     try:
         return openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout_s, max_retries=0)
-    except Exception as error:  # noqa: BLE001 - the client and what it is built on raise many kinds
-        raise InputError(
-            f"no model server can be reached by base_url {_safe_url(base_url)!r}: {type(error).__name__}",
-            hint="an address is like http://127.0.0.1:8080/v1",
-        ) from None
+    except Exception as error:  # noqa: BLE001 - the client and its transport raise many kinds
+        url, kind = _safe_url(base_url), type(error).__name__
+        raise InputError(f"base_url {url!r} cannot be used: {kind}", hint=URL_HINT) from None
 
 
 def _safe_url(base_url: str | None) -> str | None:
-    """An address fit to be shown: without the name and password, or the key, that one may hold."""
+    """The address without user, password or key."""
     if base_url is None:
         return None
     try:
@@ -325,24 +298,24 @@ def _safe_url(base_url: str | None) -> str | None:
 
 
 def _is_retryable(error: Any) -> bool:
-    """May the same request succeed later? The server may say so itself; an account that is empty stays empty."""
-    said = error.response.headers.get("x-should-retry")
-    if said in ("true", "false"):
-        return bool(said == "true")
+    """May the same request succeed later? The server may say so; an empty account stays empty."""
+    advice = error.response.headers.get("x-should-retry")
+    if advice in ("true", "false"):
+        return bool(advice == "true")
     if getattr(error, "code", None) == "insufficient_quota":
         return False
     return error.status_code in (408, 409, 429) or error.status_code >= 500
 
 
-def _usage(answer: Any) -> tuple[int, int] | None:
-    """Tokens in and out, where the server counted them and the counts make sense."""
-    used = answer.get("usage")
-    counts = [
-        used.get(name) if isinstance(used, dict) else None
-        for name in ("prompt_tokens", "completion_tokens")
-    ]
-    spent, made = (one if isinstance(one, int) and one >= 0 else None for one in counts)
-    return None if spent is None or made is None else (spent, made)
+def _usage(answer: Any) -> TokenCounts | None:
+    """Tokens in and out, if the server counted them and the counts make sense."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    used_in, used_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not isinstance(used_in, int) or not isinstance(used_out, int) or min(used_in, used_out) < 0:
+        return None
+    return used_in, used_out
 
 
 def _encodable(text: str) -> str:
@@ -350,86 +323,78 @@ def _encodable(text: str) -> str:
 
 
 class CachedModel:
-    """A language model that is asked the same thing only once: answers are kept in an SQLite file, under hashes of the prompts.
+    """A language model whose answers are kept in an SQLite file, by a hash of name and prompt.
 
-    `name` tells models apart in one file; it is the model's own unless given.
+    `name` tells models apart in one file; by default it is the model's own.
     """
 
     def __init__(self, model: LanguageModel, path: Path | str, *, name: str | None = None) -> None:
         self.model, self.path = model, Path(path)
         self.name = name or component_name(model)
         self.prices = getattr(model, "prices", None)
-        self.last_tokens: tuple[int, int] | None = None
+        self.last_tokens: TokenCounts | None = None
+        table = "answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._open()) as db, db:
-                db.execute(
-                    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
-                )
+                db.execute(f"CREATE TABLE IF NOT EXISTS {table}")
         except (OSError, sqlite3.Error) as error:
-            raise DataError(
-                f"{self.path} cannot hold answers: {error}",
-                hint="remove the file, or choose another",
-            ) from error
+            message = f"{self.path} cannot hold answers: {error}"
+            raise DataError(message, hint="remove the file, or choose another") from error
 
     def within(self, seconds: float) -> CachedModel:
-        """The same answers, and for new ones the model within so many seconds, where it can be held to them."""
+        """The same cache, with at most this many seconds for a new prompt if the model can."""
         hurried = copy(self)
-        hurry = getattr(self.model, "within", None)
-        hurried.model = self.model if hurry is None else hurry(seconds)
+        within = getattr(self.model, "within", None)
+        hurried.model = self.model if within is None else within(seconds)
         return hurried
 
-    def complete(
-        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
-    ) -> list[str]:
-        """One completion a prompt, from the file where it is known. Each new answer is kept as it comes."""
+    def complete(self, prompts: Sequence[str], *, schema: Schema = None) -> list[str]:
+        """A completion for each prompt, cached if known. Each new answer is stored as it comes."""
         keys = [_cache_key(self.name, prompt, schema) for prompt in prompts]
         found: dict[str, str] = {}
-        self.last_tokens = (0, 0)  # what is remembered costs nothing
+        self.last_tokens = (0, 0)  # cached answers cost nothing
         with closing(self._open()) as db:
             for key in dict.fromkeys(keys):
-                if (
-                    row := db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-                ) is not None:
+                query = "SELECT answer FROM answers WHERE key = ?"
+                if (row := db.execute(query, (key,)).fetchone()) is not None:
                     found[key] = row[0]
             new = {key: prompt for key, prompt in zip(keys, prompts) if key not in found}
-            failed: ModelError | None = None
-            for place, answer in _stream_answers(self.model, list(new.values()), schema):
+            failure: ModelError | None = None
+            for index, answer in _iter_answers(self.model, list(new.values()), schema):
                 self.last_tokens = getattr(self.model, "last_tokens", None)
                 if isinstance(answer, ModelError):
-                    failed = failed or answer
+                    failure = failure or answer
                     continue
-                key = list(new)[place]
+                key = list(new)[index]
                 found[key] = _encodable(answer)
                 with db:
                     db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, found[key]))
-        if failed is not None:
-            raise failed
+        if failure is not None:
+            raise failure
         return [found[key] for key in keys]
 
-    def forget(self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None) -> None:
-        """Ask these anew next time: their answers were no good."""
+    def forget(self, prompts: Sequence[str], *, schema: Schema = None) -> None:
+        """Remove these answers, so that the model is asked again."""
+        keys = [(_cache_key(self.name, prompt, schema),) for prompt in prompts]
         with closing(self._open()) as db, db:
-            db.executemany(
-                "DELETE FROM answers WHERE key = ?",
-                [(_cache_key(self.name, prompt, schema),) for prompt in prompts],
-            )
+            db.executemany("DELETE FROM answers WHERE key = ?", keys)
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=30)
 
 
-def _stream_answers(
-    model: LanguageModel, prompts: Sequence[str], schema: Mapping[str, Any] | None
+def _iter_answers(
+    model: LanguageModel, prompts: Sequence[str], schema: Schema
 ) -> Iterator[tuple[int, str | ModelError]]:
-    """Several at once where the model can do that, else one after the other until one fails."""
+    """Concurrently if the model can, else one by one until one fails."""
     if isinstance(model, OpenAIModel):
-        yield from model.as_they_come(prompts, schema=schema)
+        yield from model.iter_completions(prompts, schema=schema)
         return
-    for place, prompt in enumerate(prompts):
-        yield place, model.complete([prompt], schema=schema)[0]
+    for index, prompt in enumerate(prompts):
+        yield index, model.complete([prompt], schema=schema)[0]
 
 
-def _cache_key(name: str, prompt: str, schema: Mapping[str, Any] | None) -> str:
+def _cache_key(name: str, prompt: str, schema: Schema) -> str:
     text = json.dumps([name, prompt, schema], sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,12 +1,12 @@
-"""OpenTelemetry: what was retrieved and what the gate said of it, in the attributes that tracing tools know.
+"""OpenTelemetry: retrievals and verdicts as spans with the attributes that tracing tools know.
 
-    gate = TracedGate(suffice.Gate.load())                      a gate like any other, which tells of every verdict
+    gate = TracedGate(suffice.Gate.load())                      a gate that records every verdict
     with retrieval_span(question, source="wiki", k=10) as found:
         hits = found(search(question))
 
-Names are those of the GenAI semantic conventions as of SCHEMA, written down here: they are not stable yet, and a newer release
-of a package must not rename anybody's dashboards. What the conventions have no word for is `suffice.*`. Texts (the question,
-ids of documents, names that are missing, reasons) are told only with `texts=True`.
+Names follow the GenAI semantic conventions of SCHEMA_URL, written down here: they are not stable,
+and a package upgrade must not rename your dashboards. What they lack is `suffice.*`. Texts (the
+question, document ids, missing names, reasons) are recorded only with `texts=True`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from suffice.types import Hit, Verdict
 try:
     from opentelemetry import trace
 except ImportError as error:
-    raise MissingExtraError("telling OpenTelemetry", extra="otel") from error
+    raise MissingExtraError("OpenTelemetry spans", extra="otel") from error
 
 __all__ = ["SCHEMA_URL", "TracedGate", "evaluation_attributes", "retrieval_span"]
 
-SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"  # the last release that held the GenAI conventions; they have moved out since
+# The last release with the GenAI conventions; they have moved out since.
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.1"
 EVALUATION = "evidence_completeness"
 EVENT = "gen_ai.evaluation.result"
 T = TypeVar("T")
@@ -36,8 +37,8 @@ Attributes = dict[str, str | int | float | Sequence[str]]
 
 
 def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attributes:
-    """A verdict in the conventions' words: the probability is the score, the action its label."""
-    told: Attributes = {
+    """A verdict in the conventions' terms: the probability is the score, the action its label."""
+    attributes: Attributes = {
         "gen_ai.evaluation.name": EVALUATION,
         "gen_ai.evaluation.score.value": verdict.p_complete,
         "gen_ai.evaluation.score.label": str(verdict.action),
@@ -46,12 +47,11 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         "suffice.missing.count": len(verdict.missing),
     }
     if texts:
-        told["gen_ai.evaluation.explanation"] = "; ".join(
-            reason.words for reason in verdict.reasons
-        )
-        told["suffice.missing"] = list(verdict.missing)
-        told["suffice.next_queries"] = list(verdict.next_queries)
-    return told
+        reasons = "; ".join(reason.words for reason in verdict.reasons)
+        attributes["gen_ai.evaluation.explanation"] = reasons
+        attributes["suffice.missing"] = list(verdict.missing)
+        attributes["suffice.next_queries"] = list(verdict.next_queries)
+    return attributes
 
 
 @contextmanager
@@ -63,43 +63,38 @@ def retrieval_span(
     texts: bool = False,
     tracer: Any = None,
 ) -> Iterator[Callable[[list[T]], list[T]]]:
-    """A span around a search. What it gives is called with the hits, in any shape that a gate takes, and hands them back."""
-    told: Attributes = {"gen_ai.operation.name": "retrieval"}
+    """A span around a search. Pass the hits, in any shape a gate takes, to what it yields."""
+    attributes: Attributes = {"gen_ai.operation.name": "retrieval"}
     if source is not None:
-        told["gen_ai.data_source.id"] = source
+        attributes["gen_ai.data_source.id"] = source
     if k is not None:
-        told["gen_ai.request.top_k"] = float(k)
+        attributes["gen_ai.request.top_k"] = float(k)
     if texts:
-        told["gen_ai.retrieval.query.text"] = question
+        attributes["gen_ai.retrieval.query.text"] = question
     name = "retrieval" if source is None else f"retrieval {source}"
-    with (tracer or _tracer()).start_as_current_span(
-        name, kind=trace.SpanKind.CLIENT, attributes=told
-    ) as span:
+    options = {"kind": trace.SpanKind.CLIENT, "attributes": attributes}
+    with (tracer or _tracer()).start_as_current_span(name, **options) as span:
 
         def found(hits: list[T]) -> list[T]:
             span.set_attribute("suffice.hits.count", len(hits))
             if texts and span.is_recording():
-                span.set_attribute(
-                    "gen_ai.retrieval.documents",
-                    _documents_json(normalize_hits(question, hits).evidence.hits),
-                )
+                documents = _documents_json(normalize_hits(question, hits).evidence.hits)
+                span.set_attribute("gen_ai.retrieval.documents", documents)
             return hits
 
         yield found
 
 
 def _documents_json(hits: Iterable[Hit]) -> str:
-    """Ids and scores as JSON, which is what a span can hold."""
-    told = [
-        {"id": hit.doc_id, **({} if hit.score is None else {"score": hit.score})} for hit in hits
-    ]
-    return json.dumps(told, ensure_ascii=False)
+    """Ids and scores as JSON: a span cannot hold records."""
+    scores = [(hit.doc_id, {} if hit.score is None else {"score": hit.score}) for hit in hits]
+    return json.dumps([{"id": doc_id, **score} for doc_id, score in scores], ensure_ascii=False)
 
 
 class TracedGate:
-    """A gate whose every `check` and explained `check_batch` is a span, with one event a verdict.
+    """A gate that records each `check` and each explained `check_batch` as a span.
 
-    Verdicts without explanation are steps of a search, hundreds of them; they are not told.
+    Verdicts without explanation are steps of a search, hundreds of them, and are not recorded.
     """
 
     def __init__(self, gate: GateLike, *, texts: bool = False, tracer: Any = None) -> None:
@@ -107,7 +102,7 @@ class TracedGate:
         self._tracer = tracer or _tracer()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "gate":  # not there yet: a copy is being made
+        if name == "gate":  # not set yet: a copy is being made
             raise AttributeError(name)
         return getattr(self.gate, name)
 
@@ -119,10 +114,8 @@ class TracedGate:
         others: Iterable[Iterable[Any]] = (),
         **options: Any,
     ) -> Verdict:
-        (verdict,) = self.check_batch(
-            [(question, hits, others) if others else (question, hits)], **options
-        )
-        return verdict
+        pair = (question, hits, others) if others else (question, hits)
+        return self.check_batch([pair], **options)[0]
 
     def check_batch(
         self, pairs: Iterable[Any], *, explain: bool = True, **options: Any

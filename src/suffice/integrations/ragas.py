@@ -2,8 +2,8 @@
 
     evaluate(EvaluationDataset.from_list(rows), metrics=[EvidenceCompleteness()])
 
-The score of a row is the probability that its `retrieved_contexts` are all that `user_input` needs. An empty list is a row of
-about 0, not an error.
+The score of a row is the probability that its `retrieved_contexts` are all that `user_input` needs.
+An empty list scores about 0; it is no error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from suffice.integrations.ragas_rows import question_and_hits
 try:
     from ragas.metrics.base import MetricType, SingleTurnMetric
 except ModuleNotFoundError as error:
-    if (
-        error.name != "ragas"
-    ):  # it is here, but something that it needs is not: that error says more
+    if error.name != "ragas":  # installed, but something it needs is not: that error says more
         raise
     raise MissingExtraError("the metric for ragas", extra="ragas") from error
 
@@ -30,7 +28,7 @@ __all__ = ["EvidenceCompleteness"]
 
 @dataclass
 class EvidenceCompleteness(SingleTurnMetric):
-    """`gate` is a Gate, the path of a saved one, or None for the one that ships."""
+    """`gate` is a Gate, the path of a saved one, or None for the shipped one."""
 
     name: str = "evidence_completeness"
     _required_columns: dict[Any, set[str]] = field(
@@ -46,9 +44,8 @@ class EvidenceCompleteness(SingleTurnMetric):
         """There is no model to set up."""
 
     async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
-        verdicts = await asyncio.to_thread(
-            self.gate.check_batch, [question_and_hits(sample)], explain=False
-        )
+        pairs, check = [question_and_hits(sample)], self.gate.check_batch
+        verdicts = await asyncio.to_thread(check, pairs, explain=False)
         return float(verdicts[0].p_complete)
 
     async def _ascore(self, row: dict[str, Any], callbacks: Any) -> float:

@@ -1,7 +1,7 @@
-"""Sending requests to a server that others use, too: several at once, not too many a minute, again where that may help.
+"""Requests to a shared server: several at once, within a rate limit, retried where that may help.
 
-Each request has one deadline for all of it: its turn, its tries, the pauses between them and every byte of the answer. Nothing
-is sent after it. Who waits too long is left behind, not waited for.
+Each request has one deadline for everything: waiting for its turn, its tries, the pauses between
+them and every byte of the answer. Nothing is sent after it, and nobody waits for a late one.
 """
 
 from __future__ import annotations
@@ -16,25 +16,15 @@ from typing import Any, Protocol, TypeVar
 
 from suffice.errors import InputError, MissingExtraError, ModelError
 
-__all__ = [
-    "RateLimit",
-    "ServerBusyError",
-    "call_with_retries",
-    "retry_after",
-    "run_concurrently",
-    "timeout_error",
-]
+__all__ = ["RateLimit", "ServerBusyError", "call_with_retries", "retry_after", "run_concurrently"]
 
 T = TypeVar("T")
 MINUTE_S = 60.0
-FIRST_PAUSE_S, MAX_PAUSE_S = (
-    0.5,
-    8.0,
-)  # seconds; each pause is a random share of up to twice the one before
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0  # each pause is random, up to twice the one before
 
 
 class ServerBusyError(ModelError):
-    """The server is busy, and may have said for how many seconds."""
+    """The server is busy; `pause` is how many seconds it asks to wait."""
 
     def __init__(self, message: str, *, hint: str = "", pause: float = 0.0) -> None:
         super().__init__(message, hint=hint, retryable=True)
@@ -42,20 +32,15 @@ class ServerBusyError(ModelError):
 
 
 def timeout_error(seconds: float) -> ModelError:
-    return ModelError(
-        f"no answer within {seconds:g} s",
-        hint="raise timeout_s, or take a faster model",
-        retryable=True,
-    )
-
-
-# ---------------------------------------------------------------------------------------------------- not too many
+    hint = "raise timeout_s, or use a faster model"
+    return ModelError(f"no answer within {seconds:g} s", hint=hint, retryable=True)
 
 
 class RateLimit:
-    """At most so many requests and tokens in any minute; None: as many as one likes. One pace may serve several models.
+    """At most this many requests and tokens in any minute; None for no limit.
 
-    Whoever comes is given the earliest moment that keeps the limits, and sleeps until then.
+    Each request gets the earliest moment within the limits and sleeps until then. Several models
+    may share one rate limit.
     """
 
     def __init__(
@@ -68,29 +53,24 @@ class RateLimit:
     ) -> None:
         for name, limit in (("requests", requests), ("tokens", tokens)):
             if limit is not None and limit < 1:
-                raise InputError(
-                    f"a pace of {limit} {name} a minute allows nothing",
-                    hint="leave it out for no limit",
-                )
+                message = f"a rate limit of {limit} {name} a minute allows nothing"
+                raise InputError(message, hint="leave it out for no limit")
         self.requests, self.tokens = requests, tokens
         self._clock, self._sleep, self._lock = clock, sleep, threading.Lock()
-        self._sent: deque[list[float]] = (
-            deque()
-        )  # [moment, tokens] of the last minute, and of those who sleep still
+        self._sent: deque[list[float]] = deque()  # [moment, tokens], of waiting requests too
 
     def wait(self, tokens: int, *, seconds: float) -> Callable[[int], None]:
-        """Sleep until this request may go; ModelError at once where that would take longer than so many seconds.
+        """Sleep until the request may go; ModelError at once if that takes longer than `seconds`.
 
-        What it returns is told how many tokens it were in the end.
+        Call the returned function with the tokens that were really used.
         """
         with self._lock:
             now = self._clock()
-            moment = self._moment(now, tokens)
+            moment = self._next_moment(now, tokens)
             if moment - now > seconds:
+                message = f"the rate limit allows no request within {seconds:g} s"
                 hint = "allow more a minute, or more time"
-                raise ModelError(
-                    f"no turn within {seconds:g} s at this pace", hint=hint, retryable=True
-                )
+                raise ModelError(message, hint=hint, retryable=True)
             entry = [moment, float(tokens)]
             self._sent.append(entry)
         if moment > now:
@@ -101,7 +81,7 @@ class RateLimit:
 
         return settle
 
-    def _moment(self, now: float, tokens: int) -> float:
+    def _next_moment(self, now: float, tokens: int) -> float:
         while self._sent and self._sent[0][0] <= now - MINUTE_S:
             self._sent.popleft()
         moment = max(now, self._sent[-1][0] if self._sent else now)
@@ -112,14 +92,9 @@ class RateLimit:
         room = float(self.tokens - tokens)
         for then, used in reversed(self._sent):
             room -= used
-            if (
-                room < 0
-            ):  # one that is larger than the limit goes when the minute before it is empty
+            if room < 0:  # one larger than the limit goes once the minute before it is empty
                 return max(moment, then + MINUTE_S)
         return moment
-
-
-# ---------------------------------------------------------------------------------------------------- again
 
 
 def call_with_retries(
@@ -129,34 +104,33 @@ def call_with_retries(
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """What the call returns; it is told how many seconds are left. Tried again where its error says that this may help.
+    """Call with the seconds that are left; again while it fails with a retryable error.
 
-    A pause is as long as the server asks for, and a random, growing share more, so that not all who were turned away come
-    back together. Where it would end after the deadline there is none: the error comes at once.
+    A pause is what the server asks for plus a random, growing share, so that clients do not come
+    back together. If it would end after the deadline, the error is raised at once.
     """
     try:
         import tenacity
     except ImportError as error:
         raise MissingExtraError("asking a language model", extra="llm") from error
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
 
-    def asked_for(state: tenacity.RetryCallState) -> float:
+    def requested_pause(state: tenacity.RetryCallState) -> float:
         return getattr(state.outcome.exception(), "pause", 0.0) if state.outcome else 0.0
 
-    again = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(
-            lambda error: isinstance(error, ModelError) and error.retryable
-        ),
-        wait=tenacity.wait_combine(
-            asked_for, tenacity.wait_random_exponential(multiplier=FIRST_PAUSE_S, max=MAX_PAUSE_S)
-        ),
-        stop=tenacity.stop_any(
-            tenacity.stop_after_attempt(retries + 1), tenacity.stop_before_delay(seconds)
-        ),
+    def is_retryable(error: BaseException) -> bool:
+        return isinstance(error, ModelError) and error.retryable
+
+    growing = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE_S, max=MAX_PAUSE_S)
+    last = tenacity.stop_after_attempt(retries + 1)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_retryable),
+        wait=tenacity.wait_combine(requested_pause, growing),
+        stop=tenacity.stop_any(last, tenacity.stop_before_delay(seconds)),
         sleep=sleep,
         reraise=True,
     )
-    return again(lambda: call(until - time.monotonic()))
+    return retrying(lambda: call(deadline - time.monotonic()))
 
 
 class _Headers(Protocol):
@@ -164,7 +138,7 @@ class _Headers(Protocol):
 
 
 def retry_after(headers: _Headers, now: float) -> float:
-    """Seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. 0 where it does not."""
+    """Seconds the server asks to wait, from `retry-after-ms` or `retry-after`; 0 if it does not."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name) or ""
         try:
@@ -176,52 +150,48 @@ def retry_after(headers: _Headers, now: float) -> float:
     return 0.0
 
 
-def _seconds_until(day: str, now: float) -> float:
+def _seconds_until(date: str, now: float) -> float:
     try:
-        return parsedate_to_datetime(day).timestamp() - now
+        return parsedate_to_datetime(date).timestamp() - now
     except (ValueError, OverflowError, OSError):
         return 0.0
-
-
-# ---------------------------------------------------------------------------------------------------- several at once
 
 
 def run_concurrently(
     calls: Sequence[Callable[[], T]],
     *,
-    most: int,
+    limit: int,
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[int, T | ModelError]]:
-    """The place of each call and what it returned, as they end; at most so many run at once.
+    """The index and result of each call as it ends, at most `limit` at once.
 
-    A ModelError is a result like any other; other errors are raised. One that takes longer than its seconds is left behind.
+    A ModelError is a result; other errors are raised. A call that exceeds `seconds` is abandoned.
     """
     done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-    begun: dict[int, float] = {}
+    started: dict[int, float] = {}
     following = 0
 
-    def run(place: int) -> None:
+    def run(index: int) -> None:
         try:
-            done.put((place, calls[place]()))
-        except BaseException as error:  # noqa: BLE001 - handed to the one who waits
-            done.put((place, error))
+            done.put((index, calls[index]()))
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            done.put((index, error))
 
-    while following < len(calls) or begun:
-        while following < len(calls) and len(begun) < most:
-            begun[following] = clock()
-            # A daemon: what hangs in a read must not hold up the end of the program.
-            threading.Thread(
-                target=run, args=(following,), daemon=True, name="suffice-model"
-            ).start()
+    while following < len(calls) or started:
+        while following < len(calls) and len(started) < limit:
+            started[following] = clock()
+            # A daemon: a hanging read must not delay the end of the program.
+            options: dict[str, Any] = {"daemon": True, "name": "suffice-model"}
+            threading.Thread(target=run, args=(following,), **options).start()
             following += 1
-        first = min(begun, key=begun.__getitem__)
+        oldest = min(started, key=started.__getitem__)
         try:
-            place, result = done.get(timeout=max(begun[first] + seconds - clock(), 0.0))
+            index, result = done.get(timeout=max(started[oldest] + seconds - clock(), 0.0))
         except queue.Empty:
-            place, result = first, timeout_error(seconds)
-        if begun.pop(place, None) is None:
-            continue  # it was left behind before
+            index, result = oldest, timeout_error(seconds)
+        if started.pop(index, None) is None:
+            continue  # abandoned before
         if isinstance(result, BaseException) and not isinstance(result, ModelError):
             raise result
-        yield place, result
+        yield index, result

@@ -1,15 +1,16 @@
-"""The set scorer: a small cross-encoder that reads the question, what is held already, and one candidate.
+"""The set scorer: a small cross-encoder over the question, the held documents and a candidate.
 
-It says how likely the candidate is needed next. What is held is told in one sentence each: the title, and the sentence that
-names the candidate or else has most of the question's words; so a pair stays short, and a core reads some twenty a second.
+It estimates how likely the candidate is needed next. Of each held document it reads the title and
+one sentence: the one that names the candidate, else the one with most of the question's words. So a
+pair stays short, and a core reads about twenty a second.
 
-The model that ships (`models/bridge-scorer`) is an int8 ONNX made by `suffice_research.training.scorer`; any folder of that form will do.
+The shipped model (`models/bridge-scorer`) is an int8 ONNX from `suffice_research.training.scorer`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +19,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, MissingExtraError, ModelError, NotReadyError
+from suffice.errors import DataError, InputError, ModelError, NotReadyError
 from suffice.gate.model import OnnxTrees
-from suffice.integrations.onnx import open_encoder
+from suffice.integrations.onnx import (
+    BGE_SMALL,
+    MODEL_INPUTS,
+    load_tokenizer,
+    open_encoder,
+    pad_tokens,
+    readable,
+)
 from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.registry import RETRIEVERS
@@ -37,17 +45,7 @@ from suffice.storage import open_artefact
 from suffice.storage.artefacts import open_onnx
 from suffice.text import title_key, tokens
 
-__all__ = [
-    "KIND",
-    "READER_FILE",
-    "SHIPPED_MODEL",
-    "VERSION",
-    "OnnxSetScorer",
-    "PairTokenizer",
-    "TokenPair",
-    "bridge_quality",
-    "pad_pairs",
-]
+__all__ = ["OnnxSetScorer", "PairTokenizer", "TokenPair", "bridge_quality", "pad_pairs"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -55,25 +53,24 @@ KIND, VERSION, READER_FILE = "set-scorer", 1, "reader.onnx"
 SHIPPED_MODEL = Path(__file__).resolve().parent.parent / "models" / "bridge-scorer"
 REBUILD = "make it again: python -m suffice_research.training.scorer"
 
-# Tokens of each part. Longer questions and candidates say little more, and cost as much again.
+# Longer questions and candidates add little and cost as much again.
 QUESTION_TOKENS, HELD_TOKENS, CANDIDATE_TOKENS, MAX_HELD = 64, 36, 100, 4
-CACHE_SIZE = (
-    4096  # texts whose tokens are remembered: a round reads much that the one before it read
-)
-MAX_CHARACTERS = 2_000  # of a text that are looked at: surely more than its tokens
+CACHE_SIZE = 4096  # texts whose tokens are cached: a round reads much of what the last one read
+MAX_CHARACTERS = 2_000  # of a text that are read: surely more than its tokens
+MAX_LOG_ODDS = 15
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """One pair as the model reads it: tokens, and where the candidate begins."""
+    """One pair as the model reads it: token ids, and where the candidate begins."""
 
     ids: tuple[int, ...]
     second: int
 
 
 class PairTokenizer:
-    """How question, held texts and candidate become one row of tokens. Training and use share it."""
+    """Turns question, held texts and candidate into one row of tokens, in training and in use."""
 
     def __init__(self, tokenizer: Any) -> None:
         tokenizer.no_padding()
@@ -81,57 +78,50 @@ class PairTokenizer:
         self._tokenizer = tokenizer
         special = [tokenizer.token_to_id(one) for one in ("[CLS]", "[SEP]", "|", ":")]
         if None in special:
-            raise InputError(
-                "the tokenizer has no [CLS], [SEP], '|' or ':'",
-                hint="take the tokenizer of a BERT-like model",
-            )
+            hint = "take the tokenizer of a BERT-like model"
+            raise InputError("the tokenizer has no [CLS], [SEP], '|' or ':'", hint=hint)
         self._start, self._end, self._bar, self._colon = special
-        self._cut = lru_cache(maxsize=CACHE_SIZE)(self._tokens)
-        self._shown = lru_cache(maxsize=CACHE_SIZE)(self._candidate)
+        self._tokens = lru_cache(maxsize=CACHE_SIZE)(self._tokenize)
+        self._candidate = lru_cache(maxsize=CACHE_SIZE)(self._candidate_tokens)
 
     def pairs(
         self, question: str, held: Sequence[str], candidates: Sequence[str]
     ) -> list[TokenPair]:
-        """A row for each candidate. Texts begin with their title, if they have one, and a line break."""
-        asked = self._cut(question)[:QUESTION_TOKENS]
+        """A row for each candidate. Texts start with their title, if any, and a line break."""
+        start = [self._start, *self._tokens(question)[:QUESTION_TOKENS]]
         words = frozenset(tokens(question[:MAX_CHARACTERS])) - STOP_WORDS
-        shown = [_split_title(text) for text in held[-MAX_HELD:]]
-        return [self._pair(asked, words, shown, text) for text in candidates]
+        parts = [_split_title(text) for text in held[-MAX_HELD:]]
+        pairs = []
+        for candidate in candidates:
+            ids = list(start)
+            name = _normalized_title(candidate)
+            for title, text in parts:
+                sentence = self._tokens(most_relevant_sentence(text, name, words))
+                head = [*self._tokens(title)[:12], self._colon] if title else []
+                ids += [self._bar, *head, *sentence[: HELD_TOKENS - len(head)]]
+            ids.append(self._end)
+            whole = (*ids, *self._candidate(candidate, words), self._end)
+            pairs.append(TokenPair(whole, len(ids)))
+        return pairs
 
-    def _pair(
-        self,
-        asked: tuple[int, ...],
-        words: frozenset[str],
-        held: Sequence[tuple[str, str]],
-        candidate: str,
-    ) -> TokenPair:
-        named = _normalized_title(candidate)
-        ids = [self._start, *asked]
-        for title, text in held:
-            told = self._cut(most_relevant_sentence(text, named, words))
-            head = [*self._cut(title)[:12], self._colon] if title else []
-            ids += [self._bar, *head, *told[: HELD_TOKENS - len(head)]]
-        ids.append(self._end)
-        return TokenPair((*ids, *self._shown(candidate, words), self._end), len(ids))
-
-    def _candidate(self, text: str, words: frozenset[str]) -> tuple[int, ...]:
-        """The candidate's tokens; of a long one the title and the sentences with most of the words, in their order."""
-        whole = self._cut(text)
+    def _candidate_tokens(self, text: str, words: frozenset[str]) -> tuple[int, ...]:
+        """All tokens; of a long text the title and the sentences with most of the words, in order."""
+        whole = self._tokens(text)
         if len(whole) <= CANDIDATE_TOKENS:
             return whole
         title, body = _split_title(text)
-        room = CANDIDATE_TOKENS - len(head := self._cut(title)[:16])
-        known = _sentences(body)
+        head = self._tokens(title)[:16]
+        room = CANDIDATE_TOKENS - len(head)
+        sentences = _sentences(body)
         kept: dict[int, tuple[int, ...]] = {}
-        for at in sorted(range(len(known)), key=lambda at: -len(known[at][2] & words)):
+        for at in sorted(range(len(sentences)), key=lambda at: -len(sentences[at][2] & words)):
             if room > 0:
-                kept[at] = self._cut(known[at][0])[:room]
+                kept[at] = self._tokens(sentences[at][0])[:room]
                 room -= len(kept[at])
         return (*head, *(one for at in sorted(kept) for one in kept[at]))
 
-    def _tokens(self, text: str) -> tuple[int, ...]:
-        # A lone surrogate, as broken JSON escapes leave it, cannot be written as UTF-8 and would stop the tokenizer.
-        clean = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+    def _tokenize(self, text: str) -> tuple[int, ...]:
+        clean = readable(text, MAX_CHARACTERS)
         return tuple(self._tokenizer.encode(clean, add_special_tokens=False).ids)
 
 
@@ -143,11 +133,9 @@ def _split_title(text: str) -> tuple[str, str]:
 @lru_cache(maxsize=CACHE_SIZE)
 def _sentences(text: str) -> tuple[tuple[str, str, frozenset[str]], ...]:
     """Each sentence as it is, as a key between spaces, and its words."""
-    found = []
-    for one in _SENTENCE.split(text[:MAX_CHARACTERS]):
-        key = title_key(one)
-        found.append((one, f" {key} ", frozenset(key.split())))
-    return tuple(found)
+    sentences = _SENTENCE.split(text[:MAX_CHARACTERS])
+    keys = [title_key(one) for one in sentences]
+    return tuple((one, f" {key} ", frozenset(key.split())) for one, key in zip(sentences, keys))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -156,119 +144,87 @@ def _normalized_title(text: str) -> str:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def most_relevant_sentence(text: str, named: str, words: frozenset[str]) -> str:
-    """The sentence of `text` that has the name, else the one with most of the words, else the first."""
-    known = _sentences(text)
-    if named:
-        for sentence, key, _ in known:
-            if f" {named} " in key:
+def most_relevant_sentence(text: str, name: str, words: frozenset[str]) -> str:
+    """The sentence with the name, else the one with most of the words, else the first."""
+    sentences = _sentences(text)
+    if name:
+        for sentence, key, _ in sentences:
+            if f" {name} " in key:
                 return sentence
-    return max(known, key=lambda one: len(one[2] & words))[0] if known else ""
+    return max(sentences, key=lambda one: len(one[2] & words))[0] if sentences else ""
 
 
 def pad_pairs(pairs: Sequence[TokenPair]) -> dict[str, npt.NDArray[np.int64]]:
     """Rows of one length, as a BERT-like model takes them."""
-    shape = (len(pairs), max((len(one.ids) for one in pairs), default=1))
-    feed = {
-        name: np.zeros(shape, np.int64)
-        for name in ("input_ids", "attention_mask", "token_type_ids")
-    }
-    for row, one in enumerate(pairs):
-        feed["input_ids"][row, : len(one.ids)] = one.ids
-        feed["attention_mask"][row, : len(one.ids)] = 1
-        feed["token_type_ids"][row, one.second : len(one.ids)] = 1
-    return feed
+    rows = [(one.ids, [0] * one.second + [1] * (len(one.ids) - one.second)) for one in pairs]
+    return pad_tokens(rows)
 
 
 class OnnxSetScorer:
-    """SetScorer port, from a folder with manifest, tokenizer.json, model.onnx and reader.onnx. DataError if damaged."""
+    """A SetScorer from a folder with manifest, tokenizer.json, model.onnx and reader.onnx."""
 
     def __init__(
         self, folder: str | Path = SHIPPED_MODEL, *, threads: int = 1, batch: int = 1
     ) -> None:
         folder = Path(folder)
         if threads < 0 or batch < 1:
-            raise InputError(
-                f"threads is {threads}, batch is {batch}: too small",
-                hint="threads from 0 (all cores), batch from 1 on",
-            )
+            message = f"threads is {threads}, batch is {batch}: too small"
+            raise InputError(message, hint="threads from 0 (all cores), batch from 1 on")
         manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=REBUILD)
         self.name = folder.name
         if manifest.settings.get("columns") != [one.name for one in QUALITY_FEATURES]:
-            raise NotReadyError(
-                f"{folder} was fitted with other features than this suffice has", hint=REBUILD
-            )
+            message = f"{folder} was fitted with other features than this suffice has"
+            raise NotReadyError(message, hint=REBUILD)
         self.batch = batch
-        self.layout = PairTokenizer(_tokenizer(folder / "tokenizer.json"))
-        self._session = _session(folder / "model.onnx", threads)
-        self.reader = OnnxTrees(
-            (folder / READER_FILE).read_bytes(), columns=len(QUALITY_FEATURES)
-        )  # weighs what was read
+        tokenizer = load_tokenizer(folder / "tokenizer.json", DataError, REBUILD)
+        self.tokenizer = PairTokenizer(tokenizer)
+        self._session = _open_session(folder / "model.onnx", threads)
+        # Weighs what was read.
+        reader = (folder / READER_FILE).read_bytes()
+        self.reader = OnnxTrees(reader, columns=len(QUALITY_FEATURES))
 
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
-        """The probability that each candidate is needed next, given the texts already held: (candidates,)."""
-        return np.asarray(
-            1 / (1 + np.exp(-self.log_odds(question, held, candidates))), dtype=np.float32
-        )
+        """The probability that each candidate is needed next, given the held texts."""
+        log_odds = self.log_odds(question, held, candidates)
+        return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float32)
 
     def log_odds(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
         """The same before the logistic function, between -15 and 15."""
-        pairs = self.layout.pairs(question, held, candidates)
+        pairs = self.tokenizer.pairs(question, held, candidates)
         found = np.zeros(len(pairs), np.float32)
-        # Pairs of like length go together: padding is read, too.
+        # Pairs of similar length go together: padding is read, too.
         order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].ids))
-        for chosen in _blocks(order, self.batch):
+        for start in range(0, len(order), self.batch):
+            chosen = order[start : start + self.batch]
             found[chosen] = self._run([pairs[at] for at in chosen])
-        return np.clip(found, -15, 15)
+        return np.clip(found, -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
     def _run(self, pairs: Sequence[TokenPair]) -> Floats:
         try:
-            output = np.asarray(
-                self._session.run(["logits"], pad_pairs(pairs))[0], dtype=np.float32
-            )
-        except Exception as error:  # onnxruntime raises classes of its own that it does not export
+            output = self._session.run(["logits"], pad_pairs(pairs))[0]
+        except Exception as error:  # onnxruntime does not export its exceptions
             raise ModelError(f"the set scorer failed: {error}", hint=REBUILD) from error
-        if output.shape != (len(pairs), 1) or not np.isfinite(output).all():
-            raise ModelError(
-                f"the set scorer gave {output.shape} numbers for {len(pairs)} pairs, or not numbers",
-                hint=REBUILD,
-            )
-        return output[:, 0]
+        logits = np.asarray(output, dtype=np.float32)
+        if logits.shape != (len(pairs), 1) or not np.isfinite(logits).all():
+            message = f"the set scorer returned {logits.shape} or NaN for {len(pairs)} pairs"
+            raise ModelError(message, hint=REBUILD)
+        return logits[:, 0]
 
 
-def _blocks(order: Sequence[int], size: int) -> Iterable[list[int]]:
-    return (list(order[start : start + size]) for start in range(0, len(order), size))
-
-
-def _tokenizer(path: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError("reading tokenizer.json", extra="onnx") from error
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise DataError(f"{path} is no tokenizer: {error}", hint=REBUILD) from error
-
-
-def _session(path: Path, threads: int) -> Any:
-    session = open_onnx(
-        path.read_bytes(), threads=threads, hint=REBUILD
-    )  # as bytes: nothing comes from other files
-    wanted = {"input_ids", "attention_mask", "token_type_ids"}
-    if {one.name for one in session.get_inputs()} != wanted or [
-        one.name for one in session.get_outputs()
-    ] != ["logits"]:
-        raise DataError(
-            f"{path} has other inputs or outputs than {sorted(wanted)} and logits", hint=REBUILD
-        )
+def _open_session(path: Path, threads: int) -> Any:
+    # As bytes, so that the model cannot refer to other files.
+    session = open_onnx(path.read_bytes(), threads=threads, hint=REBUILD)
+    inputs = {one.name for one in session.get_inputs()}
+    if inputs != set(MODEL_INPUTS) or [one.name for one in session.get_outputs()] != ["logits"]:
+        message = f"{path} has other inputs or outputs than {sorted(MODEL_INPUTS)} and logits"
+        raise DataError(message, hint=REBUILD)
     return session
 
 
 def bridge_quality(
     store: Store,
     *,
-    encoder: str | Path | Encoder = "bge-small-en-v1.5",
+    encoder: str | Path | Encoder = BGE_SMALL,
     links: NameLinks | None = None,
     scorer: OnnxSetScorer | None = None,
     depth: int = 40,
@@ -277,29 +233,31 @@ def bridge_quality(
     again: int | Sequence[int] = READ_AGAIN,
     threads: int = 0,
 ) -> Retriever:
-    """The bridge whose best candidates are read before each choice: `first` at the start, `again` in every later round.
+    """The bridge retriever that reads its best candidates before each choice.
 
-    A sequence says how many for one, two, three ... held. `first=16, again=6` is what the published figures were judged with.
-    `near` of the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and static ones will not
-    do: the reader was fitted with bge-small's.
+    It reads `first` candidates at the start and `again` in every later round; a sequence says how
+    many with one, two, three ... held. The published figures used `first=16, again=6`. `near` of
+    the encoder's nearest documents join the pool. The store's vectors must be the encoder's, and
+    not static ones: the reader was fitted with bge-small's.
     """
-    reads = scorer or OnnxSetScorer(threads=threads)
+    scorer, is_default = scorer or OnnxSetScorer(threads=threads), scorer is None
     opened = encoder if isinstance(encoder, Encoder) else open_encoder(encoder)
-    if scorer is None and opened.name == DEFAULT_ENCODER:
+    if is_default and opened.name == DEFAULT_ENCODER:
         raise InputError(
-            f"bridge-quality was fitted with vectors of bge-small-en-v1.5, and these are {opened.name}'s",
-            hint="build or evaluate with --encoder bge-small-en-v1.5, or search with retriever='bridge'",
+            f"bridge-quality was fitted with vectors of {BGE_SMALL}, and these are {opened.name}'s",
+            hint=f"build or evaluate with --encoder {BGE_SMALL}, or search with retriever='bridge'",
         )
-    made = links if links is not None else name_links(store.documents)
-    choice: dict[str, Any] = {"first": first, "again": again, "depth": depth, "near": near}
     return QualityBridgeRetriever(
         store,
         opened,
-        made,
-        reads.reader,
-        scorer=reads,
+        links if links is not None else name_links(store.documents),
+        scorer.reader,
+        scorer=scorer,
         vocabulary=Vocabulary.of_store(store),
-        **choice,
+        first=first,
+        again=again,
+        depth=depth,
+        near=near,
     )
 
 

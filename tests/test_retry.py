@@ -64,7 +64,7 @@ def test_a_turn_that_comes_too_late_is_refused_at_once_and_takes_no_place() -> N
     day = Day()
     pace = RateLimit(requests=1, clock=day.clock, sleep=day.sleep)
     pace.wait(1, seconds=5)
-    with pytest.raises(ModelError, match="no turn within 5 s") as caught:
+    with pytest.raises(ModelError, match="no request within 5 s") as caught:
         pace.wait(1, seconds=5)
     assert caught.value.retryable
     assert day.now == 0
@@ -149,7 +149,7 @@ def test_one_that_hangs_is_left_behind_and_the_others_come() -> None:
     hung = threading.Event()
     calls = [lambda: "a", lambda: hung.wait(20) and "never", lambda: "c"]
     started = time.monotonic()
-    found = dict(run_concurrently(calls, most=2, seconds=0.2))
+    found = dict(run_concurrently(calls, limit=2, seconds=0.2))
     assert time.monotonic() - started < 2
     hung.set()
     assert (found[0], found[2]) == ("a", "c")
@@ -159,4 +159,4 @@ def test_one_that_hangs_is_left_behind_and_the_others_come() -> None:
 
 def test_a_mistake_of_ours_stays_loud() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(run_concurrently([lambda: 1 / 0], most=1, seconds=1))
+        list(run_concurrently([lambda: 1 / 0], limit=1, seconds=1))

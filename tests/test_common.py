@@ -49,9 +49,9 @@ def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
     assert held.verdict.action is not Action.ANSWER
     assert held.verdict.missing == ("Fritz Lang",)
     assert titles(held) == [FILM[0], WRONG[0]]
-    assert held.passed == []
+    assert held.passed() == []
     whole = search_and_check(QUESTION, lambda queries: [shown([FILM, DIRECTOR])], gate)
-    assert whole.passed == shown([FILM, DIRECTOR])
+    assert whole.passed() == shown([FILM, DIRECTOR])
 
 
 def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_go(
@@ -78,7 +78,7 @@ def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:
         budget=ExpansionBudget(),
     )
     assert ended.verdict.action is Action.ABSTAIN
-    assert ended.passed == []
+    assert ended.passed() == []
 
 
 def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back(
