@@ -156,7 +156,7 @@ def test_a_bad_folder_lists_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no model\.onnx"):
         OnnxReranker(tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(InputError, match="is no tokenizer"):
+    with pytest.raises(InputError, match="is not a tokenizer"):
         OnnxEncoder(tmp_path)
 
 
@@ -166,7 +166,7 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
         (packaged_model("bge-small-en-v1.5") / "tokenizer.json").read_bytes()
     )
     (tmp_path / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(InputError, match="is no ONNX model"):
+    with pytest.raises(InputError, match="is not a readable ONNX model"):
         OnnxEncoder(tmp_path)
 
 
