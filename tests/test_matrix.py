@@ -2,22 +2,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
+from scipy.stats import binomtest, pearsonr
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.difficulty_matrix import (
-    AVERAGE,
-    DIAGONAL,
+from suffice.evaluation.difficulty import (
     QuestionDifficulty,
     axis_slopes,
     build_difficulty_matrix,
-    correlations,
     error_rate,
     question_difficulty,
 )
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.types import Document, Question
+from suffice_research.grade.correlations import AVERAGE, DIAGONAL, correlations
 
 HOPS = np.repeat([2, 3, 4, 5], 100)
 RANDOM = np.random.default_rng(7)
@@ -53,6 +51,14 @@ def test_five_right_answers_do_not_prove_that_no_error_is_possible() -> None:
     assert found.value == 0
     assert found.high is not None
     assert found.high > 0.3
+
+
+def test_the_interval_of_plain_errors_is_wilsons_to_the_last_digit() -> None:
+    for n in (1, 3, 10, 137):
+        for failed in {0, 1, n // 2, n - 1, n}:
+            found = error_rate(np.array([1.0] * failed + [0.0] * (n - failed)))
+            wilson = binomtest(failed, n).proportion_ci(method="wilson")
+            assert (found.low, found.high) == (wilson.low, wilson.high)
 
 
 def test_correlations_question_by_question_are_pearsons() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation.external_results import read_results
+from suffice.evaluation.difficulty import read_results
 from suffice.evaluation.retrieval import evaluate_retrieval
 from suffice.storage import BadRecords
 from suffice.types import Hit, Question

@@ -21,13 +21,13 @@ from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, MissingExtraError, NotReadyError
 from suffice.evaluation.benchmark_files import audit_benchmark, audit_tables, open_benchmark
 from suffice.evaluation.difficulty import (
+    QuestionDifficulty,
     find_missing_links,
     heatmap,
     links_table,
     matrix_table,
-    measure_difficulty,
+    question_difficulty,
 )
-from suffice.evaluation.difficulty_matrix import QuestionDifficulty, question_difficulty
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     encoder_for,
@@ -41,6 +41,7 @@ from suffice.registry import ENCODERS
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of
 from suffice.types import Document
 from suffice_research.grade import tables
+from suffice_research.grade.correlations import measure_with_correlations
 from suffice_research.grade.tables import GradeResults
 from suffice_research.stage_timer import StageTimer
 
@@ -101,7 +102,7 @@ def study(
                 except (InputError, NotReadyError, MissingExtraError) as error:
                     left_out.append(f"Left out D_r by {encoder}: {error}.")
                     continue
-                rows.append(_judged(name, of, examples, errors, seed))
+                rows.append(_measure(name, of, examples, errors, seed))
         if quality and name == MADE_FROM:
             with clock("making questions"):
                 made = _made(documents, seed, progress)
@@ -159,7 +160,7 @@ def _errors(
     return found
 
 
-def _judged(
+def _measure(
     name: str,
     of: QuestionDifficulty,
     examples: Sequence[GoldQuestion],
@@ -170,8 +171,8 @@ def _judged(
     found = GradeResults(name, of)
     for retriever, shares in missed.items():
         lacking = dict(zip(ids, (shares > 0).astype(float).tolist()))
-        found.incomplete[retriever] = measure_difficulty(retriever, of, lacking, seed=seed)
-        found.missed[retriever] = measure_difficulty(
+        found.incomplete[retriever] = measure_with_correlations(retriever, of, lacking, seed=seed)
+        found.missed[retriever] = measure_with_correlations(
             retriever, of, dict(zip(ids, shares.tolist())), seed=seed
         )
     return found
@@ -200,7 +201,7 @@ def _made(documents: Sequence[Document], seed: int, progress: Progress | None) -
         examples = list(open_benchmark(folder, twins=False).questions())
         audit = audit_benchmark(folder)
     shares = _errors(examples, documents, ("bm25",), progress)
-    found = _judged(
+    found = _measure(
         "made",
         question_difficulty(examples, documents, ENCODERS.get(ENCODER)()),
         examples,

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suffice.evaluation.difficulty import SystemDifficulty, heatmap, matrix_table
-from suffice.evaluation.difficulty_matrix import AVERAGE, DIAGONAL, Correlation, QuestionDifficulty
+from suffice.evaluation.difficulty import QuestionDifficulty, heatmap, matrix_table
 from suffice.evaluation.figures import Heatmap
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.tables import Cell, Table, format_cell
+from suffice_research.grade.correlations import (
+    AVERAGE,
+    DIAGONAL,
+    CorrelatedDifficulty,
+    Correlation,
+)
 from suffice_research.grade.published import CORNERS, TABLE_1, TABLE_2, TABLE_3
 from suffice_research.published import PublishedTable
 
@@ -32,8 +37,8 @@ class GradeResults:
 
     dataset: str
     of: QuestionDifficulty
-    incomplete: dict[str, SystemDifficulty] = field(default_factory=dict)  # by retriever
-    missed: dict[str, SystemDifficulty] = field(default_factory=dict)
+    incomplete: dict[str, CorrelatedDifficulty] = field(default_factory=dict)  # by retriever
+    missed: dict[str, CorrelatedDifficulty] = field(default_factory=dict)
 
 
 def matrices(rows: Sequence[GradeResults]) -> Iterator[Table | Heatmap]:
@@ -59,8 +64,8 @@ def axes(rows: Sequence[GradeResults]) -> Iterator[Table]:
                 (
                     f"{one.dataset}, {name}",
                     found.matrix.whole.error,
-                    found.steps.hop,
-                    found.steps.quartile,
+                    found.slopes.hop,
+                    found.slopes.quartile,
                 )
             )
     note = "Least squares over questions, each axis with the other held. In brackets: 95 % bootstrap interval."
@@ -71,12 +76,14 @@ def axes(rows: Sequence[GradeResults]) -> Iterator[Table]:
 def correlated(rows: Sequence[GradeResults]) -> Iterator[Table]:
     """Tables 1 and 3, question by question and over cells."""
     for one in rows:
-        yield _correlations(one.dataset, one.incomplete, cells=False)
-        yield _correlations(one.dataset, one.incomplete, cells=True)
-        yield _correlations(f"{one.dataset}, share missed", one.missed, cells=False)
+        yield _correlation_table(one.dataset, one.incomplete, cells=False)
+        yield _correlation_table(one.dataset, one.incomplete, cells=True)
+        yield _correlation_table(f"{one.dataset}, share missed", one.missed, cells=False)
 
 
-def _correlations(dataset: str, systems: Mapping[str, SystemDifficulty], *, cells: bool) -> Table:
+def _correlation_table(
+    dataset: str, systems: Mapping[str, CorrelatedDifficulty], *, cells: bool
+) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, found in systems.items():
         for one in found.by_cell if cells else found.by_question:
@@ -138,7 +145,7 @@ def findings(shown: Mapping[str, Sequence[GradeResults]]) -> Iterator[str]:
             yield f"{where}: {_share_words(one.missed[first.system])}."
 
 
-def _rises(found: SystemDifficulty) -> bool:
+def _rises(found: CorrelatedDifficulty) -> bool:
     """Each margin of the matrix rises step by step, and its ends are apart by more than chance."""
     margins = (found.matrix.by_hops, found.matrix.by_quartile)
     rates = [[cell.error.value or 0.0 for cell in cells if cell.n] for cells in margins]
@@ -146,24 +153,24 @@ def _rises(found: SystemDifficulty) -> bool:
     return apart and all(rate == sorted(rate) for rate in rates)
 
 
-def _rises_words(found: SystemDifficulty) -> str:
+def _rises_words(found: CorrelatedDifficulty) -> str:
     by_hops = ", ".join(format_cell(cell.error.value) for cell in found.matrix.by_hops)
     by_quarter = ", ".join(format_cell(cell.error.value) for cell in found.matrix.by_quartile)
     return f"incompleteness at 10 rises along both axes, by hops {by_hops}, by quarter of D_r {by_quarter}"
 
 
-def _held(found: SystemDifficulty) -> bool:
-    return _above_zero(found.steps.hop) and _above_zero(found.steps.quartile)
+def _held(found: CorrelatedDifficulty) -> bool:
+    return _above_zero(found.slopes.hop) and _above_zero(found.slopes.quartile)
 
 
-def _held_words(found: SystemDifficulty) -> str:
+def _held_words(found: CorrelatedDifficulty) -> str:
     return (
         "each axis adds to the error while the other is held, in a plane laid through the errors: a hop "
-        f"{format_cell(found.steps.hop)}, a quarter {format_cell(found.steps.quartile)}"
+        f"{format_cell(found.slopes.hop)}, a quarter {format_cell(found.slopes.quartile)}"
     )
 
 
-def _at_fixed_hops(found: SystemDifficulty) -> dict[str, Interval]:
+def _at_fixed_hops(found: CorrelatedDifficulty) -> dict[str, Interval]:
     return {
         one.where: one.by["min"]
         for one in found.by_question
@@ -171,7 +178,7 @@ def _at_fixed_hops(found: SystemDifficulty) -> dict[str, Interval]:
     }
 
 
-def _correlates(found: SystemDifficulty) -> bool:
+def _correlates(found: CorrelatedDifficulty) -> bool:
     known = [value for value in _at_fixed_hops(found).values() if value.value is not None]
     return (
         bool(known)
@@ -180,7 +187,7 @@ def _correlates(found: SystemDifficulty) -> bool:
     )
 
 
-def _correlates_words(found: SystemDifficulty) -> str:
+def _correlates_words(found: CorrelatedDifficulty) -> str:
     by = _at_fixed_hops(found)
     told = ", ".join(
         f"{name} {format_cell(value)}" for name, value in by.items() if value.value is not None
@@ -198,17 +205,17 @@ def _correlates_words(found: SystemDifficulty) -> str:
     )
 
 
-def _minimum(found: SystemDifficulty) -> bool:
+def _minimum(found: CorrelatedDifficulty) -> bool:
     above = _row(found.by_question, AVERAGE).min_above["mean"]
     return above.low is not None and above.low > 0
 
 
-def _minimum_words(found: SystemDifficulty) -> str:
+def _minimum_words(found: CorrelatedDifficulty) -> str:
     above = _row(found.by_question, AVERAGE).min_above
     return f"the minimum tells more than the mean, {format_cell(above['mean'])}; than the power mean by {format_cell(above['power'])}"
 
 
-def _share_words(found: SystemDifficulty) -> str:
+def _share_words(found: CorrelatedDifficulty) -> str:
     average = _row(found.by_question, AVERAGE)
     by = ", ".join(
         f"{words} {format_cell(average.by[name])}" for name, words in AGGREGATIONS.items()

@@ -165,8 +165,7 @@ def difficulty(
     """Show any system's error rates by hops and by distance of the evidence from the question."""
     from suffice.datasets import load
     from suffice.evaluation import difficulty as experiment
-    from suffice.evaluation.difficulty_matrix import question_difficulty
-    from suffice.evaluation.external_results import read_results
+    from suffice.evaluation.difficulty import question_difficulty, read_results
     from suffice.evaluation.report import require_report_extra
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders
     from suffice.registry import ENCODERS

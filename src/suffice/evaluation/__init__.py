@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suffice.evaluation.batch_check import BlockResult, check_job, read_log_lines
-    from suffice.evaluation.difficulty_matrix import (
+    from suffice.evaluation.difficulty import (
         DifficultyMatrix,
         build_difficulty_matrix,
         question_difficulty,
@@ -44,7 +44,7 @@ __all__ = [
 # Module -> names that are imported from it on first use: `import suffice.evaluation` stays quick.
 _LAZY = {
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
-    "suffice.evaluation.difficulty_matrix": "DifficultyMatrix build_difficulty_matrix question_difficulty",
+    "suffice.evaluation.difficulty": "DifficultyMatrix build_difficulty_matrix question_difficulty",
     "suffice.evaluation.searching": "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question",
     "suffice.gate.gate_ref": "GateRef",
     "suffice.jobs": "split_into_blocks",

@@ -1,7 +1,13 @@
-"""Any system on a graded benchmark, shown in the difficulty matrix: tables, heatmap, page; and the share of missing links."""
+"""Where a system errs, by hops and by how far a question is from its evidence (GRADE's matrix).
+
+Rows are hops, columns quartiles of D_r over all questions. An error is 1 where the system failed, 0
+where it did not, and may be a share in between. `read_results` reads anybody's results file. Plug-ins
+named `difficulty.NAME` add tables: functions (system, questions, errors, seed) -> tables.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,46 +17,306 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.difficulty import AGGREGATIONS
+from suffice.benchmark.difficulty import AGGREGATIONS, similarities, split_by_quantiles
+from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.difficulty_matrix import (
-    THIN,
-    AxisSlopes,
-    Correlation,
-    DifficultyMatrix,
-    QuestionDifficulty,
-    axis_slopes,
-    build_difficulty_matrix,
-    correlations,
-    error_rate,
-)
-from suffice.evaluation.difficulty_matrix import MatrixCell as Place
-from suffice.evaluation.external_results import Errors
 from suffice.evaluation.figures import Heatmap
-from suffice.evaluation.report import Page, page_html
+from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.report import Page, write_page
+from suffice.evaluation.retrieval import RetrievalRun
+from suffice.evaluation.significance import Interval, Statistic, mean_interval, statistic_interval
 from suffice.evaluation.study import Section
-from suffice.evaluation.tables import UNDEFINED, Cell, Table, format_cell
-from suffice.storage import write_atomically
+from suffice.evaluation.tables import Cell, Table, format_cell
+from suffice.protocols import Encoder
+from suffice.registry import Registry
+from suffice.storage import BadRecords, Record, read_json_records
+from suffice.types import DocId, Document, QuestionId
 
 __all__ = [
-    "MissingLinks",
+    "DifficultyMatrix",
+    "QuestionDifficulty",
     "SystemDifficulty",
-    "difficulty_findings",
-    "difficulty_report",
-    "difficulty_summary",
+    "build_difficulty_matrix",
     "difficulty_tables",
-    "find_missing_links",
-    "heatmap",
-    "links_table",
-    "matrix_table",
     "measure_difficulty",
+    "question_difficulty",
+    "read_results",
 ]
 
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Errors = Mapping[QuestionId, float]  # 1: failed, 0: not
 QUARTERS = ("nearest quarter", "second", "third", "farthest quarter")
-NAMES = {"min": "min", "power": "power mean", "mean": "mean"}
+AGGREGATION_NAMES = {"min": "min", "power": "power mean", "mean": "mean"}
+SCORED_BY = ("correct", "answer", "retrieved")
+MAX_HOPS = 5  # more count as so many, as in the paper
+THIN = 10  # questions in a cell below which its error rate is mostly chance
+Z_95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
+MORE_TABLES: Registry[list[Table]] = Registry("difficulty")
 
 
-# ------------------------------------------------------------------------------------------------------ missing links
+# ------------------------------------------------------------------------------------ the questions
+
+
+@dataclass(frozen=True)
+class QuestionDifficulty:
+    """Columns with one entry a question: its hops and, for each aggregation, its difficulty."""
+
+    question_ids: tuple[QuestionId, ...]
+    hops: npt.NDArray[np.intp]
+    difficulty: Mapping[str, Floats]
+    left_out: int = 0  # questions that need no document, or one that the corpus does not hold
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The hops that occur, fewest first."""
+        return tuple(np.unique(self.hops).tolist())
+
+    def rows(self, which: Bools) -> QuestionDifficulty:
+        """Only these questions."""
+        ids = tuple(one for one, chosen in zip(self.question_ids, which) if chosen)
+        parts = {name: column[which] for name, column in self.difficulty.items()}
+        return QuestionDifficulty(ids, self.hops[which], parts, self.left_out)
+
+    def quartiles(self, aggregation: str) -> Any:
+        return split_by_quantiles(self.difficulty[aggregation], parts=len(QUARTERS))
+
+    def check_errors(self, errors: npt.ArrayLike) -> Floats:
+        """The errors as an array; InputError unless there is one from 0 to 1 for each question."""
+        wrong = np.asarray(errors, dtype=np.float64)
+        if wrong.shape != self.hops.shape or not ((wrong >= 0) & (wrong <= 1)).all():
+            raise InputError(
+                f"errors of shape {wrong.shape} for {len(self.hops)} questions: "
+                "expected one from 0 to 1 for each"
+            )
+        return wrong
+
+
+def question_difficulty(
+    questions: Iterable[GoldQuestion], documents: Iterable[Document], encoder: Encoder
+) -> QuestionDifficulty:
+    """Hops and difficulty of every question whose gold documents the corpus holds."""
+    asked = list(questions)
+    wanted = {doc_id for one in asked for doc_id in one.gold.doc_ids}
+    held: dict[DocId, Document] = {one.doc_id: one for one in documents if one.doc_id in wanted}
+    kept = [one for one in asked if one.gold.doc_ids and one.gold.doc_ids <= held.keys()]
+    if not kept:
+        raise InputError(
+            "no question has all the documents that it needs in the corpus",
+            hint="check that questions and documents fit",
+        )
+    needed = [[held[doc_id] for doc_id in sorted(one.gold.doc_ids)] for one in kept]
+    found = similarities([one.question.text for one in kept], needed, encoder)
+    hops = np.array([min(one.gold.hops or len(one.gold.doc_ids), MAX_HOPS) for one in kept])
+    ids = tuple(one.question.question_id for one in kept)
+    difficulty = {name: found.difficulty(name) for name in AGGREGATIONS}
+    return QuestionDifficulty(ids, hops, difficulty, len(asked) - len(kept))
+
+
+# ------------------------------------------------------------------------------------ results files
+
+
+def read_results(
+    path: Path,
+    questions: Iterable[GoldQuestion],
+    *,
+    by: str | None = None,
+    k: int = 10,
+    match: str = "em",
+    bad: BadRecords | None = None,
+) -> dict[str, Errors]:
+    """System -> question -> error, for the questions that are also in the file.
+
+    The file is JSON with `question_id` and one of `correct` (true or false), `answer` (a text) or
+    `retrieved` (document ids, best first; or `hits`), and `system` where it holds several; or a run
+    of `suffice evaluate retrieval`. `by` chooses among these; by default the first that the first
+    record has. An answer is right from 0.5 of the metric `match` on; a ranking when its first k
+    hold all gold.
+    """
+    if by is not None and by not in SCORED_BY:
+        raise InputError(f"results cannot be judged by {by!r}", hint=did_you_mean(by, SCORED_BY))
+    if match not in ANSWER_METRICS:
+        known = did_you_mean(match, ANSWER_METRICS)
+        raise InputError(f"no answer metric is named {match!r}", hint=known)
+    gold = {one.question.question_id: one for one in questions}
+    found: dict[str, dict[QuestionId, float]] = {}
+    for record in read_json_records(Path(path), bad or BadRecords()):
+        if record.value.get("kind") == "run":
+            return _errors_of_run(RetrievalRun.load(Path(path)), gold, k)
+        by = by or next((name for name in SCORED_BY if _field(record, name) is not None), None)
+        question_id = str(record.value.get("question_id", ""))
+        if question_id in gold:
+            system = str(record.value.get("system") or Path(path).stem)
+            error = _error(record, by, gold[question_id], k, match)
+            found.setdefault(system, {})[question_id] = error
+    if not found:
+        raise InputError(
+            f"no question of {path} is in the benchmark", hint="name questions by its question_id"
+        )
+    return dict(found)
+
+
+def _errors_of_run(
+    run: RetrievalRun, gold: Mapping[QuestionId, GoldQuestion], k: int
+) -> dict[str, Errors]:
+    if k > run.depth:
+        raise InputError(
+            f"the run was searched {run.depth} deep, not {k}",
+            hint=f"pass --k {run.depth}, or search deeper",
+        )
+    found: dict[str, Errors] = {}
+    for system in run.systems:
+        rows = zip(run.question_ids, system.ranks, run.gold)
+        missed = {one: sum(at <= k for at in ranks) < needed for one, ranks, needed in rows}
+        found[system.name] = {one: float(wrong) for one, wrong in missed.items() if one in gold}
+    if not any(found.values()):
+        raise InputError(
+            "no question of the run is in the benchmark",
+            hint="evaluate retrieval on the same questions",
+        )
+    return found
+
+
+def _field(record: Record, name: str) -> Any:
+    names = ("retrieved", "hits") if name == "retrieved" else (name,)
+    return next((record.value[one] for one in names if record.value.get(one) is not None), None)
+
+
+def _error(record: Record, by: str | None, asked: GoldQuestion, k: int, match: str) -> float:
+    value = _field(record, by) if by else None
+    if by == "correct" and (isinstance(value, bool) or value in (0, 1)):
+        return 1.0 - float(value)
+    if by == "answer" and isinstance(value, str):
+        if not asked.gold.answer:
+            raise InputError(
+                f"{record.where}: question {asked.question.question_id!r} has no gold answer",
+                hint="judge by what was retrieved: --by retrieved",
+            )
+        return float(ANSWER_METRICS[match]([value], [[asked.gold.answer]])[0] < 0.5)
+    if by == "retrieved" and isinstance(value, list):
+        hits = (one.get("doc_id", "") if isinstance(one, Mapping) else one for one in value[:k])
+        return float(not asked.gold.doc_ids <= set(map(str, hits)))
+    raise InputError(
+        f"{record.where}: expected a question_id with {by or 'correct, answer or retrieved'}",
+        hint='a line looks like {"question_id": "q0", "correct": true} '
+        'or {"question_id": "q0", "retrieved": ["a1", "b2"]}',
+    )
+
+
+# ------------------------------------------------------------------------------------ the matrix
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """The error rate of some questions. A thin one says little; an empty one nothing."""
+
+    n: int
+    error: Interval
+
+    @property
+    def thin(self) -> bool:
+        return self.n < THIN
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "empty"
+        text = f"{format_cell(self.error)} n={self.n:,}"
+        return f"thin: {text}" if self.thin else text
+
+
+@dataclass(frozen=True)
+class DifficultyMatrix:
+    """Error rates by hops (down) and quartile of D_r (across), with the margins."""
+
+    levels: tuple[int, ...]
+    edges: tuple[float, ...]  # between the quartiles
+    cells: tuple[tuple[MatrixCell, ...], ...]
+    by_hops: tuple[MatrixCell, ...]
+    by_quartile: tuple[MatrixCell, ...]
+    whole: MatrixCell
+
+
+def build_difficulty_matrix(
+    questions: QuestionDifficulty,
+    errors: npt.ArrayLike,
+    *,
+    aggregation: str = "min",
+    seed: int = 42,
+) -> DifficultyMatrix:
+    """The matrix of one system, whose errors have one entry a question."""
+    wrong, cut = questions.check_errors(errors), questions.quartiles(aggregation)
+
+    def cell(which: Bools) -> MatrixCell:
+        return MatrixCell(int(which.sum()), error_rate(wrong[which], seed=seed))
+
+    rows = [questions.hops == level for level in questions.levels]
+    columns = [cut.bins == part for part in range(len(QUARTERS))]
+    return DifficultyMatrix(
+        questions.levels,
+        cut.edges,
+        tuple(tuple(cell(row & column) for column in columns) for row in rows),
+        tuple(map(cell, rows)),
+        tuple(map(cell, columns)),
+        cell(np.ones(len(wrong), bool)),
+    )
+
+
+def error_rate(wrong: Floats, *, seed: int = 42) -> Interval:
+    """The mean error, with Wilson's interval where errors are 0 or 1.
+
+    A bootstrap of five right answers would claim certainty.
+    """
+    if not len(wrong):
+        return Interval(None)
+    if not np.isin(wrong, (0.0, 1.0)).all():
+        return mean_interval(wrong, seed=seed)
+    n, failed = len(wrong), int(wrong.sum())
+    p = failed / n
+    scale = 2 * (n + Z_95**2)
+    centre = (2 * n * p + Z_95**2) / scale
+    half = Z_95 / scale * math.sqrt(4 * n * p * (1 - p) + Z_95**2)
+    low, high = centre - half if failed else 0.0, centre + half if failed < n else 1.0
+    return Interval(float(wrong.mean()), low, high)
+
+
+@dataclass(frozen=True)
+class AxisSlopes:
+    """What one more hop, and one quartile further, add to the error rate: slopes of a plane."""
+
+    hop: Interval
+    quartile: Interval
+
+
+def axis_slopes(
+    questions: QuestionDifficulty,
+    errors: npt.ArrayLike,
+    *,
+    aggregation: str = "min",
+    seed: int = 42,
+) -> AxisSlopes:
+    """Slopes of a least-squares plane; None where the questions do not differ along an axis."""
+    wrong, bins = questions.check_errors(errors), questions.quartiles(aggregation).bins
+    axes = [np.ones(len(wrong)), questions.hops.astype(float), bins.astype(float)]
+    plane = np.stack(axes, axis=1)
+    products = (plane[:, :, None] * plane[:, None, :]).reshape(len(wrong), 9)
+    sums = plane * wrong[:, None]
+
+    def slope(at: int) -> Statistic:
+        def slopes(weights: Floats) -> Floats:
+            left, right = (weights @ products).reshape(-1, 3, 3), weights @ sums
+            flat = np.abs(np.linalg.det(left)) < 1e-6
+            left[flat] = np.eye(3)
+            found: Floats = np.linalg.solve(left, right[:, :, None])[:, at, 0]
+            found[flat] = np.nan
+            return found
+
+        return slopes
+
+    hop, quartile = (statistic_interval(slope(at), len(wrong), seed=seed) for at in (1, 2))
+    return AxisSlopes(hop, quartile)
+
+
+# ------------------------------------------------------------------------------------ missing links
 
 
 @dataclass(frozen=True)
@@ -58,22 +324,17 @@ class MissingLinks:
     """Which questions need a missing link: columns with one entry a question."""
 
     hops: npt.NDArray[np.intp]
-    exact: npt.NDArray[np.float64]
-    context: npt.NDArray[np.float64]
+    exact: Floats
+    context: Floats
 
 
 def find_missing_links(records: Iterable[Mapping[str, Any]]) -> MissingLinks:
-    """Of a made benchmark's records: whose path goes over names that are the same only by equivalence."""
+    """Questions of a made benchmark whose path joins names that are only equivalent."""
     rows = []
     for record in records:
         kinds = {triple.get("link") for path in record.get("path") or () for triple in path}
-        rows.append(
-            (
-                int(record.get("hops") or len(record.get("gold") or ())),
-                "exact" in kinds,
-                "context" in kinds,
-            )
-        )
+        hops = int(record.get("hops") or len(record.get("gold") or ()))
+        rows.append((hops, "exact" in kinds, "context" in kinds))
     columns = np.array(rows, dtype=float).reshape(-1, 3).T
     return MissingLinks(columns[0].astype(np.intp), columns[1], columns[2])
 
@@ -87,15 +348,11 @@ def links_table(links: MissingLinks, *, paper: str = "") -> Table:
         shares = (error_rate(one) for one in (exact, context, np.maximum(exact, context)))
         rows.append((f"{level} hops", int(which.sum()), *shares))
     note = "Share of questions with its 95 % interval." + (f" {paper}" if paper else "")
-    return Table(
-        "Questions that need missing links",
-        ("questions", "n", "exact", "contextual", "either"),
-        tuple(rows),
-        note,
-    )
+    columns = ("questions", "n", "exact", "contextual", "either")
+    return Table("Questions that need missing links", columns, tuple(rows), note)
 
 
-# ------------------------------------------------------------------------------------------------------ one system
+# ------------------------------------------------------------------------------------ one system
 
 
 @dataclass(frozen=True)
@@ -104,180 +361,127 @@ class SystemDifficulty:
 
     system: str
     matrix: DifficultyMatrix
-    by_question: tuple[Correlation, ...]
-    by_cell: tuple[Correlation, ...]
-    steps: AxisSlopes
+    slopes: AxisSlopes
     without_result: int = 0  # questions of the benchmark that the system was not asked
     aggregation: str = "min"
+    more: tuple[Table, ...] = ()  # what plug-ins add
 
 
 def measure_difficulty(
-    system: str, of: QuestionDifficulty, errors: Errors, *, aggregation: str = "min", seed: int = 42
+    system: str,
+    questions: QuestionDifficulty,
+    errors: Errors,
+    *,
+    aggregation: str = "min",
+    seed: int = 42,
+    more: bool = True,
 ) -> SystemDifficulty:
-    """Matrix, correlations and slopes; questions without a result are left out and counted."""
+    """Matrix, slopes and plug-ins' tables; questions without a result are left out and counted."""
     if aggregation not in AGGREGATIONS:
-        raise InputError(
-            f"no aggregation is named {aggregation!r}", hint=did_you_mean(aggregation, AGGREGATIONS)
-        )
-    asked = np.array([one in errors for one in of.question_ids])
+        known = did_you_mean(aggregation, AGGREGATIONS)
+        raise InputError(f"no aggregation is named {aggregation!r}", hint=known)
+    asked = np.array([one in errors for one in questions.question_ids])
     if not asked.any():
         raise InputError(
             f"{system} has no result for a question that could be graded",
             hint="check the question ids",
         )
-    part = of.rows(asked)
+    part = questions.rows(asked)
     wrong = np.array([errors[one] for one in part.question_ids])
+    plugins = MORE_TABLES.names() if more else []
+    tables = (MORE_TABLES.get(name)(system, part, wrong, seed=seed) for name in plugins)
     return SystemDifficulty(
         system,
         build_difficulty_matrix(part, wrong, aggregation=aggregation, seed=seed),
-        tuple(correlations(part, wrong, seed=seed)),
-        tuple(correlations(part, wrong, cells=True, seed=seed)),
         axis_slopes(part, wrong, aggregation=aggregation, seed=seed),
         int((~asked).sum()),
         aggregation,
+        tuple(table for some in tables for table in some),
     )
 
 
 def matrix_table(one: SystemDifficulty, *, of: str = "") -> Table:
-    """Error rates by hops and quartile, with counts and intervals; thin and empty cells say so."""
+    """Error rates by hops and quartile, with counts and intervals."""
     m = one.matrix
-    rows: list[tuple[Cell, ...]] = [
-        (f"{level} hops", *map(_cell_text, cells), _cell_text(whole))
-        for level, cells, whole in zip(m.levels, m.cells, m.by_hops)
-    ]
-    rows.append(("all hops", *map(_cell_text, m.by_quartile), _cell_text(m.whole)))
+    rows: list[tuple[Cell, ...]] = []
+    for level, cells, whole in zip(m.levels, m.cells, m.by_hops):
+        rows.append((f"{level} hops", *map(str, cells), str(whole)))
+    rows.append(("all hops", *map(str, m.by_quartile), str(m.whole)))
     edges = ", ".join(f"{edge:.3f}" for edge in m.edges)
     note = (
-        f"Error rate, 95 % interval, questions. Quarters of D_r ({NAMES[one.aggregation]}) over all questions, edges {edges}; "
+        "Error rate, 95 % interval, questions. Quarters of D_r "
+        f"({AGGREGATION_NAMES[one.aggregation]}) over all questions, edges {edges}; "
         f"thin: fewer than {THIN} questions."
     )
-    note += (
-        f" {one.without_result:,} questions have no result and are left out."
-        if one.without_result
-        else ""
-    )
-    return Table(
-        f"Error of {one.system}{of}, by hops and D_r",
-        ("questions", *QUARTERS, "all"),
-        tuple(rows),
-        note,
-    )
+    if one.without_result:
+        note += f" {one.without_result:,} questions have no result and are left out."
+    title = f"Error of {one.system}{of}, by hops and D_r"
+    return Table(title, ("questions", *QUARTERS, "all"), tuple(rows), note)
 
 
-def _cell_text(cell: Place) -> str:
-    if not cell.n:
-        return "empty"
-    said = f"{format_cell(cell.error)} n={cell.n:,}"
-    return f"thin: {said}" if cell.thin else said
-
-
-def correlation_tables(one: SystemDifficulty, *, of: str = "") -> list[Table]:
-    """Pearson's r of D_r with error, question by question and over cells, for each aggregation."""
-    ways = (
-        (
-            "question by question",
-            one.by_question,
-            "Diagonal: hops and quarter of D_r together, each from 0 to 1.",
-        ),
-        (
-            "over four cells, the paper's way",
-            one.by_cell,
-            "Diagonal: as many columns as rows. Few points: mind the interval.",
-        ),
-    )
-    tables = []
-    for way, found, note in ways:
-        rows: list[tuple[Cell, ...]] = [
-            (
-                each.where,
-                each.n,
-                *(each.by[name] for name in NAMES),
-                *(each.min_above[name] for name in ("power", "mean")),
-            )
-            for each in found
-        ]
-        columns = ("questions", "n", *NAMES.values(), "min above power mean", "min above mean")
-        title = f"Correlation of D_r with the error of {one.system}{of}, {way}"
-        tables.append(
-            Table(
-                title,
-                columns,
-                tuple(rows),
-                f"{note} {UNDEFINED}: nearly all questions there fare alike, or too few cells.",
-            )
-        )
-    return tables
-
-
-def slopes_table(
-    found: Sequence[SystemDifficulty], *, title: str = "What a step adds to the error rate"
-) -> Table:
+def slopes_table(found: Sequence[SystemDifficulty]) -> Table:
     """Both axes at once: the slopes of a plane through the errors."""
-    rows = tuple(
-        (one.system, one.matrix.whole.n, one.steps.hop, one.steps.quartile) for one in found
+    rows = tuple((one.system, one.matrix.whole.n, *_slopes(one).values()) for one in found)
+    note = (
+        "Least squares over questions, each axis with the other held. "
+        "In brackets: 95 % bootstrap interval."
     )
-    note = "Least squares over questions, each axis with the other held. In brackets: 95 % bootstrap interval."
-    return Table(title, ("system", "n", "one hop more", "one quarter further"), rows, note)
+    columns = ("system", "n", "one hop more", "one quarter further")
+    return Table("What a step adds to the error rate", columns, rows, note)
+
+
+def _slopes(one: SystemDifficulty) -> dict[str, Interval]:
+    return {
+        "with hops": one.slopes.hop,
+        "with the distance of the evidence": one.slopes.quartile,
+    }
 
 
 def heatmap(one: SystemDifficulty, *, of: str = "", title: str = "") -> Heatmap:
     """The matrix as a picture: thin and empty cells have no shade, and say why."""
+
+    def note(cell: MatrixCell) -> str:
+        low, high = cell.error.low, cell.error.high
+        if not cell.n:
+            return "empty"
+        if cell.thin or low is None or high is None:
+            return f"thin, n={cell.n}"
+        return f"[{low:.2f}, {high:.2f}] n={cell.n}"
+
     m = one.matrix
-    shaded = tuple(
-        tuple(None if cell.thin else cell.error.value for cell in row) for row in m.cells
-    )
-    notes = tuple(tuple(map(_cell_note, row)) for row in m.cells)
-    down = tuple(f"{level} hops" for level in m.levels)
-    axis = f"quarters of D_r ({NAMES[one.aggregation]}), nearest to farthest"
-    name = title or f"Difficulty matrix of {one.system}{of}"
+    shaded = [tuple(None if cell.thin else cell.error.value for cell in row) for row in m.cells]
     return Heatmap(
-        name,
-        axis,
-        down,
+        title or f"Difficulty matrix of {one.system}{of}",
+        f"quarters of D_r ({AGGREGATION_NAMES[one.aggregation]}), nearest to farthest",
+        tuple(f"{level} hops" for level in m.levels),
         QUARTERS,
-        shaded,
+        tuple(shaded),
         "Error rate as shade and figure, 95 % interval, number of questions.",
-        notes,
+        tuple(tuple(map(note, row)) for row in m.cells),
     )
 
 
-def _cell_note(cell: Place) -> str:
-    if not cell.n:
-        return "empty"
-    low, high = cell.error.low, cell.error.high
-    if cell.thin or low is None or high is None:
-        return f"thin, n={cell.n}"
-    return f"[{low:.2f}, {high:.2f}] n={cell.n}"
-
-
-# ------------------------------------------------------------------------------------------------------ all of it
+# ------------------------------------------------------------------------------------ all of it
 
 
 def difficulty_tables(
     found: Sequence[SystemDifficulty], links: MissingLinks | None = None
 ) -> list[Table]:
-    """What a person wants to see."""
-    shown = [table for one in found for table in (matrix_table(one), *correlation_tables(one))]
-    shown.append(slopes_table(found))
-    return shown + ([links_table(links)] if links is not None else [])
+    """The matrix of each system, what plug-ins add, the slopes, and missing links."""
+    tables = [table for one in found for table in (matrix_table(one), *one.more)]
+    return [*tables, slopes_table(found), *([links_table(links)] if links is not None else [])]
 
 
 def difficulty_findings(found: Sequence[SystemDifficulty]) -> list[str]:
     """What came out, in plain words."""
     lines = []
     for one in found:
-        slopes = {
-            "with hops": one.steps.hop,
-            "with the distance of the evidence": one.steps.quartile,
-        }
-        rises = [
-            words for words, slope in slopes.items() if slope.low is not None and slope.low > 0
-        ]
-        easiest, hardest = one.matrix.cells[0][0], one.matrix.cells[-1][-1]
+        slopes, m = _slopes(one).items(), one.matrix
+        rises = [words for words, slope in slopes if slope.low is not None and slope.low > 0]
         lines.append(
-            f"{one.system}: error {format_cell(one.matrix.whole.error)} over {one.matrix.whole.n:,} questions; it rises "
-            f"{' and '.join(rises) or 'along neither axis for certain'}. Easiest corner of the matrix: {_cell_text(easiest)}; "
-            f"hardest: {_cell_text(hardest)}."
+            f"{one.system}: error {format_cell(m.whole.error)} over {m.whole.n:,} questions; it "
+            f"rises {' and '.join(rises) or 'along neither axis for certain'}. Easiest corner of "
+            f"the matrix: {m.cells[0][0]}; hardest: {m.cells[-1][-1]}."
         )
     return lines
 
@@ -286,14 +490,20 @@ def difficulty_summary(
     found: Sequence[SystemDifficulty], links: MissingLinks | None = None
 ) -> dict[str, Any]:
     """All figures for a script."""
-    told: dict[str, Any] = {"systems": {one.system: asdict(one) for one in found}}
+    systems = {}
+    for one in found:
+        more = [table.to_json() for table in one.more]
+        figures = {"matrix": asdict(one.matrix), "slopes": asdict(one.slopes), "more": more}
+        counts = {"without_result": one.without_result, "aggregation": one.aggregation}
+        systems[one.system] = {"system": one.system, **figures, **counts}
+    summary: dict[str, Any] = {"systems": systems}
     if links is not None:
-        kinds = Counter(zip(links.hops.tolist(), links.exact.tolist(), links.context.tolist()))
-        told["missing_links"] = [
+        rows = zip(links.hops.tolist(), links.exact.tolist(), links.context.tolist())
+        summary["missing_links"] = [
             {"hops": hops, "exact": bool(exact), "context": bool(context), "questions": n}
-            for (hops, exact, context), n in sorted(kinds.items())
+            for (hops, exact, context), n in sorted(Counter(rows).items())
         ]
-    return told
+    return summary
 
 
 def difficulty_report(
@@ -305,12 +515,9 @@ def difficulty_report(
     command: str = "",
 ) -> Path:
     """One HTML file with every table and the heatmaps."""
-    sections = [
-        Section(one.system, (heatmap(one), matrix_table(one), *correlation_tables(one)))
-        for one in found
-    ]
-    last: list[Table] = [slopes_table(found)] + ([links_table(links)] if links is not None else [])
-    sections.append(Section("Both axes, and missing links", tuple(last)))
+    sections = [Section(one.system, (heatmap(one), matrix_table(one), *one.more)) for one in found]
+    last = (slopes_table(found), *([links_table(links)] if links is not None else []))
+    sections.append(Section("Both axes, and missing links", last))
     page = Page(
         title="Where it errs: the difficulty matrix",
         about=", ".join(one.system for one in found),
@@ -319,5 +526,4 @@ def difficulty_report(
         settings=list(settings.items()),
         command=command,
     )
-    write_atomically(Path(path), page_html(page))
-    return Path(path)
+    return write_page(page, path)
