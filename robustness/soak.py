@@ -85,7 +85,7 @@ class SoakLog:
 
 def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
     """What each kind of request says about a question."""
-    hits = library.search(examples, k=10)
+    hits = library.search_batch(examples, k=10)
     texts = {one.doc_id: one for one in library.documents()}
     checks = []
     for found in hits:

@@ -380,7 +380,7 @@ def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None
         pass
     with (
         BatchRunner(checkpoint=tmp_path / "blocks") as batch,
-        Library.build(tmp_path / "blockwise", documents, mapped=batch),
+        Library.build(tmp_path / "blockwise", documents, run=batch),
     ):
         assert len(list((tmp_path / "blocks").iterdir())) == 4, (
             "two blocks of vectors, two of links"

@@ -1,13 +1,12 @@
-"""A corpus with everything that searches it: the store, the encoder that made its vectors, mention links.
+"""A corpus and everything that searches it: the store, the encoder of its vectors, mention links.
 
     with Library.build("library", documents) as lib:
         hits = lib.search("Who taught the teacher of Ada?")
 
-It is a folder on disk, or an address like qdrant://host:6333/collection. Links of the latter are kept in a folder of this
-machine's cache (SUFFICE_CACHE names another), where each machine makes them once a generation.
+A library is a folder, or an address like qdrant://host:6333/collection. Links of the latter are
+built once per generation on each machine and cached there (SUFFICE_CACHE names the folder).
 
-A library is alive: documents come and go while others read, so its manifest names format and encoder but hashes no file.
-No algorithm lives here: only which parts belong together.
+Documents come and go while others read, so the manifest has format and encoder but no file hashes.
 """
 
 from __future__ import annotations
@@ -20,18 +19,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
-from suffice.integrations import onnx, set_scorer  # noqa: F401 - importing them registers encoders, rerankers, bridge-quality
+from suffice.integrations import onnx, set_scorer  # noqa: F401 - registers models, bridge-quality
 from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
 from suffice.registry import ENCODERS, RETRIEVERS
-from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
+from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
 from suffice.retrieval.dense import BlockEncoder
 from suffice.retrieval.filter_extraction import VocabularyExtractor
 from suffice.retrieval.filters import parse_filter
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Library"]
 
+FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
 
@@ -53,13 +54,12 @@ T = TypeVar("T")
 class Library:
     """Made by `Library.build` or `Library.open`; use it in a `with` block, or close it."""
 
-    def __init__(self, home: LibraryLocation) -> None:
-        self.path, self.store, self.encoder_name = home.path, home.store, home.encoder
+    def __init__(self, location: LibraryLocation) -> None:
+        self.path, self.store = location.path, location.store
+        self.encoder_name = location.encoder
         self._encoder: Encoder | None = None
-        self._made: tuple[int, dict[str, Any]] = (
-            -1,
-            {},
-        )  # of which generation; replaced as one, for threads share it
+        # What was made from a generation; replaced as one, since threads share it.
+        self._cache: tuple[int, dict[str, Any]] = (-1, {})
 
     @classmethod
     def build(
@@ -71,20 +71,20 @@ class Library:
         links: bool = True,
         rebuild: bool = False,
         progress: Progress | None = None,
-        mapped: JobRunner | None = None,
+        run: JobRunner | None = None,
     ) -> Library:
-        """Make a library in a new or empty folder, or add to the one that is there, replacing documents of the same id.
+        """Make a library in a new or empty folder, or add to an existing one.
 
-        Without an encoder only words are searched. `links` finds who mentions whom at the end; otherwise the first use does.
-        On Qdrant, `rebuild` makes it anew beside the old one, which serves until the new one takes its place in one step.
-        `mapped` is where texts are encoded and links found, like a `suffice.engines.batch.BatchRunner`; here unless told.
+        Documents with a known id are replaced. Without an encoder only words are searched. `links`
+        finds mention links now instead of at first use. On Qdrant, `rebuild` builds a new library
+        beside the old one and then switches over in one step. `run` runs the encoding and linking,
+        for example a `suffice.engines.batch.BatchRunner`; by default this process does.
         """
         if encoder is not None:
-            ENCODERS.get(encoder)  # a wrong name is said before the work, not after it
+            ENCODERS.get(encoder)  # a wrong name fails before the work
         if rebuild and not is_qdrant_address(path):
-            raise InputError(
-                f"{path} is a folder, which is not rebuilt in place", hint="build in another folder"
-            )
+            hint = "build in another folder"
+            raise InputError(f"{path} is a folder, which cannot be rebuilt in place", hint=hint)
         ensure_library(path, encoder)
         library = cls.open(path)
         if library.encoder_name != encoder and not rebuild:
@@ -95,9 +95,9 @@ class Library:
             )
         try:
             library.encoder_name = encoder
-            library.add(documents, anew=rebuild, progress=progress, mapped=mapped)
+            library.add(documents, replace_all=rebuild, progress=progress, run=run)
             if links:
-                library.links(progress=progress, mapped=mapped)
+                library.links(progress=progress, run=run)
         except BaseException:
             library.close()
             raise
@@ -121,93 +121,67 @@ class Library:
         return len(self.store)
 
     def __bool__(self) -> Literal[True]:
-        return True  # an empty library is a library: `library and library.store` must not depend on its size
+        return True  # `library and library.store` must not depend on the size
 
-    # ------------------------------------------------------------------------------------------------- documents
+    # ----------------------------------------------------------------------------------- documents
 
     def add(
         self,
         documents: Iterable[Document],
         *,
-        anew: bool = False,
+        replace_all: bool = False,
         progress: Progress | None = None,
-        mapped: JobRunner | None = None,
+        run: JobRunner | None = None,
     ) -> int:
-        """Add documents, replacing those with the same id, in batches that are durable one by one; returns how many.
+        """Add documents, replacing those with a known id, and return their number.
 
-        `anew` puts them in the place of all that are there, as `rebuild` in `Library.build` says.
+        Each batch is durable on its own. On Qdrant, `replace_all` replaces the whole collection.
         """
-        done = 0
+        count = 0
 
-        def count(batch: Sequence[DocId]) -> None:
-            nonlocal done
-            done += len(batch)
+        def on_stored(batch: Sequence[DocId]) -> None:
+            nonlocal count
+            count += len(batch)
             if progress is not None:
-                progress("documents", done, None)
+                progress("documents", count, None)
 
         encoder = self.encoder
-        if encoder is not None and mapped is not None:
-            encoder = BlockEncoder(str(self.encoder_name), encoder, mapped)
+        if encoder is not None and run is not None:
+            encoder = BlockEncoder(str(self.encoder_name), encoder, run)
         encode = None if encoder is None else encoder.encode
-        if anew and isinstance(self.store, QdrantStore):
+        if replace_all and isinstance(self.store, QdrantStore):
+            name = self.encoder_name
             return self.store.rebuild(
-                documents, encode=encode, encoder=self.encoder_name, acknowledged=count
+                documents, encode=encode, encoder=name, acknowledged=on_stored
             )
-        return self.store.put(documents, encode=encode, acknowledged=count)
+        return self.store.put(documents, encode=encode, acknowledged=on_stored)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
-        """Remove documents; unknown ids are passed over; returns how many went."""
+        """Remove documents and return how many; unknown ids are ignored."""
         return self.store.delete(doc_ids)
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        """The documents of these ids, None where there is none."""
+        """The documents of these ids, None for an unknown id."""
         return self.store.get(doc_ids)
 
     def documents(self) -> Iterator[Document]:
         """All documents, in the order of their first insertion."""
         return self.store.documents()
 
-    # ---------------------------------------------------------------------------------------------------- search
+    # -------------------------------------------------------------------------------------- search
 
-    @overload
-    def search(
-        self,
-        questions: str,
-        *,
-        k: int = ...,
-        retriever: str | None = ...,
-        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = ...,
-        strict: bool = ...,
-        matched: bool = ...,
-        extractor: Extractor | None = ...,
-        gate: Gate | None = ...,
-        target: float = ...,
-        today: date | None = ...,
-        **options: Any,
-    ) -> tuple[Hit, ...]: ...
-    @overload
-    def search(
+    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[Hit, ...]:
+        """The k best hits of one question. The options are those of `search_batch`."""
+        _check_question(question, hint="use search_batch for several questions")
+        return self.search_batch([question], k=k, **options)[0]
+
+    def search_batch(
         self,
         questions: Sequence[str],
         *,
-        k: int = ...,
-        retriever: str | None = ...,
-        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = ...,
-        strict: bool = ...,
-        matched: bool = ...,
-        extractor: Extractor | None = ...,
-        gate: Gate | None = ...,
-        target: float = ...,
-        today: date | None = ...,
-        **options: Any,
-    ) -> list[tuple[Hit, ...]]: ...
-    def search(
-        self,
-        questions: str | Sequence[str],
-        *,
         k: int = 10,
         retriever: str | None = None,
-        filter: Filter | Mapping[str, Any] | Literal["auto"] | None = None,
+        filter: FilterOption = None,
         strict: bool = False,
         matched: bool = True,
         extractor: Extractor | None = None,
@@ -215,38 +189,33 @@ class Library:
         target: float = 0.7,
         today: date | None = None,
         **options: Any,
-    ) -> tuple[Hit, ...] | list[tuple[Hit, ...]]:
-        """The k best hits of one question, or of each of several; all from one generation of the library.
+    ) -> list[tuple[Hit, ...]]:
+        """The k best hits of each question, all from one generation of the library.
 
-        `retriever` is a name of `suffice.registry.RETRIEVERS`: by default "hybrid", or "bm25" in a library without vectors;
-        `options` are that retriever's own. A filter is soft unless `strict`: it never empties the result. "auto" makes it from
-        what each question names, with `today` as the clock for "yesterday", or by an `extractor`. With a `gate` it is relaxed
-        step by step while p_complete stays below `target`. Each hit says which metadata of the question it carries;
-        `matched=False` spares that, and with it reading the vocabulary of the corpus.
+        `retriever` is a name in `suffice.registry.RETRIEVERS`, by default "hybrid", or "bm25" in a
+        library without vectors; `options` are that retriever's. A filter is soft unless `strict`:
+        it never empties the result. "auto" derives it from each question, with `today` as the day
+        for words like "yesterday", or by an `extractor`. With a `gate` it is relaxed step by step
+        while p_complete is below `target`. Each hit says which metadata of the question it matches;
+        `matched=False` skips that, and with it reading the corpus's vocabulary.
         """
-        asked = [questions] if isinstance(questions, str) else questions
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
             if filter is None and not matched:
-                found = searcher.search(asked, k=k)
-            else:
-                vocabulary = self._of_this_generation(
-                    "vocabulary", lambda: Vocabulary.of_store(self.store)
-                )
-                extractor = extractor or VocabularyExtractor(vocabulary, today=today)
-                soft: Retriever = SoftFilter(
-                    searcher, self.store, vocabulary, strict=strict, extractor=extractor
-                )
-                if gate is not None:
-                    soft = StepwiseFilter(
-                        soft, self.store, extractor, self._judge(gate), target=target
-                    )
-                found = soft.search(
-                    asked, k=k, filters=_parse_filters(filter, vocabulary, len(asked))
-                )
-        return found[0] if isinstance(questions, str) else found
+                return searcher.search(questions, k=k)
+            store = self.store
+            vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
+            extractor = extractor or VocabularyExtractor(vocabulary, today=today)
+            soft: Retriever = SoftFilter(
+                searcher, store, vocabulary, strict=strict, extractor=extractor
+            )
+            if gate is not None:
+                p_complete = self._p_complete(gate)
+                soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
+            filters = _parse_filters(filter, vocabulary, len(questions))
+            return soft.search(questions, k=k, filters=filters)
 
-    def _judge(self, gate: Gate) -> PComplete:
+    def _p_complete(self, gate: Gate) -> PComplete:
         def p_complete(
             questions: Sequence[str], found: Sequence[tuple[Hit, ...]]
         ) -> Sequence[float]:
@@ -266,134 +235,125 @@ class Library:
         retriever: str | None = None,
         **options: Any,
     ) -> Completion:
-        """Search until the gate says that the evidence is complete: at most k documents, and no further than the budget allows.
+        """Search until the gate finds the evidence complete: at most k documents, within a budget.
 
-        `retriever` is by default "bridge", or "bm25" in a library without vectors. What was held in each round, what the gate
-        said of it and why it ended stand in the result. For many questions at once: `suffice.answering.expand.expand`.
+        `retriever` is by default "bridge", or "bm25" in a library without vectors. The result has
+        each round, its verdict and why the search stopped. For many questions use `suffice.expand`.
         """
-        if not isinstance(question, str):
-            raise InputError(
-                f"the question is a {type(question).__name__}, expected a text",
-                hint="one question a call",
-            )
-        allowed = replace(budget or ExpansionBudget(), documents=k)
+        _check_question(question, hint="one question a call")
+        budget = replace(budget or ExpansionBudget(), documents=k)
         with self.store.pinned():
-            searcher = self.retriever(
-                retriever or ("bridge" if self.encoder_name else "bm25"), **options
-            )
-            links = self._of_this_generation("mentions", self.links)
-            return expand(
-                [question],
-                searcher,
-                gate,
-                self.get,
-                follow=links.out,
-                budget=allowed,
-                clock=time.monotonic,
-            )[0]
+            name = retriever or ("bridge" if self.encoder_name else "bm25")
+            searcher = self.retriever(name, **options)
+            follow = self._cached("mentions", self.links).out
+            limits: dict[str, Any] = {"budget": budget, "clock": time.monotonic}
+            return expand([question], searcher, gate, self.get, follow=follow, **limits)[0]
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
-        """The retriever of this name over this library. Without options it is made once a generation."""
+        """The retriever of this name over this library; without options one per generation."""
         name = name or ("hybrid" if self.encoder_name else "bm25")
         if options:
-            return self._make(name, options)
-        return self._of_this_generation(f"retriever {name}", lambda: self._make(name, {}))
+            return self._make_retriever(name, options)
+        return self._cached(f"retriever {name}", lambda: self._make_retriever(name, {}))
 
-    def _of_this_generation(self, what: str, make: Callable[[], T]) -> T:
-        """What was made from this generation of the documents, made now if it was not."""
-        key = self.store.generation
-        made_at, made = self._made
-        if key != made_at:
+    def _cached(self, what: str, make: Callable[[], T]) -> T:
+        """What was made from this generation of the documents; made now if needed."""
+        generation = self.store.generation
+        made_at, made = self._cache
+        if generation != made_at:
             made = {}
-            self._made = key, made
+            self._cache = generation, made
         if what not in made:
             made[what] = make()
         found: T = made[what]
         return found
 
-    def _make(self, name: str, options: Mapping[str, Any]) -> Retriever:
+    def _make_retriever(self, name: str, options: Mapping[str, Any]) -> Retriever:
         factory = RETRIEVERS.get(name)
-        taken = inspect.signature(factory).parameters
-        if "encoder" in taken and "encoder" not in options:
+        parameters = inspect.signature(factory).parameters
+        if "encoder" in parameters and "encoder" not in options:
             if self.encoder is None:
                 raise NotReadyError(
-                    f"retriever {name!r} needs vectors, and this library was built without an encoder",
+                    f"retriever {name!r} needs vectors, but this library has no encoder",
                     hint="search with retriever='bm25', or build again with encoder='wordllama'",
                 )
             options = {**options, "encoder": self.encoder}
-        for part, known in (("links", self.name_links), ("mentions", self.links)):
-            if part in taken and part not in options:
-                options = {**options, part: self._of_this_generation(part, known)}
+        for part, make in (("links", self.name_links), ("mentions", self.links)):
+            if part in parameters and part not in options:
+                options = {**options, part: self._cached(part, make)}
         try:
             return factory(self.store, **options)
         except TypeError as error:
-            if all(option in taken for option in options):
+            if all(option in parameters for option in options):
                 raise
-            raise InputError(
-                f"retriever {name!r}: {error}", hint=f"its options: {', '.join(list(taken)[1:])}"
-            ) from error
+            hint = f"its options: {', '.join(list(parameters)[1:])}"
+            raise InputError(f"retriever {name!r}: {error}", hint=hint) from error
 
     @property
     def encoder(self) -> Encoder | None:
-        """What made the vectors, loaded when first needed."""
+        """The encoder of the vectors, loaded at first use."""
         if self._encoder is None and self.encoder_name is not None:
             self._encoder = ENCODERS.get(self.encoder_name)()
         return self._encoder
 
-    # ----------------------------------------------------------------------------------------------------- links
+    # --------------------------------------------------------------------------------------- links
 
     def links(
-        self, *, progress: Progress | None = None, mapped: JobRunner | None = None
+        self, *, progress: Progress | None = None, run: JobRunner | None = None
     ) -> MentionLinks:
-        """Who mentions whom, at the present generation: read where it is known, otherwise found and kept for the next time."""
+        """Which documents mention which, for this generation; built once and kept on disk."""
 
-        def find() -> MentionLinks:
+        def build() -> MentionLinks:
             documents = _with_progress(self.store.documents(), len(self.store), progress)
-            if mapped is None:
+            if run is None:
                 return mention_links(documents, TitleIndex.of(self.store.documents()))
             titles = [(one.doc_id, one.title) for one in self.store.documents()]
-            return mention_links_in_blocks(documents, titles, mapped)
+            return mention_links_in_blocks(documents, titles, run)
 
-        return self._kept("links", MentionLinks.load, find)
+        return self._load_or_build("links", MentionLinks.load, build)
 
     def name_links(self) -> NameLinks:
-        """Which names each document bears and mentions, for the bridge retriever; kept like the links."""
-        return self._kept("names", NameLinks.load, lambda: name_links(self.store.documents))
+        """The names each document has and mentions, for the bridge retriever; kept like links."""
+        build = partial(name_links, self.store.documents)
+        return self._load_or_build("names", NameLinks.load, build)
 
-    def _kept(self, what: str, load: Callable[[Path], L], find: Callable[[], L]) -> L:
+    def _load_or_build(self, what: str, load: Callable[[Path], L], build: Callable[[], L]) -> L:
         with self.store.pinned():
             generation = self.store.generation
             folder = self.path / f"{what}-{generation}"
             if folder.exists():
-                # Derived, so found again where it is damaged, or where another process has gone on and is removing it.
+                # Built again if damaged, or if another process is just removing it.
                 with suppress(SufficeError, OSError):
                     return load(folder)
-            found = find()
+            built = build()
         try:
-            found.save(folder)
+            built.save(folder)
         except OSError:
-            return found  # a library that cannot be written is still one that can be read
+            return built  # a read-only library can still be read
         for old in (*self.path.glob(f"{what}-*"), *self.path.glob(f".{what}-*")):
             number = re.match(rf"\.?{what}-(\d+)", old.name)
             if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
-        return found
+        return built
+
+
+def _check_question(question: object, *, hint: str) -> None:
+    if not isinstance(question, str):
+        kind = type(question).__name__
+        raise InputError(f"the question is a {kind}, expected a text", hint=hint)
 
 
 def _parse_filters(
-    filter: Filter | Mapping[str, Any] | str | None, vocabulary: Vocabulary, questions: int
+    filter: FilterOption, vocabulary: Vocabulary, questions: int
 ) -> list[Filter] | None:
-    """The same filter for every question; None where each makes its own."""
+    """The same filter for every question; None for "auto"."""
     if isinstance(filter, str):
         if filter != "auto":
-            raise InputError(
-                f"filter is {filter!r}",
-                hint='give a mapping, or "auto" for what the question names',
-            )
+            hint = 'give a mapping, or "auto" to derive it from the question'
+            raise InputError(f"filter is {filter!r}", hint=hint)
         return None
-    return [
-        filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
-    ] * questions
+    parsed = filter if isinstance(filter, Filter) else parse_filter(filter or {}, vocabulary)
+    return [parsed] * questions
 
 
 def _with_progress(

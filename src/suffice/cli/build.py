@@ -73,7 +73,7 @@ def build(
             progress_bar(quiet=json) as progress,
             open_executor(scheduler, checkpoint) as executor,
             Library.build(
-                target, texts, encoder=chosen, rebuild=rebuild, progress=progress, mapped=executor
+                target, texts, encoder=chosen, rebuild=rebuild, progress=progress, run=executor
             ) as library,
         ):
             built = {"path": target, "documents": len(library), "encoder": encoder}

@@ -76,8 +76,8 @@ def search(
             )
             wanted = extraction.filter
         hits = lib.search(
-            [text], k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
-        )[0]
+            text, k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
+        )
         documents = _get_documents(lib, hits)
     if json:
         records = [_hit_record(hit, documents[hit.doc_id]) for hit in hits]
