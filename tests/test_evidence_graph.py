@@ -22,7 +22,7 @@ def drawn(question: str, *hits: Document, missing: tuple[str, ...] = ()) -> Evid
 
 def test_a_title_is_one_name_and_stands_where_it_is_written() -> None:
     made = drawn(COMPARISON, FILM["dog"], FILM["paradise"])
-    assert [(one.text, one.held_by) for one in made.names] == [
+    assert [(one.text, one.found_in) for one in made.names] == [
         ("Shadows In Paradise", ("paradise",)),
         ("Dog Law", ("dog",)),
     ]
@@ -31,7 +31,7 @@ def test_a_title_is_one_name_and_stands_where_it_is_written() -> None:
 
 def test_what_no_hit_holds_is_named_with_nobody() -> None:
     made = drawn("Did Jerome Storm direct Metropolis in 1927?", FILM["storm"])
-    assert {one.text: one.held_by for one in made.names} == {
+    assert {one.text: one.found_in for one in made.names} == {
         "Jerome Storm": ("storm",),
         "Metropolis": (),
         "1927": (),
@@ -40,7 +40,7 @@ def test_what_no_hit_holds_is_named_with_nobody() -> None:
 
 def test_an_ordinary_word_with_a_capital_names_nothing() -> None:
     made = drawn("Who directed the film Dog Law (Film)?", FILM["dog"], FILM["storm"])
-    assert [(one.text, one.held_by) for one in made.names] == [("Dog Law", ("dog",))]
+    assert [(one.text, one.found_in) for one in made.names] == [("Dog Law", ("dog",))]
 
 
 def test_links_go_from_the_text_to_the_title_it_mentions() -> None:
@@ -53,7 +53,7 @@ def test_a_loose_end_knows_who_leads_on_to_it() -> None:
     made = drawn(
         COMPARISON, FILM["paradise"], FILM["bakery"], missing=("Aki Kaurismäki", "Dog Law", "…")
     )
-    assert [(one.text, one.mentioned_by, one.asked) for one in made.loose] == [
+    assert [(one.text, one.mentioned_by, one.in_question) for one in made.missing] == [
         ("Aki Kaurismäki", ("paradise",), False),
         ("Dog Law", (), True),
         ("…", (), False),
@@ -64,7 +64,7 @@ def test_the_outlet_of_a_hit_counts_as_held() -> None:
     made = drawn(
         "What did The Verge report?", Document("a", "A phone came out.", source="The Verge")
     )
-    assert made.names[0].held_by == ("a",)
+    assert made.names[0].found_in == ("a",)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ __all__ = ["EvidenceGraph", "MissingItem", "NameMention", "build_evidence_graph"
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A name or number in the question, from `start` to before `end`, and the hits that hold it."""
+    """A name or number in the question, from `start` to before `end`, and the hits that contain it."""
 
     text: str
     start: int
     end: int
-    held_by: tuple[DocId, ...]
+    found_in: tuple[DocId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class MissingItem:
 
     text: str
     mentioned_by: tuple[DocId, ...]
-    asked: bool
+    in_question: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class EvidenceGraph:
     hits: tuple[DocId, ...]  # that the gate read, in rank order
     names: tuple[NameMention, ...]
     links: tuple[tuple[DocId, DocId], ...]  # which hit mentions whose title
-    loose: tuple[MissingItem, ...]
+    missing: tuple[MissingItem, ...]
 
 
 def build_evidence_graph(

@@ -58,7 +58,7 @@ function markedQuestion(question, { names }) {
   const at = (place) => letters.slice(0, place).join("").length;
   const covered = (text) => make("mark", {}, text, hidden(" (covered)"));
   const lacking = (text) => make("span", { class: "lacking" }, text, hidden(" (in no hit)"));
-  const places = names.map((one) => [at(one.start), at(one.end), one.held_by.length ? covered : lacking]);
+  const places = names.map((one) => [at(one.start), at(one.end), one.found_in.length ? covered : lacking]);
   return [
     make("p", { class: "marked" }, pieces(question, places)),
     make("p", { class: "legend soft small", "aria-hidden": "true" },
@@ -95,7 +95,7 @@ function missing({ missing: names, next_queries: queries }, onQuery) {
 function hitList({ hits: read, names, links }, hits, fresh) {
   if (!hits.size) return make("p", { class: "soft" }, "There are no hits for this question.");
   const rows = [...hits.values()].map((hit) => {
-    const covers = names.filter((one) => one.held_by.includes(hit.doc_id)).map((one) => one.text);
+    const covers = names.filter((one) => one.found_in.includes(hit.doc_id)).map((one) => one.text);
     const unread = !read.includes(hit.doc_id);
     const led = links.filter(([, to]) => to === hit.doc_id).map(([by]) => hits.get(by)?.title).filter(Boolean);
     const isNew = fresh.has(hit.doc_id);

@@ -19,26 +19,26 @@ export function graph(data, hits) {
   return make("figure", {}, place, legend(data), inWords(data, hits));
 }
 
-function render({ hits: ids, names, links, loose }, hits, width) {
-  const rows = Math.max(ids.length, loose.length, 1);
+function render({ hits: ids, names, links, missing }, hits, width) {
+  const rows = Math.max(ids.length, missing.length, 1);
   const height = rows * (HEIGHT + GAP) + 2 * GAP;
   const spread = (count, at) => GAP + ((at + 0.5) * (height - 2 * GAP)) / Math.max(count, 1);
-  const columns = { question: [2, width * 0.21], hits: [width * 0.32, width * 0.36], loose: [width * 0.79, width * 0.21 - 2] };
+  const columns = { question: [2, width * 0.21], hits: [width * 0.32, width * 0.36], missing: [width * 0.79, width * 0.21 - 2] };
   const asked = { x: columns.question[0], w: columns.question[1], y: height / 2 };
   const hit = new Map(ids.map((id, at) => [id, { x: columns.hits[0], w: columns.hits[1], y: spread(ids.length, at), at }]));
-  const gap = loose.map((_, at) => ({ x: columns.loose[0], w: columns.loose[1], y: spread(loose.length, at) }));
-  const held = new Set(names.flatMap((one) => one.held_by));
+  const gap = missing.map((_, at) => ({ x: columns.missing[0], w: columns.missing[1], y: spread(missing.length, at) }));
+  const held = new Set(names.flatMap((one) => one.found_in));
   const edges = [
     ...ids.filter((id) => held.has(id)).map((id) => across(asked, hit.get(id), "names")),
     ...links.filter(([by, to]) => hit.has(by) && hit.has(to)).map(([by, to]) => beside(hit.get(by), hit.get(to))),
-    ...loose.flatMap((one, at) =>
+    ...missing.flatMap((one, at) =>
       one.mentioned_by.filter((id) => hit.has(id)).map((id) => across(hit.get(id), gap[at], "dangles"))),
-    ...loose.map((one, at) => (one.asked ? below(asked, gap[at], height) : null)),
+    ...missing.map((one, at) => (one.in_question ? below(asked, gap[at], height) : null)),
   ];
   const nodes = [
     box(asked, "Question", "q"),
     ...ids.map((id) => box(hit.get(id), nameOf(hits, id), held.has(id) ? "held" : "plain")),
-    ...loose.map((one, at) => box(gap[at], one.text, "gap")),
+    ...missing.map((one, at) => box(gap[at], one.text, "gap")),
   ];
   const how = { class: "evidence-graph", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" };
   return draw("svg", how, draw("defs", {}, KINDS.map(tip)), edges, nodes);
@@ -80,20 +80,20 @@ function box({ x, w, y }, text, kind) {
     draw("text", { x: x + 8, y: y + 4 }, shortened(text, fits)));
 }
 
-function legend({ links, loose }) {
-  const dangling = loose.length ? `Dashed: ${many(loose.length, "gap")}.` : "There are no gaps.";
+function legend({ links, missing }) {
+  const dangling = missing.length ? `Dashed: ${many(missing.length, "gap")}.` : "There are no gaps.";
   const arrows = links.length ? "Grey arrows: a hit mentions another." : "No hit mentions another.";
   return make("figcaption", { class: "soft small" }, `Green: hits that contain names from the question. ${arrows} ${dangling}`);
 }
 
-function inWords({ hits: ids, names, links, loose }, hits) {
+function inWords({ hits: ids, names, links, missing }, hits) {
   const called = (id) => `“${shortened(nameOf(hits, id), 60)}”`;
   const all = (some) => some.map(called).join(", ");
-  const connected = new Set([...names, ...loose].flatMap((one) => one.held_by ?? one.mentioned_by).concat(links.flat()));
+  const connected = new Set([...names, ...missing].flatMap((one) => one.found_in ?? one.mentioned_by).concat(links.flat()));
   const lines = [
-    ...names.map(({ text, held_by: by }) => `The question names ${text}: found in ${by.length ? all(by) : "no hit"}.`),
+    ...names.map(({ text, found_in: by }) => `The question names ${text}: found in ${by.length ? all(by) : "no hit"}.`),
     ...links.map(([by, to]) => `${called(by)} mentions ${called(to)}.`),
-    ...loose.map(({ text, mentioned_by: by }) =>
+    ...missing.map(({ text, mentioned_by: by }) =>
       by.length ? `${all(by)} mentions ${text}, which no hit covers.` : `${text} is missing, and no hit mentions it.`),
     ...ids.filter((id) => !connected.has(id)).map((id) => `${called(id)} is not connected.`),
   ];
