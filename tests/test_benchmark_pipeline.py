@@ -200,7 +200,7 @@ def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
         tmp_path / "b",
         progress=lambda what, done, total: told.update({what: (done, total)}),
     )
-    assert told["extracting claims"] == (11, 11)
+    assert told["making claims"] == (11, 11)
     assert told["checking questions"][0] == told["checking questions"][1]
 
 

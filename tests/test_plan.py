@@ -20,8 +20,15 @@ from suffice.answering.answer_type import (
     parse_number,
 )
 from suffice.answering.budget import Budget, MeteredModel
-from suffice.answering.combine_answers import combine, supporting_steps
-from suffice.answering.plan import MAX_STEPS, SubQuestion, build_plan, fill_answers, parse_plan
+from suffice.answering.plan import (
+    MAX_STEPS,
+    SubQuestion,
+    build_plan,
+    combine,
+    fill_answers,
+    parse_plan,
+    supporting_steps,
+)
 from suffice.answering.planner import Exemplar, ExemplarBank, make_plan
 from suffice.answering.rule_planner import plan_by_rules
 from suffice.errors import InputError

@@ -3,12 +3,11 @@
     ask                `ask`, the function to read first
     expand             search for missing evidence until the gate is satisfied
 
-    plan               sub-questions that depend on each other
+    plan               sub-questions that depend on each other, and combining their answers
     planner            a model plans after exemplars, or else the rules of `rule_planner`
-    combine_answers    the last step: what earlier answers say together
 
     step               search and read for one sub-question
-    extractive_reader  the reader without a model; `answer_type` and `question_cues` are its parts
+    extractive_reader  the reader without a model; `answer_type` finds its spans
     review             whether to trust an answer
 
     budget             what may be spent, and the metered model

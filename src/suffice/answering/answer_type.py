@@ -49,42 +49,25 @@ class Span:
     end: int
 
 
-_TYPE_PATTERNS = [
-    (
-        AnswerType.COUNTRY,
-        r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b"
-        r"|\bcountry\b.* (?:from|of origin)\b",
-    ),
-    (
-        AnswerType.DATE,
-        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\bwhat time\b",
-    ),
-    (AnswerType.NUMBER, r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b"),
-    (
-        AnswerType.PLACE,
-        r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place|region|province"
-        r"|district|continent|island|village|location|river|lake|capital)\b",
-    ),
-    (
-        AnswerType.PERSON,
-        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}"
-        r"(?:person|man|woman|actor|actress|singer|author|king)\b",
-    ),
-    (
-        AnswerType.KIND,
-        r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?\b"
-        r"|\bwhat\b.*\bin common\b|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)"
-        r"|^what (?:are|were) both\b",
-    ),
-]
-_WEAK_PATTERNS = [  # used if nothing above matches
-    (AnswerType.DATE, r"\b(?:date|year) of\b"),
-    (AnswerType.NUMBER, r"\bnumber of\b|\bpopulation\b|\bpercent"),
-    (
-        AnswerType.PLACE,
-        r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
-    ),
-]
+_TYPE_PATTERNS = {
+    AnswerType.COUNTRY: r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b"
+    r"|\bcountry\b.* (?:from|of origin)\b",
+    AnswerType.DATE: r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b"
+    r"|\bwhat time\b",
+    AnswerType.NUMBER: r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b",
+    AnswerType.PLACE: r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place"
+    r"|region|province|district|continent|island|village|location|river|lake|capital)\b",
+    AnswerType.PERSON: r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}"
+    r"(?:person|man|woman|actor|actress|singer|author|king)\b",
+    AnswerType.KIND: r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?"
+    r"\b|\bwhat\b.*\bin common\b|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)"
+    r"|^what (?:are|were) both\b",
+}
+_WEAK_PATTERNS = {  # used if nothing above matches
+    AnswerType.DATE: r"\b(?:date|year) of\b",
+    AnswerType.NUMBER: r"\bnumber of\b|\bpopulation\b|\bpercent",
+    AnswerType.PLACE: r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
+}
 _YES_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
@@ -101,7 +84,7 @@ def expected_answer_type(question: str) -> AnswerType:
     for patterns in (_TYPE_PATTERNS, _WEAK_PATTERNS):
         found = [
             (match.start(), at, answer_type)
-            for at, (answer_type, pattern) in enumerate(patterns)
+            for at, (answer_type, pattern) in enumerate(patterns.items())
             if (match := re.search(pattern, text, re.IGNORECASE))
         ]
         if found:  # what comes first is asked for; the rest describes it

@@ -17,10 +17,16 @@ from typing import Protocol, runtime_checkable
 
 from suffice.answering import expand as expansion
 from suffice.answering.budget import Budget, MeteredModel
-from suffice.answering.combine_answers import combine, supporting_steps
 from suffice.answering.expand import strip_scores
 from suffice.answering.extractive_reader import Reading
-from suffice.answering.plan import Plan, SubQuestion, fill_answers, whole_question_step
+from suffice.answering.plan import (
+    Plan,
+    SubQuestion,
+    combine,
+    fill_answers,
+    supporting_steps,
+    whole_question_step,
+)
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
 from suffice.answering.step import DocumentSource, EvidenceCache, LinkedSource, ModelReader

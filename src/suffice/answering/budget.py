@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from suffice.errors import InputError, ModelError
 from suffice.protocols import LanguageModel
@@ -21,32 +21,16 @@ __all__ = [
     "Budget",
     "MeteredModel",
     "Prices",
-    "SupportsDeadline",
-    "SupportsTokenCount",
     "Usage",
     "call_key",
-    "check_limits",
+    "check_amounts",
+    "check_whole",
     "estimate_tokens",
 ]
 
 CHARS_PER_TOKEN = 4  # of English, where the model does not count
 MAX_ANSWER_CHARS = 20_000
 MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out
-
-
-@runtime_checkable
-class SupportsDeadline(Protocol):
-    def within(self, seconds: float) -> LanguageModel:
-        """The same model, with at most so many seconds per request."""
-        ...
-
-
-@runtime_checkable
-class SupportsTokenCount(Protocol):
-    @property
-    def last_tokens(self) -> tuple[int, int] | None:
-        """Tokens in and out of the last completion; None if the server did not say."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +58,12 @@ class Budget:
     prices: Prices = Prices()
 
     def __post_init__(self) -> None:
-        whole = {"rounds": (self.rounds, 0), "documents": (self.documents, 1)}
-        for name in ("calls", "tokens"):
-            if (value := getattr(self, name)) is not None:
-                whole[name] = (value, 0)
-        amounts = {
-            "seconds": self.seconds,
-            "money": self.money,
-            "price in": self.prices.tokens_in,
-            "price out": self.prices.tokens_out,
-        }
-        check_limits(whole, amounts)
+        check_whole(rounds=self.rounds)
+        limits = {"calls": self.calls, "tokens": self.tokens}
+        check_whole(**{name: value for name, value in limits.items() if value is not None})
+        check_whole(1, documents=self.documents)
+        check_amounts(seconds=self.seconds, money=self.money)
+        check_amounts(price_in=self.prices.tokens_in, price_out=self.prices.tokens_out)
         if self.money is not None and self.prices == Prices():
             raise InputError(
                 "a budget of money needs the prices of a million tokens",
@@ -92,17 +71,21 @@ class Budget:
             )
 
 
-def check_limits(whole: Mapping[str, tuple[Any, int]], amounts: Mapping[str, float | None]) -> None:
-    """InputError unless each whole number is at least its minimum and no amount is negative."""
-    for name, (value, least) in whole.items():
+def check_whole(least: int = 0, **limits: Any) -> None:
+    """InputError unless each limit is a whole number of at least `least`."""
+    for name, value in limits.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(
                 f"budget: {name} is {value!r}, expected a whole number of at least {least}"
             )
-    for name, amount in amounts.items():
-        number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        if amount is not None and not (number and amount >= 0):
-            raise InputError(f"budget: {name} is {amount!r}, expected a number of at least 0")
+
+
+def check_amounts(**limits: float | None) -> None:
+    """InputError unless each limit is None or a number of at least 0."""
+    for name, value in limits.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and value >= 0):
+            raise InputError(f"budget: {name} is {value!r}, expected a number of at least 0")
 
 
 class Usage:
@@ -141,7 +124,7 @@ class Usage:
                 raise ModelError("it did not return one text")
             return answers[0]
         finally:
-            counted = model.last_tokens if isinstance(model, SupportsTokenCount) else None
+            counted = getattr(model, "last_tokens", None)  # None: its server did not say
             if counted is None:
                 counted = estimate_tokens(prompt), estimate_tokens("".join(answers))
             self.last = int(counted[0]), int(counted[1])
@@ -155,7 +138,11 @@ class Usage:
 
 
 class MeteredModel:
-    """Asks one question's model within the question's budget, and records every call."""
+    """Asks one question's model within the question's budget, and records every call.
+
+    A model may have `within(seconds)`, the same model with a deadline, `last_tokens`, the tokens
+    in and out of its last completion, and `prices`.
+    """
 
     def __init__(
         self,
@@ -216,7 +203,7 @@ class MeteredModel:
             self.note(f"the budget of {exceeded} is spent: the model was not asked again")
             return None
         model = self.model
-        if self.budget.seconds is not None and isinstance(model, SupportsDeadline):
+        if self.budget.seconds is not None and hasattr(model, "within"):
             model = model.within(self.budget.seconds - self._last_tick)
         answer = error = None
         try:

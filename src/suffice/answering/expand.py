@@ -24,7 +24,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from suffice.answering.budget import check_limits
+from suffice.answering.budget import check_amounts, check_whole
 from suffice.errors import InputError
 from suffice.numeric import log_odds
 from suffice.protocols import GateLike, Retriever, documents_by_id
@@ -66,12 +66,9 @@ class ExpansionBudget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        whole = {
-            "rounds": (self.rounds, 0),
-            "documents": (self.documents, 1),
-            "checks": (self.checks, 0),
-        }
-        check_limits(whole, {"seconds": self.seconds})
+        check_whole(rounds=self.rounds, checks=self.checks)
+        check_whole(1, documents=self.documents)
+        check_amounts(seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from suffice.answering.answer_type import COUNTRIES, NATIONALITIES, AnswerType, Span, find_spans
-from suffice.answering.question_cues import BORN, DIED, QuestionCues, has_life_dates, stem
 from suffice.answering.rule_planner import two_choices
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
-from suffice.text import bare_title, sentences, title_key, tokens
+from suffice.text import bare_title, names, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
 __all__ = [
@@ -27,8 +26,10 @@ __all__ = [
     "MAX_SENTENCES",
     "ExtractiveReader",
     "Passage",
+    "QuestionCues",
     "Reading",
     "best_span",
+    "mentions_cue",
     "passage_from_document",
 ]
 
@@ -39,6 +40,119 @@ OWN_SUBJECT = 0.7  # subject score from which a sentence is about what the quest
 CONFIDENT = 0.75  # share of a statement's words in one place from which it counts as said
 KNOWN_BONUS, KIND_BONUS = 25, 80  # characters a title may be further off, and one of the asked kind
 MAX_COUNT_GAP = 40  # characters between a number and what it counts
+
+
+# --- what to look for: the answer is often said by another word than the question
+
+_CUE_WORDS = {
+    "die": "died death dead killed buried", "death": "died dead killed", "born": "birth",
+    "birth": "born", "birthplace": "born", "director": "directed directs",
+    "composer": "composed music score soundtrack songwriter",
+    "performer": "recorded song single album sung", "singer": "sung sang recorded",
+    "author": "wrote written novel book", "writer": "wrote written", "wrote": "written author",
+    "mother": "son daughter child wife", "father": "son daughter child",
+    "spouse": "married wife husband", "wife": "married husband", "husband": "married wife",
+    "child": "son daughter father mother", "son": "father mother", "sibling": "brother sister",
+    "released": "release premiered film song album single movie cartoon",
+    "formed": "founded established began",
+    "founded": "formed established founder launched started created opened",
+    "established": "founded formed opened created founder", "launched": "founded started",
+    "opened": "founded established", "published": "released founded", "founder": "founded",
+    "producer": "produced", "employer": "worked professor", "burial": "buried",
+    "located": "city town village county", "studied": "educated university college",
+    "study": "studied educated university", "graduate": "graduated studied educated",
+}  # fmt: skip
+_NOISE = FUNCTION_WORDS | frozenset(
+    "film song movie band called named known considered did same person".split()
+)
+# In lower case only: "The Toast of Death" has not died.
+BORN = re.compile(r"\bborn\b|\bb\.")
+DIED = re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
+_LIFE_DATES = re.compile(
+    r"\([^()]*\d{3,4}[^()]{0,60}?[–—-][^()]{0,60}?\d{3,4}"
+    r"|\([^()]*\d{4},? +[A-Z][a-z]+ \d{1,2}, \d{4}"
+)
+_RELEASE_YEAR = re.compile(r"\b(?:is|was) an? (?:[A-Z]\w+ )?\d{4}\b")  # "is a 1944 cartoon"
+
+
+def stem(word: str) -> str:
+    """One form for a word and its plural, mostly also for derived words; a key for countries."""
+    if country := COUNTRIES.get(word):
+        return f"@{country}"
+    if len(word) > 3 and word[-1] == "s" and word[-2] not in "su":
+        word = word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
+    return word[:5]
+
+
+_CUES: dict[str, frozenset[str]] = {}  # by stem: "founded" and "founder" have the same
+for _word, _others in _CUE_WORDS.items():
+    _stems = {stem(one) for one in (_word, *_others.split())}
+    _CUES[stem(_word)] = _CUES.get(stem(_word), frozenset()) | _stems
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionCues:
+    """What a reader looks for; `life` is "birth" or "death" if the question asks for one."""
+
+    stems: tuple[str, ...]
+    names: tuple[str, ...]  # as title keys, in the order of the question
+    words: tuple[str, ...]
+    cues: frozenset[str]
+    life: str
+    kind: tuple[str, ...] = ()  # stems of "which American comedian", the noun last
+
+    @classmethod
+    def from_question(cls, question: str) -> QuestionCues:
+        words = tokens(question)
+        stems = dict.fromkeys(stem(word) for word in words if word not in _NOISE)
+        named = tuple(key for name in names(question) if (key := title_key(name)))
+        cues = frozenset(cue for one in stems for cue in _CUES.get(one, ()))
+        life = ""
+        if not cues:
+            inside = {stem(word) for name in named for word in name.split()}
+            cues = frozenset(one for one in stems if one not in inside)
+        elif not {"die", "died", "death"}.isdisjoint(words):
+            life = "death"
+        elif not {"born", "birth", "birthplace"}.isdisjoint(words):
+            life = "birth"
+        return cls(tuple(stems), named, tuple(words), cues, life, _asked_kind(words))
+
+    def covered_by(self, stems: frozenset[str]) -> frozenset[str]:
+        """The stems of the question that these stems say, by the same word or another."""
+        return frozenset(
+            one for one in self.stems if one in stems or not stems.isdisjoint(_CUES.get(one, ()))
+        )
+
+
+def _asked_kind(words: Sequence[str]) -> tuple[str, ...]:
+    """The words after "which" or "what", up to where its description starts."""
+    start = next((at for at, word in enumerate(words) if word in ("which", "what")), len(words))
+    asked = takewhile(
+        lambda word: word not in FUNCTION_WORDS and not word.endswith("ed"),
+        words[start + 1 : start + 7],
+    )
+    return tuple(map(stem, asked))
+
+
+def has_life_dates(text: str) -> bool:
+    """Whether a text has the dates of a life: "(6 January 1874 – 11 November 1948)"."""
+    return _LIFE_DATES.search(text) is not None
+
+
+def mentions_cue(question: str, text: str) -> bool:
+    """Whether a text has a word for what is asked; True if no such words are known."""
+    asked = QuestionCues.from_question(question)
+    if not any(one in _CUES for one in asked.stems):
+        return True
+    life_word = BORN if asked.life == "birth" else DIED
+    if asked.life and (has_life_dates(text) or life_word.search(text)):
+        return True
+    if "relea" in asked.stems and _RELEASE_YEAR.search(text):
+        return True
+    return any(stem(word) in asked.cues for word in tokens(text))
+
+
+# --- reading
 
 _NEGATION = re.compile(r"\b(?:not|never|no longer|neither)\b")
 _NOT_NAMES = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS))) | frozenset(
@@ -134,7 +248,7 @@ def _candidates(
         key, title = titles[passage.doc_id]
         said = asked.covered_by(own | frozenset(map(stem, title)))
         covered = sum(weight for one, weight in weights.items() if one in said)
-        subject = _subject_score(asked, key, title, text, names=subjects)
+        subject = _subject_score(asked, key, title, text, subjects=subjects)
         has_cue = not own.isdisjoint(asked.cues)
         score = 0.4 * covered + 0.3 * subject + 0.25 * has_cue - 0.01 * rank
         span = _candidate_span(text, passage.title, subject, asked, answer_type, known)
@@ -158,24 +272,24 @@ def _stem_weights(asked: QuestionCues, held: Sequence[frozenset[str]]) -> dict[s
 
 
 def _subject_score(
-    asked: QuestionCues, key: str, title: Sequence[str], text: str, *, names: Sequence[str]
+    asked: QuestionCues, key: str, title: Sequence[str], text: str, *, subjects: Sequence[str]
 ) -> float:
     """Whether a sentence is about what the question names: by its title or by a mention."""
-    if not names:
+    if not subjects:
         return 0.5
     words = set(key.split())
     title_asked = title and f" {' '.join(title)} " in f" {' '.join(asked.words)} "
-    if title_asked and any(words & set(name.split()) for name in names):
+    if title_asked and any(words & set(name.split()) for name in subjects):
         return 1.0
-    if words and any(key == name or f" {key} " in f" {name} " for name in names):
+    if words and any(key == name or f" {key} " in f" {name} " for name in subjects):
         return 0.9
-    if words and any(words <= set(one.split()) or set(one.split()) <= words for one in names):
+    if words and any(words <= set(one.split()) or set(one.split()) <= words for one in subjects):
         return OWN_SUBJECT
     said = f" {title_key(text)} "
     alias = r"\b(?:known as|born|called|nee|aka)(?: \w+){{0,2}} {} "
-    if any(re.search(alias.format(re.escape(name)), said) for name in names):
+    if any(re.search(alias.format(re.escape(name)), said) for name in subjects):
         return OWN_SUBJECT
-    return 0.5 if any(f" {name} " in said for name in names) else 0.0
+    return 0.5 if any(f" {name} " in said for name in subjects) else 0.0
 
 
 def _candidate_span(

@@ -24,7 +24,7 @@ from suffice.answering.plan import (
     fill_answers,
     parse_plan,
 )
-from suffice.answering.prompting import parse_json_object, render_prompt
+from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
 from suffice.answering.rule_planner import plan_by_rules
 from suffice.errors import InputError
 from suffice.lexicon import FUNCTION_WORDS
@@ -43,12 +43,9 @@ __all__ = [
 SHIPPED_PLANS = Path(__file__).parent.parent / "models" / "plans" / "plans.jsonl"
 DUPLICATE_OVERLAP = 0.7  # share of common words from which two questions count as the same
 
-REFINE_SCHEMA = {
-    "type": "object",
-    "properties": {"question": {"type": "string", "minLength": 5, "maxLength": MAX_STEP_CHARS}},
-    "required": ["question"],
-    "additionalProperties": False,
-}
+REFINE_SCHEMA = object_schema(
+    question={"type": "string", "minLength": 5, "maxLength": MAX_STEP_CHARS}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,28 @@ from typing import Any
 
 from suffice.storage import BadRecords, read_lines
 
-__all__ = ["extract_json", "parse_json_object", "quote_inline", "render_prompt", "strip_invisible"]
+__all__ = [
+    "extract_json",
+    "object_schema",
+    "parse_json_object",
+    "quote_inline",
+    "render_prompt",
+    "strip_invisible",
+]
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 MAX_INLINE_CHARS = 6_000  # of one text between <<< and >>>
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+
+
+def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def render_prompt(name: str, *, fenced: Mapping[str, str], **values: str) -> str:

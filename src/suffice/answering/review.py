@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from suffice.answering.answer_type import (
     COUNTRIES,
@@ -22,9 +21,8 @@ from suffice.answering.answer_type import (
     expected_answer_type,
 )
 from suffice.answering.budget import MeteredModel
-from suffice.answering.extractive_reader import Passage, Reading
-from suffice.answering.prompting import parse_json_object, render_prompt
-from suffice.answering.question_cues import mentions_cue
+from suffice.answering.extractive_reader import Passage, Reading, mentions_cue
+from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
 from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Reranker
 from suffice.text import names, title_key, title_words
@@ -43,15 +41,10 @@ MIDPOINT_HOPS, SLOPE = 2.5, 1.0  # hops at which both count alike, and how fast 
 NO_REVIEW = Review(0.0, 0.0, Support.EXTRAPOLATORY, "rules")  # of no answer
 _STATES = list(Support)
 
-REVIEW_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "accuracy": {"type": "number", "minimum": 0, "maximum": 1},
-        "support": {"type": "string", "enum": [str(one) for one in Support]},
-    },
-    "required": ["accuracy", "support"],
-    "additionalProperties": False,
-}
+REVIEW_SCHEMA = object_schema(
+    accuracy={"type": "number", "minimum": 0, "maximum": 1},
+    support={"type": "string", "enum": [str(one) for one in Support]},
+)
 
 
 def accuracy_weight(hops: float) -> float:

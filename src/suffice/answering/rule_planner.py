@@ -99,42 +99,19 @@ _LIVED_LONGER = _any_case(
     r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b"
 )
 # What to find out about X, by the words that ask for it.
-_MEASURES = [
-    (_any_case(sign), question, answer_type)
-    for sign, question, answer_type in (
-        (r"\b(?:died|die|dies|death|passed away)\b", "When did X die?", AnswerType.DATE),
-        (
-            r"\b(?:born|birth|older|younger|oldest|youngest|age)\b",
-            "When was X born?",
-            AnswerType.DATE,
-        ),
-        (
-            r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)"
-            r"((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)",
-            "How many {0} does X have?",
-            AnswerType.NUMBER,
-        ),
-        (r"\b(?:came out|come out|released|release)\b", "When was X released?", AnswerType.DATE),
-        (
-            r"\b(formed|founded|established|started|began|opened|created|published|built|debuted"
-            r"|invented|launched|completed)\b",
-            "When was X {0}?",
-            AnswerType.DATE,
-        ),
-        (r"\b(?:taller|higher|highest|tallest)\b", "How high is X?", AnswerType.NUMBER),
-        (
-            r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b",
-            "How large is X?",
-            AnswerType.NUMBER,
-        ),
-        (r"\b(?:longer|shorter|longest|shortest)\b", "How long is X?", AnswerType.NUMBER),
-        (
-            r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b",
-            "When was X?",
-            AnswerType.DATE,
-        ),
-    )
-]
+_MEASURES = {
+    r"\b(?:died|die|dies|death|passed away)\b": "When did X die?",
+    r"\b(?:born|birth|older|younger|oldest|youngest|age)\b": "When was X born?",
+    r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)"
+    r"((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)": "How many {0} does X have?",
+    r"\b(?:came out|come out|released|release)\b": "When was X released?",
+    r"\b(formed|founded|established|started|began|opened|created|published|built|debuted"
+    r"|invented|launched|completed)\b": "When was X {0}?",
+    r"\b(?:taller|higher|highest|tallest)\b": "How high is X?",
+    r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b": "How large is X?",
+    r"\b(?:longer|shorter|longest|shortest)\b": "How long is X?",
+    r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b": "When was X?",
+}
 # In "which filmmaker is a pioneer", both make films: that need not be said.
 _ASKED_CLASS = re.compile(
     r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?"
@@ -151,12 +128,10 @@ def plan_comparison(question: str) -> list[SubQuestion]:
     head, first, second = found
     both = (first, second)
     if _LIVED_LONGER.search(head):
-        dates = ("When was X born?", "When did X die?")
-        steps = [
-            SubQuestion(template.replace("X", name), AnswerType.DATE)
-            for name in both
-            for template in dates
+        dates = [
+            one for name in both for one in (f"When was {name} born?", f"When did {name} die?")
         ]
+        steps = [SubQuestion(date, AnswerType.DATE) for date in dates]
         text = "Who lived longer, by #1 to #2 and #3 to #4?"
         return [*steps, SubQuestion(text, AnswerType.CHOICE, "longest", both)]
     measure = _find_measure(head)
@@ -184,8 +159,8 @@ def _find_measure(head: str) -> tuple[str, AnswerType, str] | None:
 
     Dates are compared only if an order is asked for: "born in Indiana" does not ask when.
     """
-    for pattern, question, answer_type in _MEASURES:
-        sign = pattern.search(head)
+    for pattern, question in _MEASURES.items():
+        sign, answer_type = re.search(pattern, head, re.I), expected_answer_type(question)
         if sign and (answer_type is not AnswerType.DATE or _ORDER.search(head)):
             rest = f"{head[: sign.start()]} {head[sign.end() :]}"
             return question.format(*sign.groups()), answer_type, rest
@@ -287,8 +262,9 @@ def plan_intersection(question: str) -> list[SubQuestion]:
     """The steps if the question asks what two have in common, or whether; otherwise none."""
     plain = question.rstrip("? ")
     if found := _SAME_AS.match(plain):
-        both = _bare_name(found["first"]), _bare_name(found["second"])
-        return _same_attribute_steps(found["same"], *both)
+        return _same_attribute_steps(
+            found["same"], _bare_name(found["first"]), _bare_name(found["second"])
+        )
     if steps := _order_steps(plain):
         return steps
     two = _two_names(question)

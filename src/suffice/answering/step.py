@@ -18,35 +18,30 @@ from suffice.answering.extractive_reader import (
     ExtractiveReader,
     Passage,
     Reading,
+    mentions_cue,
     passage_from_document,
 )
-from suffice.answering.prompting import parse_json_object, render_prompt
-from suffice.answering.question_cues import mentions_cue
+from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
 from suffice.answering.review import classify_support, mentions_answer
 from suffice.errors import NotReadyError
 from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Hit, Support
 
-__all__ = ["DocumentSource", "EvidenceCache", "LinkedSource", "ModelReader", "Reader"]
+__all__ = ["DocumentSource", "EvidenceCache", "LinkedSource", "ModelReader"]
 
 MAX_LINKS = 32  # of one held document
 MAX_READ_ANSWER_CHARS = 200
 MAX_CITATIONS = 6
 
-READING_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "answer": {"type": "string", "maxLength": MAX_READ_ANSWER_CHARS},
-        "sentences": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 1},
-            "maxItems": MAX_CITATIONS,
-        },
+READING_SCHEMA = object_schema(
+    answer={"type": "string", "maxLength": MAX_READ_ANSWER_CHARS},
+    sentences={
+        "type": "array",
+        "items": {"type": "integer", "minimum": 1},
+        "maxItems": MAX_CITATIONS,
     },
-    "required": ["answer", "sentences"],
-    "additionalProperties": False,
-}
+)
 _NO_ANSWER = ("unknown", "insufficient information", "none", "")
 
 
@@ -71,12 +66,6 @@ class LinkedSource(Protocol):
     """A library that knows which documents each document links to."""
 
     def links(self) -> _LinkTable: ...
-
-
-class Reader(Protocol):
-    def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
-        """The answer with its citations; its answer is None if the passages hold none."""
-        ...
 
 
 @dataclass(slots=True)

@@ -24,8 +24,6 @@ from suffice.retrieval.memory import MemoryStore
 from suffice.text import names, tokens
 from suffice.types import DocId, Document
 
-__all__ = ["Audit", "Finding", "audit"]
-
 EXAMPLES = 3
 MOST_COMMON = 5
 

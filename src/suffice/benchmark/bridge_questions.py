@@ -18,41 +18,16 @@ from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
+from suffice.benchmark.relation_patterns import get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import PageIndex
-from suffice.benchmark.vocabulary import NATIONALITIES, base_title
+from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, base_title
 from suffice.text import title_key
-
-__all__ = ["MENTIONS", "STATES", "write_bridge_questions", "write_intersection_questions"]
 
 MENTIONS = "mentions"  # the relation of a claim to a page that it names
 STATES = "states"  # the relation of a page to the date or number in one of its own claims
 MAX_WORDS = 28
 MAX_PER_PAGE = 6  # times each fact of a page is asked, so that no country takes the whole benchmark
-
-# relation of the page that was left out -> what is asked of it
-_ASKS: dict[str, tuple[str, ...]] = {
-    "birth date": ("who was born on what date?", "born when?"),
-    "death date": ("who died on what date?", "who died when?"),
-    "birth place": ("who was born in what place?", "born where?"),
-    "death place": ("who died in what place?",),
-    "nationality": ("of what nationality?", "who is from which country?"),
-    "director": ("directed by whom?", "directed by which filmmaker?"),
-    "performer": ("by what artist?", "performed by whom?"),
-    "author": ("written by whom?", "written by which author?"),
-    "release date": ("released when?", "released in what year?"),
-    "located in": ("located in what place?", "located where?"),
-    "country": ("located in what country?",),
-    "founded": ("founded when?", "established in what year?"),
-    "headquarters": ("based in what city?", "based where?"),
-    "founder": ("founded by whom?",),
-    "school": ("who attended what school?",),
-    "owner": ("owned by whom?",),
-    "label": ("released by what record label?",),
-    "father": ("who is the child of whom?",),
-    "network": ("that aired on what network?",),
-    "developer": ("developed by what company?",),
-}
 
 
 class _PageFact(NamedTuple):
@@ -160,9 +135,9 @@ def _facts(
 ) -> list[_PageFact]:
     """What can be asked of a page: its only edges in a relation, and what its claims state."""
     known = [
-        _PageFact(fact, wording.pick(_ASKS[relation], f"{title} {relation}").rstrip("?"))
+        _PageFact(fact, wording.pick(ways, f"{title} {relation}"))
         for relation, fact in sorted(graph.only(title).items())
-        if relation in _ASKS
+        if (ways := get_relation(relation).describe)
     ]
     return known + stated.get(title, [])
 
@@ -184,17 +159,6 @@ def _can_lead(before: str, kind: str) -> bool:
     return few and _LEADS.search(before) is not None
 
 
-# Last words of titles that say what the page is about: "the American Civil War" is a war.
-_TITLE_NOUNS = frozenset(
-    "war battle league cup party empire river sea ocean award prize treaty act festival tournament "
-    "championship agreement church dynasty revolution congress parliament army navy government "
-    "constitution language museum university college school company club band album film series "
-    "county city island islands mountains lake bridge airport station street house palace hotel "
-    "stadium association federation union organization committee council court bank "
-    "corporation".split()
-)
-
-
 def _noun(title: str, pages: PageIndex) -> str:
     """What a page is about, in a word: by its first sentence, else by the end of its title."""
     page = pages.by_title[title]
@@ -202,7 +166,7 @@ def _noun(title: str, pages: PageIndex) -> str:
         family = page.kind == "person" and page.noun in ("son", "daughter", "wife", "member")
         return "person" if family else page.noun
     last = title.split()[-1].casefold()
-    return last if last in _TITLE_NOUNS else "person" if page.kind == "person" else ""
+    return last if last in TITLE_NOUNS else "person" if page.kind == "person" else ""
 
 
 # ------------------------------------------------------------------------ what the claims state

@@ -10,13 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from suffice.benchmark.relation_patterns import RELATIONS
+from suffice.benchmark.relation_patterns import get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import PageIndex
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
-
-__all__ = ["RuleQuestions", "Wording", "chain_question", "has_phrases", "make_question"]
 
 _WORKS = frozenset(("film", "song", "album", "series", "game", "play"))
 
@@ -46,7 +44,7 @@ class Wording:
         """The facts from a start on: "the father of the director of film X"."""
         phrase = self.name(start)
         for triple in triples:
-            ways = RELATIONS[triple.relation].of
+            ways = get_relation(triple.relation).of
             # "the husband of X's mother" could be the mother of a husband.
             plain = len(triples) == 1 and phrase in (start, base_title(start))
             fitting = [way for way in ways if plain or not way.startswith("X's")]
@@ -55,7 +53,7 @@ class Wording:
         return phrase
 
     def ask(self, triple: Triple, phrase: str) -> str:
-        ways = RELATIONS[triple.relation].ask
+        ways = get_relation(triple.relation).ask
         if phrase.startswith("the "):
             ways = tuple(way for way in ways if "X's" not in way) or ways
         return self.pick(ways, f"ask {triple.relation} {phrase}").replace("X", phrase, 1)
@@ -74,10 +72,8 @@ class RuleQuestions:
 
     def _write(self, path: ReasoningPath) -> GeneratedQuestion | None:
         *inner, last = path.triples
-        if not has_phrases(inner) or last.relation not in RELATIONS:
+        if not has_phrases(inner) or not get_relation(last.relation).ask:
             return None  # a relation in a model's words, or one that can only end a question
-        if not RELATIONS[last.relation].ask:
-            return None
         return chain_question(
             self.wording.ask(last, self.wording.phrase(inner, path.triples[0].subject)), path
         )
@@ -85,7 +81,7 @@ class RuleQuestions:
 
 def has_phrases(triples: Sequence[Triple]) -> bool:
     """Whether the rules have words for these relations inside a question."""
-    return all(one.relation in RELATIONS and RELATIONS[one.relation].of for one in triples)
+    return all(get_relation(one.relation).of for one in triples)
 
 
 def chain_question(text: str, path: ReasoningPath) -> GeneratedQuestion:

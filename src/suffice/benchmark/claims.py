@@ -13,19 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suffice.benchmark.stage_protocols import Claim
-from suffice.benchmark.vocabulary import KINDS, RANKS, base_title, without_rank
+from suffice.benchmark.vocabulary import KINDS, RANKS, SEX_OF_WORD, base_title, without_rank
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
-
-__all__ = [
-    "Page",
-    "RuleClaims",
-    "fix_spacing",
-    "is_consistent",
-    "is_factual",
-    "parse_page",
-    "parse_pages",
-]
 
 MIN_WORDS, MAX_WORDS = 4, 80
 
@@ -80,14 +70,6 @@ _AFTER_NOUN = re.compile(
 _LIVED = re.compile(
     r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
 )
-_MAN = frozenset(
-    "son brother father husband king prince duke count earl actor emperor nobleman businessman "
-    "grandson".split()
-)
-_WOMAN = frozenset(
-    "daughter sister mother wife queen princess duchess countess actress empress noblewoman "
-    "infanta".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +116,7 @@ def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
 def _sex(title: str, defined: str, text: str) -> str:
     """By rank, then by what the person is said to be, then by the pronouns of the page."""
     for words in (re.split(r"\W+", title), tokens(defined)):
-        told = {
-            RANKS.get(word) or ("man" if word in _MAN else "woman" if word in _WOMAN else "")
-            for word in words
-        } - {""}
+        told = {RANKS.get(word) or SEX_OF_WORD.get(word, "") for word in words} - {""}
         if len(told) == 1:
             return told.pop()
     words = tokens(text)

@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
+from suffice.benchmark.relation_patterns import Relation, get_relation
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import PageIndex
-from suffice.benchmark.vocabulary import base_title
+from suffice.benchmark.vocabulary import OVERLAPPING_COUNTRIES, base_title
 from suffice.text import date_mentions
-
-__all__ = ["write_comparison_questions"]
 
 
 class _End(NamedTuple):
@@ -44,73 +43,16 @@ class _End(NamedTuple):
         return self.path.triples[-1]
 
     @property
+    def words(self) -> Relation:
+        return get_relation(self.last.relation)
+
+    @property
     def way(self) -> tuple[str, ...]:
         """The relations before the last."""
         return tuple(triple.relation for triple in self.path.triples[:-1])
 
 
 _DATED_KINDS = ("person", "film", "company", "school", "band", "paper", "team")
-# relation -> how to ask who comes first and who last; X is "A or B".
-_FIRST: dict[str, tuple[str, ...]] = {
-    "birth date": ("Who was born first, X?", "Who was born earlier, X?", "Who is older, X?"),
-    "death date": ("Who died first, X?", "Who died earlier, X?"),
-    "release date": (
-        "Which film came out first, X?",
-        "Which film was released earlier, X?",
-        "Which film came out earlier, X?",
-    ),
-    "founded": ("Which was founded first, X?", "Which was established earlier, X?"),
-}
-_LAST: dict[str, tuple[str, ...]] = {
-    "birth date": ("Who was born later, X?", "Who is younger, X?"),
-    "death date": ("Who died later, X?",),
-    "release date": ("Which film was released more recently, X?", "Which film came out later, X?"),
-    "founded": ("Which was founded later, X?",),
-}
-_SAME: dict[str, tuple[str, ...]] = {
-    "nationality": (
-        "Are X from the same country?",
-        "Do X have the same nationality?",
-        "Do X share the same nationality?",
-    ),
-    "work country": (
-        "Are films X from the same country?",
-        "Were films X both made in the same country?",
-    ),
-    "country": ("Are X located in the same country?", "Are X both located in the same country?"),
-}
-# N is the kind of page, R the relation that leads to the one who is compared.
-_BRIDGE_FIRST = {
-    "birth date": (
-        "Which N has the R who was born first, X?",
-        "Which N has the R who was born earlier, X?",
-        "Which N has the R who is older, X?",
-    ),
-    "death date": (
-        "Which N has the R who died first, X?",
-        "Which N has the R who died earlier, X?",
-    ),
-}
-_BRIDGE_LAST = {
-    "birth date": ("Which N has the R who was born later, X?", "Which N whose R is younger, X?"),
-    "death date": ("Which N has the R who died later, X?",),
-}
-_BRIDGE_SAME = (
-    "Do both Ns X have the Rs from the same country?",
-    "Are both Rs of Ns X from the same country?",
-    "Do the Rs of Ns X share the same nationality?",
-)
-# Whether these are one country or two depends on whom and when you ask.
-_OVERLAPPING = (
-    frozenset({"United Kingdom", "England", "Scotland", "Wales", "Ireland"}),
-    frozenset(
-        "Soviet Union;Russia;Ukraine;Georgia;Armenia;Estonia;Latvia;Lithuania;Belarus".split(";")
-    ),
-    frozenset(
-        "Yugoslavia;Serbia;Croatia;Slovenia;Bosnia and Herzegovina;North Macedonia".split(";")
-    ),
-    frozenset({"China", "Taiwan"}),
-)
 
 
 def write_comparison_questions(
@@ -154,9 +96,10 @@ def _single_ends(graph: KnowledgeGraph, pages: PageIndex) -> list[_End]:
     found = []
     for subject in graph.subjects:
         for relation, triple in graph.only(subject).items():
-            dated = relation in _FIRST and pages.kind(subject) in _DATED_KINDS
+            words = get_relation(relation)
+            dated = words.first and pages.kind(subject) in _DATED_KINDS
             days = _days(triple.object) if dated else None
-            if days or relation in _SAME:
+            if days or words.same:
                 found.append(_End(ReasoningPath((triple,)), days))
     return found
 
@@ -165,9 +108,10 @@ def _longer_ends(paths: Sequence[ReasoningPath]) -> dict[int, list[_End]]:
     found: dict[int, list[_End]] = defaultdict(list)
     for path in paths:
         *inner, last = path.triples
+        words = get_relation(last.relation)
         if has_phrases(inner):
-            days = _days(last.object) if last.relation in _BRIDGE_FIRST else None
-            if days or last.relation == "nationality":
+            days = _days(last.object) if words.bridge_first else None
+            if days or words.bridge_same:
                 found[len(path.triples)].append(_End(path, days))
     return found
 
@@ -228,7 +172,7 @@ def _compare(one: _End, other: _End, wording: Wording) -> GeneratedQuestion | No
     answer = base_title(chosen.start)
     form = "bridge_comparison" if one.way or other.way else "comparison"
     if _same_role(one, other) and kind == other_kind:
-        ask = wording.pick((_BRIDGE_FIRST if first else _BRIDGE_LAST)[relation], about)
+        ask = wording.pick(one.words.bridge_first if first else one.words.bridge_last, about)
         ask = ask.replace("N", kind, 1).replace("R", one.way[0], 1)
         return _question(ask.replace("X", " or ".join(names)), answer, form, ends)
     if relation == "release date" and kind != "film":
@@ -236,7 +180,7 @@ def _compare(one: _End, other: _End, wording: Wording) -> GeneratedQuestion | No
     if one.way or other.way:
         names = [wording.phrase(end.path.triples[:-1], end.start) for end in ends]
         answer = base_title(chosen.last.subject)
-    ask = wording.pick((_FIRST if first else _LAST)[relation], about)
+    ask = wording.pick(one.words.first if first else one.words.last, about)
     return _question(ask.replace("X", " or ".join(names)), answer, form, ends)
 
 
@@ -249,7 +193,9 @@ def _same_country(one: _End, other: _End, wording: Wording, about: str) -> Gener
     ends, relation = (one, other), one.last.relation
     kind, other_kind = (wording.pages.kind(end.start) for end in ends)
     countries = {end.last.object for end in ends}
-    doubtful = len(countries) == 2 and any(countries <= part for part in _OVERLAPPING)
+    doubtful = len(countries) == 2 and any(
+        countries <= set(group) for group in OVERLAPPING_COUNTRIES
+    )
     if relation != other.last.relation or kind != other_kind or doubtful:
         return None
     answer = "yes" if len(countries) == 1 else "no"
@@ -257,11 +203,13 @@ def _same_country(one: _End, other: _End, wording: Wording, about: str) -> Gener
     if not one.way and not other.way:
         if relation == "work country" and kind != "film":
             return None
-        ask = wording.pick(_SAME[relation], about)
+        ask = wording.pick(one.words.same, about)
         return _question(ask.replace("X", names), answer, "comparison", ends)
     if not _same_role(one, other):
         return None
-    ask = wording.pick(_BRIDGE_SAME, about).replace("N", kind, 1).replace("R", one.way[0], 1)
+    ask = (
+        wording.pick(one.words.bridge_same, about).replace("N", kind, 1).replace("R", one.way[0], 1)
+    )
     return _question(ask.replace("X", names), answer, "bridge_comparison", ends)
 
 

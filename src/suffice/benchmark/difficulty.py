@@ -21,15 +21,6 @@ from suffice.protocols import Encoder
 from suffice.retrieval.corpus import searchable_text
 from suffice.types import Document
 
-__all__ = [
-    "AGGREGATIONS",
-    "Quantiles",
-    "Similarities",
-    "retrieval_difficulty",
-    "similarities",
-    "split_by_quantiles",
-]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 POWER = -2.0

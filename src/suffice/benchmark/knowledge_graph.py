@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.relation_patterns import alternative_names, object_kind
+from suffice.benchmark.relation_patterns import alternative_names, get_relation
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
 from suffice.benchmark.triples import PageIndex
 from suffice.benchmark.vocabulary import RANKS, base_title, without_rank
@@ -27,19 +27,6 @@ from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError
 from suffice.protocols import Encoder, Progress
 from suffice.text import title_key, tokens
-
-__all__ = [
-    "MAX_HOPS",
-    "MIN_HOPS",
-    "KnowledgeGraph",
-    "RuleEquivalences",
-    "build_graph",
-    "merge_equivalent_names",
-    "sample_paths",
-    "seeded_order",
-    "shortest_paths",
-    "soft_clusters",
-]
 
 T = TypeVar("T")
 DIMENSIONS = 24
@@ -141,7 +128,10 @@ class RuleEquivalences:
         found = []
         for triple in triples:
             name = triple.object
-            if name in self.pages.by_title or object_kind(triple.relation) not in ("person", ""):
+            if name in self.pages.by_title or get_relation(triple.relation).object not in (
+                "person",
+                "",
+            ):
                 continue
             alike = self._same_words.get(_content(name), set())
             alike = {title for title in alike if not _ranks_differ(name, title)}
@@ -278,7 +268,7 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
     years: dict[tuple[str, str], int] = {}
     for one in held:
         match = re.search(r"\b\d{3,4}$|\b[12]\d{3}\b", one.object)
-        if match and object_kind(one.relation) == "date":
+        if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
     held = [one for one in held if _is_possible(one, years, pages)]
     back = [

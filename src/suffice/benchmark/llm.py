@@ -50,19 +50,6 @@ from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
-__all__ = [
-    "BudgetSpentError",
-    "BudgetedModel",
-    "LLMClient",
-    "ModelClaims",
-    "ModelEquivalences",
-    "ModelJudge",
-    "ModelQuestions",
-    "ModelTriples",
-    "Prompt",
-    "make_llm_stages",
-]
-
 T = TypeVar("T")
 MAX_TIMEOUTS_IN_A_ROW = 3  # each costs a whole wait
 MAX_FAILURES_IN_A_ROW = 12  # of any kind: the model, or a proxy before its server, only rambles

@@ -61,8 +61,6 @@ from suffice.retrieval.dense import BlockEncoder
 from suffice.storage import BadRecords, write_atomically
 from suffice.types import Document
 
-__all__ = ["FORMS", "Benchmark", "BenchmarkSettings", "Stages", "build_benchmark"]
-
 _BLOCK, _RULES = 256, "rules"
 FORMS = ("chain", "comparison", "bridge", "intersection")
 MIN_DOCUMENTS = 2
@@ -186,18 +184,16 @@ class _Run:
             raise InputError(
                 f"{self.out} exists and is not a benchmark", hint="give --out another folder"
             )
-        corpus_key = self._corpus(documents)
+        self._corpus(documents)
         held = list(load_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
         pages = PageIndex(parse_pages(held).values(), held)
-        claims, claims_key = self._claims(held, pages, corpus_key)
-        triples, triples_key = self._triples(claims, pages, claims_key)
-        clusters, clusters_key = self._clusters(claims, claims_key)
-        keys = {"triples": triples_key, "clusters": clusters_key}
-        facts, facts_key = self._knowledge(claims, triples, clusters, pages, keys)
-        graph = build_graph(facts, pages)
-        paths, paths_key = self._paths(graph, facts_key)
-        questions, questions_key = self._questions(graph, paths, claims, pages, paths_key)
-        valid, dropped, valid_key = self._valid(held, pages, questions, questions_key)
+        claims = self._claims(held, pages)
+        triples = self._triples(claims, pages)
+        clusters = self._clusters(claims)
+        graph = build_graph(self._knowledge(claims, triples, clusters, pages), pages)
+        paths = self._paths(graph)
+        questions = self._questions(graph, paths, claims, pages)
+        valid, dropped = self._valid(held, pages, questions)
         counts = {
             "documents": len(held),
             "claims": len(claims),
@@ -206,7 +202,7 @@ class _Run:
             "paths": len(paths),
             "questions": len(questions),
             "valid": len(valid),
-            "twins": self._publish(held, valid, valid_key),
+            "twins": self._publish(held, valid),
         }
         found = Benchmark(
             self.out,
@@ -216,14 +212,15 @@ class _Run:
             dropped,
             tuple(self._cache.done),
         )
-        about = {**found.as_json(), "settings": asdict(self.settings), "key": valid_key}
+        about = found.as_json() | {"settings": asdict(self.settings)}
+        about["key"] = self._cache.keys["valid"]
         del about["folder"], about["done"]
         text = json.dumps(about, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         write_atomically(self.out / "benchmark.json", text)
         return found
 
-    def _corpus(self, documents: Iterable[Document]) -> str:
-        """Keep the documents beside what is made of them; the key is the hash of their records."""
+    def _corpus(self, documents: Iterable[Document]) -> None:
+        """Keep the documents beside what is made of them."""
         digest, lines = hashlib.sha256(), list[str]()
         for document in documents:
             record = document_record(document)
@@ -245,15 +242,14 @@ class _Run:
             (folder / "corpus.json").write_text(about, encoding="utf-8")
 
         self._cache.stage("corpus", {"sha256": key}, fill, beside=("documents.jsonl",))
-        return key
 
-    def _claims(
-        self, documents: Sequence[Document], pages: PageIndex, corpus_key: str
-    ) -> tuple[list[Claim], str]:
+    def _claims(self, documents: Sequence[Document], pages: PageIndex) -> list[Claim]:
         extractor = self.stages.claims(pages)
-        inputs = {"by": _by(extractor), "corpus": corpus_key}
-        records, key = self._blockwise(
-            "claims", "extracting claims", claim_records, extractor, documents, inputs
+        records = self._cache.records(
+            "claims",
+            {"by": _by(extractor)},
+            lambda: self._in_blocks("claims", claim_records, extractor, documents),
+            after=("corpus",),
         )
         if not records:
             raise InputError(
@@ -261,15 +257,15 @@ class _Run:
                 hint="documents need whole sentences; the rules read English, "
                 "a language model (--model) others",
             )
-        return [Claim(**record) for record in records], key
+        return [Claim(**record) for record in records]
 
-    def _triples(
-        self, claims: Sequence[Claim], pages: PageIndex, claims_key: str
-    ) -> tuple[list[Triple], str]:
+    def _triples(self, claims: Sequence[Claim], pages: PageIndex) -> list[Triple]:
         extractor = self.stages.triples(pages)
-        inputs = {"by": _by(extractor), "claims": claims_key}
-        records, key = self._blockwise(
-            "triples", "extracting triples", triple_records, extractor, claims, inputs
+        records = self._cache.records(
+            "triples",
+            {"by": _by(extractor)},
+            lambda: self._in_blocks("triples", triple_records, extractor, claims),
+            after=("claims",),
         )
         if not records:
             rules = (
@@ -282,24 +278,22 @@ class _Run:
             )
             raise InputError(
                 f"no relation was found in {len(claims):,} sentences",
-                hint=rules if inputs["by"] == _RULES else model,
+                hint=rules if _by(extractor) == _RULES else model,
             )
-        return [Triple(**record) for record in records], key
+        return [Triple(**record) for record in records]
 
-    def _clusters(
-        self, claims: Sequence[Claim], claims_key: str
-    ) -> tuple[dict[str, tuple[int, ...]], str]:
-        encoder, seed = self.settings.encoder, self.settings.seed
+    def _clusters(self, claims: Sequence[Claim]) -> dict[str, tuple[int, ...]]:
+        settings = {"encoder": self.settings.encoder, "seed": self.settings.seed}
 
         def make() -> Iterator[dict[str, Any]]:
             texts = [claim.text for claim in claims]
-            found = soft_clusters(texts, self._encoder, seed=seed, progress=self.progress)
+            seed, progress = self.settings.seed, self.progress
+            found = soft_clusters(texts, self._encoder, seed=seed, progress=progress)
             for claim, clusters in zip(claims, found):
                 yield {"claim_id": claim.claim_id, "clusters": clusters}
 
-        inputs = {"encoder": encoder, "seed": seed, "claims": claims_key}
-        records, key = self._cache.records("clusters", inputs, make)
-        return {record["claim_id"]: tuple(record["clusters"]) for record in records}, key
+        records = self._cache.records("clusters", settings, make, after=("claims",))
+        return {record["claim_id"]: tuple(record["clusters"]) for record in records}
 
     def _knowledge(
         self,
@@ -307,8 +301,7 @@ class _Run:
         triples: Sequence[Triple],
         clusters: Mapping[str, Sequence[int]],
         pages: PageIndex,
-        keys: Mapping[str, str],
-    ) -> tuple[list[Triple], str]:
+    ) -> list[Triple]:
         finder = self.stages.equivalences(pages)
 
         def make() -> Iterator[dict[str, Any]]:
@@ -325,18 +318,20 @@ class _Run:
                 self.progress("finding equal names", at + 1, len(members))
             yield from map(asdict, merge_equivalent_names(triples, found, clusters))
 
-        records, key = self._cache.records("knowledge", {"by": _by(finder), **keys}, make)
-        return [Triple(**record) for record in records], key
+        settings, after = {"by": _by(finder)}, ("triples", "clusters")
+        records = self._cache.records("knowledge", settings, make, after=after)
+        return [Triple(**record) for record in records]
 
-    def _paths(self, graph: KnowledgeGraph, facts_key: str) -> tuple[list[ReasoningPath], str]:
+    def _paths(self, graph: KnowledgeGraph) -> list[ReasoningPath]:
         longest = self.settings.longest
-        records, key = self._cache.records(
+        records = self._cache.records(
             "paths",
-            {"longest": longest, "knowledge": facts_key},
+            {"longest": longest},
             lambda: map(asdict, shortest_paths(graph, longest=longest, progress=self.progress)),
+            after=("knowledge",),
         )
         chains = (tuple(Triple(**one) for one in record["triples"]) for record in records)
-        return [ReasoningPath(triples) for triples in chains], key
+        return [ReasoningPath(triples) for triples in chains]
 
     def _questions(
         self,
@@ -344,15 +339,13 @@ class _Run:
         paths: Sequence[ReasoningPath],
         claims: Sequence[Claim],
         pages: PageIndex,
-        paths_key: str,
-    ) -> tuple[list[GeneratedQuestion], str]:
+    ) -> list[GeneratedQuestion]:
         settings, seed, most = self.settings, self.settings.seed, self.settings.per_form
         wording = Wording(pages, seed=seed)
         writer = self.stages.questions(pages, wording)
         claim_of = {claim.claim_id: claim for claim in claims}
-        chosen_by = ("per_hop", "per_form", "forms", "seed")
-        inputs = {name: getattr(settings, name) for name in chosen_by}
-        inputs |= {"by": _by(writer), "paths": paths_key}
+        chosen_by = {name: getattr(settings, name) for name in ("per_hop", "per_form", "forms")}
+        chosen_by |= {"by": _by(writer), "seed": seed}
         forms: dict[str, Callable[[], Iterable[GeneratedQuestion]]] = {
             "comparison": lambda: write_comparison_questions(
                 graph, paths, wording, per_form=most, seed=seed
@@ -372,23 +365,20 @@ class _Run:
                 (path, [claim_of[one.claim_id] for one in path.triples if one.claim_id in claim_of])
                 for path in chosen
             ]
-            yield from self._in_blocks(
-                "writing questions", question_records, writer, with_claims, inputs
-            )
+            yield from self._in_blocks("questions", question_records, writer, with_claims)
             for at, (form, write) in enumerate(forms.items(), 1):
                 yield from map(question_to_record, write() if form in settings.forms else ())
                 self.progress("writing other forms", at, len(forms))
 
-        records, key = self._cache.records("questions", inputs, make)
-        return [question_from_record(record) for record in records], key
+        records = self._cache.records("questions", chosen_by, make, after=("paths",))
+        return [question_from_record(record) for record in records]
 
     def _valid(
         self,
         documents: Sequence[Document],
         pages: PageIndex,
         questions: Sequence[GeneratedQuestion],
-        questions_key: str,
-    ) -> tuple[list[GeneratedQuestion], dict[str, int], str]:
+    ) -> tuple[list[GeneratedQuestion], dict[str, int]]:
         judge = self.stages.judge(documents, pages)
 
         def make() -> Iterator[dict[str, Any]]:
@@ -398,8 +388,7 @@ class _Run:
             for question, judgement in zip(questions, judgements, strict=True):
                 yield {"question_id": question.question_id, **asdict(judgement)}
 
-        inputs = {"by": _by(judge), "questions": questions_key}
-        records, key = self._cache.records("valid", inputs, make)
+        records = self._cache.records("valid", {"by": _by(judge)}, make, after=("questions",))
         pairs = list(zip(questions, records, strict=True))
         valid = [question for question, record in pairs if record["valid"]]
         dropped = dict(Counter(one["why"] for one in records if not one["valid"]).most_common())
@@ -411,11 +400,9 @@ class _Run:
                 hint="the documents name each other too seldom; add documents on one subject, "
                 "or use a language model",
             )
-        return valid, dropped, key
+        return valid, dropped
 
-    def _publish(
-        self, documents: Sequence[Document], valid: Sequence[GeneratedQuestion], valid_key: str
-    ) -> int:
+    def _publish(self, documents: Sequence[Document], valid: Sequence[GeneratedQuestion]) -> int:
         """Write questions.jsonl and twins.jsonl unless they are there for this key; count twins."""
         seed, share = self.settings.seed, self.settings.twins
         order = seeded_order(valid, lambda one: f"twin {one.question_id}", seed)
@@ -435,9 +422,9 @@ class _Run:
             counts = json.dumps({"valid": len(valid), "twins": len(twins)}) + "\n"
             (folder / "counts.json").write_text(counts, encoding="utf-8")
 
-        inputs = {"valid": valid_key, "twins": share, "seed": seed}
-        inputs |= {"encoder": self.settings.encoder}
-        self._cache.stage("benchmark", inputs, fill, beside=("questions.jsonl", "twins.jsonl"))
+        settings = {"twins": share, "seed": seed, "encoder": self.settings.encoder}
+        beside = ("questions.jsonl", "twins.jsonl")
+        self._cache.stage("benchmark", settings, fill, after=("valid",), beside=beside)
         return len(twins)
 
     @cached_property
@@ -447,33 +434,15 @@ class _Run:
         local = self.mapped is run_in_process
         return encoder if local else BlockEncoder(name, encoder, self.mapped)
 
-    def _blockwise(
-        self,
-        name: str,
-        what: str,
-        do: Callable[[Any, Any], Records],
-        stage: object,
-        items: Sequence[Any],
-        inputs: Mapping[str, Any],
-    ) -> tuple[Records, str]:
-        return self._cache.records(
-            name, inputs, lambda: self._in_blocks(what, do, stage, items, inputs)
-        )
-
     def _in_blocks(
-        self,
-        what: str,
-        do: Callable[[Any, Any], Records],
-        stage: object,
-        items: Sequence[Any],
-        inputs: Mapping[str, Any],
+        self, name: str, do: Callable[[Any, Any], Records], stage: object, items: Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
         """The records of all blocks. A model is called from here, where its cost is counted."""
         mapped = self.mapped if _by(stage) == _RULES else run_in_process
-        job = Job(what, do, stage, key=json.dumps(inputs, sort_keys=True))
+        job = Job(f"making {name}", do, stage, key=self._cache.keys[name])
         for done, records in enumerate(mapped(job, split_into_blocks(items, _BLOCK)), 1):
             yield from records
-            self.progress(what, min(done * _BLOCK, len(items)), len(items))
+            self.progress(job.name, min(done * _BLOCK, len(items)), len(items))
 
 
 def _by(stage: object) -> str:

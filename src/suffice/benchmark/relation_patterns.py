@@ -1,6 +1,7 @@
 """The relations that the rules know (`relations.toml`), and the sentence patterns that find them.
 
-A pattern is a trigger ("directed by", "the son of") and a matcher of the names after it. Matchers
+A pattern is a trigger ("directed by", "the son of") and a matcher of the names after it; the simple
+ones are in `sentence_patterns.toml`. Matchers
 prefer silence to errors: they skip sentences that turn to another work or person, or that give a
 rough date. A relation that is not in the table is *open*: a model's own words for it.
 """
@@ -8,7 +9,8 @@ rough date. A relation that is not in the table is *open*: a model's own words f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from suffice.benchmark.claims import Page
@@ -20,39 +22,36 @@ from suffice.benchmark.vocabulary import (
     names_at,
     place_at,
 )
-from suffice.lexicon import MONTHS
-
-__all__ = [
-    "PARENT",
-    "RELATIONS",
-    "Relation",
-    "RelationMatch",
-    "alternative_names",
-    "match_relations",
-    "object_kind",
-]
 
 PARENT = "parent"  # father or mother: the sentence does not say which
 
 
-class Relation(NamedTuple):
-    """A line of `relations.toml`, which explains the fields."""
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The object's kind and the words for a question: see `relations.toml`."""
 
-    subjects: tuple[str, ...]
-    object: str
-    of: tuple[str, ...]
-    ask: tuple[str, ...]
+    object: str = ""
+    of: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    describe: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    bridge_first: tuple[str, ...] = ()
+    bridge_last: tuple[str, ...] = ()
+    bridge_same: tuple[str, ...] = ()
 
 
 RELATIONS = {
-    name: Relation(tuple(one["subjects"]), one["object"], tuple(one["of"]), tuple(one["ask"]))
+    name: Relation(one.pop("object"), **{field: tuple(ways) for field, ways in one.items()})
     for name, one in load_toml("relations.toml").items()
 }
+_OPEN = Relation()
 
 
-def object_kind(relation: str) -> str:
-    """The kind of a relation's object; "" where it may be anything."""
-    return RELATIONS[relation].object if relation in RELATIONS else ""
+def get_relation(name: str) -> Relation:
+    """The relation of this name; an open one, in a model's own words, has no words of ours."""
+    return RELATIONS.get(name, _OPEN)
 
 
 class RelationMatch(NamedTuple):
@@ -105,7 +104,7 @@ def _of_page(text: str, at: int, page: Page) -> bool:
 
 # --------------------------------------------------------------------------------------------- works
 
-_MONTHS = "|".join(MONTHS)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = (
     rf"(?:\d{{1,2}} (?:{_MONTHS}) \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, \d{{3,4}}|"
     rf"(?:{_MONTHS}) \d{{4}}|[12]\d{{3}})"
@@ -123,50 +122,18 @@ _BY = (
     rf"(?:(?:the|an?|fellow) )?(?:{_NATION}(?:[- ]\w+)?(?: [a-z][\w-]*(?:,| and|/)?)* )?"
     r"(?:[a-z][\w-]*(?:,| and|/)? )*"
 )
-# (relation, trigger before the names, kinds of page that it is read for)
-_Triggers = tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...]
 
 
-def _triggers(*rows: tuple[str, str, str]) -> _Triggers:
-    return tuple((relation, re.compile(rx), tuple(kinds.split())) for relation, rx, kinds in rows)
+def _triggers(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, re.Pattern[str], list[str]]]:
+    """(relation, trigger before the names, kinds of page that it is read for)"""
+    return [
+        (row["relation"], re.compile(row["trigger"].replace("BY", _BY)), row["kinds"].split())
+        for row in rows
+    ]
 
 
-_WORKS = _triggers(
-    ("director", rf"\b(?:directed|co-directed)(?:,? and [a-z-]+)? by {_BY}", "film series"),
-    (
-        "composer",
-        r"\b(?:music|score|soundtrack|songs?)(?: (?:is|was|were|are))?(?: composed| scored)? by "
-        + _BY,
-        "film series play",
-    ),
-    ("composer", rf"\bcomposed by {_BY}", "film play song"),
-    (
-        "screenwriter",
-        r"\b(?:written|screenplay)(?:,? (?:and|produced and|produced,) [a-z-]+)? by " + _BY,
-        "film series",
-    ),
-    ("author", rf"(?<!music )(?<!lyrics )\bwritten by {_BY}", "book play song"),
-    ("author", rf"\b(?:novel|book|novella|play|poem|memoir|trilogy) by {_BY}", "book play"),
-    (
-        "performer",
-        r"\b(?:song|single|album|EP|ballad|soundtrack|mixtape)(?: recorded| performed| released)? by "
-        + _BY,
-        "song album",
-    ),
-    ("performer", rf"\b(?:recorded|performed|sung) by {_BY}", "song album"),
-    ("producer", rf"\bproduced by {_BY}", "film series album song"),
-    ("creator", rf"\bcreated by {_BY}", "series game"),
-    ("developer", rf"\bdeveloped(?: and published)? by {_BY}", "game"),
-    ("publisher", rf"\b(?:published|developed and published) by {_BY}", "book game paper"),
-    (
-        "label",
-        r"\breleased (?:[^.;]{0,40} )?(?:through|by|on) "
-        r"(?=[A-Z][\w. ]*(?:Records|Music|Recordings|Entertainment))",
-        "song album",
-    ),
-    ("cast", rf"\b(?:starring|stars|featuring|starred) {_BY}", "film series play"),
-    ("network", r"\b(?:aired|broadcast|premiered|airs) on (?:the )?", "series"),
-)
+_PATTERNS = load_toml("sentence_patterns.toml")
+_WORKS, _BELONGINGS = _triggers(_PATTERNS["works"]), _triggers(_PATTERNS["belongings"])
 
 
 def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
@@ -360,52 +327,6 @@ def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matc
 
 # --------------------------------------------------------------------------- belongings and places
 
-_BELONGINGS = _triggers(
-    (
-        "school",
-        r"\b(?:graduated from|studied (?:[a-z]+ ){0,3}at|attended|was educated at|alumnus of|"
-        r"alumna of|graduate of|degree (?:[a-z]+ ){0,3}(?:from|at)) (?:the )?(?=[A-Z])",
-        "person",
-    ),
-    (
-        "team",
-        r"\b(?:plays|currently plays|playing) (?:[a-z-]+ ){0,6}for (?:the )?(?:[a-z]+ )*(?=[A-Z])",
-        "person",
-    ),
-    (
-        "member of",
-        r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ ){0,5}(?:member|vocalist|singer|guitarist|drummer|"
-        r"bassist|frontman|leader) (?:of|for) (?:the )?(?:[A-Z]?[a-z-]+ )*?band (?=[A-Z])",
-        "person",
-    ),
-    (
-        "founder",
-        r"\b(?:founded|established|co-founded|formed)(?: (?:on|in) [\w ,]+?)? by " + _BY,
-        "company school band team paper place",
-    ),
-    (
-        "headquarters",
-        r"\b(?:headquartered|based|headquarters (?:is |are )?(?:located )?) ?in (?=[A-Z])",
-        "company school team band paper",
-    ),
-    (
-        "owner",
-        r"\b(?:owned(?: and operated)? by|subsidiary of|division of) (?:the )?(?:[a-z][\w-]* )*"
-        r"(?=[A-Z])",
-        "company building team paper series",
-    ),
-    (
-        "named after",
-        r"\b(?:was |is )?named (?:after|for|in honou?r of) (?:the )?(?:[a-z][\w-]*,? )*(?=[A-Z])",
-        "place building school company team",
-    ),
-    (
-        "employer",
-        r"\b(?:is|was) (?:the|an?) (?:[a-z-]+ )*(?:professor|lecturer)(?: of [a-z ]+)? at (?:the )?"
-        r"(?=[A-Z])",
-        "person",
-    ),
-)
 _FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
 _IN = re.compile(
     r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "

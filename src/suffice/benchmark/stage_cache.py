@@ -18,8 +18,6 @@ from suffice.storage import (
     write_atomically,
 )
 
-__all__ = ["StageCache", "json_line"]
-
 _KIND, _VERSION = "grade-stage", 1
 _REBUILD = "run `suffice grade` again with the same --out; it makes what is missing"
 
@@ -29,54 +27,59 @@ class StageCache:
 
     def __init__(self, out: Path) -> None:
         self._out = out
+        self.keys: dict[str, str] = {}
         self.done: list[str] = []  # stages that were done, not found
 
-    def folder(self, name: str) -> Path:
-        return self._out / "stages" / name
-
     def records(
-        self, name: str, made_from: Mapping[str, Any], make: Callable[[], Iterable[dict[str, Any]]]
-    ) -> tuple[list[dict[str, Any]], str]:
-        """The records of a stage, made unless they are cached, and its key."""
-
-        def fill(folder: Path) -> None:
-            write_atomically(folder / "records.jsonl", map(json_line, make()))
-
-        key = self.stage(name, made_from, fill)
-        with (self.folder(name) / "records.jsonl").open(encoding="utf-8") as stream:
-            return [json.loads(line) for line in stream], key
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        make: Callable[[], Iterable[dict[str, Any]]],
+        *,
+        after: Sequence[str],
+    ) -> list[dict[str, Any]]:
+        """The records of a stage, made unless they are cached."""
+        file = self.stage(
+            name,
+            settings,
+            lambda folder: write_atomically(folder / "records.jsonl", map(json_line, make())),
+            after=after,
+        )
+        with (file / "records.jsonl").open(encoding="utf-8") as stream:
+            return [json.loads(line) for line in stream]
 
     def stage(
         self,
         name: str,
-        made_from: Mapping[str, Any],
+        settings: Mapping[str, Any],
         fill: Callable[[Path], None],
         *,
+        after: Sequence[str] = (),
         beside: Sequence[str] = (),
-    ) -> str:
-        """Do a stage unless its output and the files `beside` are there under its key; its key.
+    ) -> Path:
+        """Do a stage unless its output and the files `beside` are there under its key; its folder.
 
         The manifest has the hashes of the files beside: a killed run may have left its own there.
         """
-        settings = json.loads(json.dumps(made_from))
-        key = hashlib.sha256(json.dumps([name, _code(), settings], sort_keys=True).encode())
-        settings = {"key": key.hexdigest(), **settings}
-        if self._is_cached(name, settings["key"], beside):
-            return str(settings["key"])
-        hashes: dict[str, str] = {}  # filled before the manifest is written
-        with new_artefact(
-            self.folder(name), kind=_KIND, version=_VERSION, settings=settings, inputs=hashes
-        ) as folder:
-            fill(folder)
-            hashes |= {one: sha256_of(self._out / one) for one in beside}
-        self.done.append(name)
-        return str(settings["key"])
+        inputs = {**settings, **{name: self.keys[name] for name in after}}
+        inputs = json.loads(json.dumps(inputs))
+        content = json.dumps([name, _code(), inputs], sort_keys=True)
+        key = self.keys[name] = hashlib.sha256(content.encode()).hexdigest()
+        path = self._out / "stages" / name
+        if not self._is_cached(path, key, beside):
+            hashes: dict[str, str] = {}  # filled before the manifest is written
+            inputs = {"key": key, **inputs}
+            with new_artefact(
+                path, kind=_KIND, version=_VERSION, settings=inputs, inputs=hashes
+            ) as folder:
+                fill(folder)
+                hashes |= {one: sha256_of(self._out / one) for one in beside}
+            self.done.append(name)
+        return path
 
-    def _is_cached(self, name: str, key: str, beside: Sequence[str]) -> bool:
+    def _is_cached(self, path: Path, key: str, beside: Sequence[str]) -> bool:
         try:
-            manifest = open_artefact(
-                self.folder(name), kind=_KIND, version=_VERSION, rebuild=_REBUILD
-            )
+            manifest = open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
         except SufficeError:
             return False  # absent, damaged or of another version: it is made again
         there = [one for one in beside if (self._out / one).exists()]

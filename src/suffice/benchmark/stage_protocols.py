@@ -17,22 +17,6 @@ from suffice.errors import InputError
 from suffice.storage.fields import is_text
 from suffice.types import DocId, Document
 
-__all__ = [
-    "Claim",
-    "ClaimExtractor",
-    "Equivalence",
-    "EquivalenceFinder",
-    "GeneratedQuestion",
-    "Judge",
-    "Judgement",
-    "QuestionWriter",
-    "ReasoningPath",
-    "Triple",
-    "TripleExtractor",
-    "question_from_record",
-    "question_to_record",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:

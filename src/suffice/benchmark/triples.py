@@ -24,8 +24,6 @@ from suffice.benchmark.vocabulary import (
 from suffice.text import title_key
 from suffice.types import Document
 
-__all__ = ["PageIndex", "RuleTriples"]
-
 _SCREEN = ("director", "film", "actor", "producer", "writer", "actress")
 _PARENTHESES = {  # relation -> words in a person's title that fit it
     **dict.fromkeys(("director", "screenwriter", "producer", "cast", "creator"), _SCREEN),

@@ -19,8 +19,6 @@ from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
 from suffice.types import DocId, Document
 
-__all__ = ["CHECKS", "CHOICE_KINDS", "RuleJudge"]
-
 CHOICE_KINDS = frozenset(
     {"comparison", "temporal", "bridge_comparison"}
 )  # the question offers them

@@ -10,19 +10,6 @@ from typing import Any, NamedTuple
 
 from suffice.text import bare_title
 
-__all__ = [
-    "COUNTRIES",
-    "KINDS",
-    "NATIONALITIES",
-    "RANKS",
-    "NameList",
-    "base_title",
-    "load_toml",
-    "names_at",
-    "place_at",
-    "without_rank",
-]
-
 
 def load_toml(name: str) -> dict[str, Any]:
     """A data file of this folder."""
@@ -43,6 +30,10 @@ RANKS: dict[str, str] = {  # rank -> "man" or "woman", "" where it does not tell
     for sex, ranks in _WORDS["ranks"].items()
     for rank in ranks.split()
 }
+SEX_OF_WORD = dict.fromkeys(_WORDS["men"].split(), "man")
+SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
+TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
+OVERLAPPING_COUNTRIES: list[list[str]] = _WORDS["overlapping_countries"]
 
 _CAPITAL = r"(?:[dl]['’]|al-|el-)?[^\W\d_a-zß-öø-ÿ][\w'’.-]*"
 _SMALL = (

@@ -22,8 +22,6 @@ from suffice.storage.fields import UniqueIds, field_error, required_text
 from suffice.storage.records import parse_records, read_tsv
 from suffice.types import DocId, Question, QuestionId
 
-__all__ = ["load"]
-
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
     """Files that are not named are looked for beside those that are."""

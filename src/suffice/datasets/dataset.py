@@ -16,18 +16,6 @@ from suffice.storage.fields import UniqueIds
 from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, QuestionId
 
-__all__ = [
-    "Dataset",
-    "MissingGold",
-    "Summary",
-    "check_gold",
-    "describe",
-    "from_file",
-    "parse_documents",
-    "parse_questions",
-    "unique_documents",
-]
-
 T = TypeVar("T")
 Stream = Callable[[BadRecords], Iterable[T]]
 

@@ -24,8 +24,6 @@ from suffice.storage.fields import UniqueIds, field_error, optional_text, requir
 from suffice.storage.records import parse_records, read_tsv
 from suffice.types import Document, Question
 
-__all__ = ["load"]
-
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
     if files.corpus is not None:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from suffice.errors import InputError
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["Gold", "GoldQuestion", "Split", "draw_key", "split"]
-
 
 @dataclass(frozen=True, slots=True)
 class Gold:

@@ -38,8 +38,6 @@ from suffice.storage.fields import (
 from suffice.storage.records import parse_records
 from suffice.types import Document, Question
 
-__all__ = ["load", "load_2wiki"]
-
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
     names = ("hotpotqa.json", "hotpot_dev_distractor_v1.json", "hotpot_*.json")

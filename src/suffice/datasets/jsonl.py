@@ -43,15 +43,6 @@ from suffice.storage.fields import (
 )
 from suffice.types import Document, Hit, Question
 
-__all__ = [
-    "document_record",
-    "load",
-    "load_documents",
-    "load_questions",
-    "question_record",
-    "write",
-]
-
 _ID_FIELDS = ("doc_id", "id", "_id")
 _KNOWN_FIELDS = frozenset(
     (*_ID_FIELDS, "text", "title", "source", "category", "published_at", "entities", "parent")

@@ -15,8 +15,6 @@ from typing import Any
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.storage import readable_file, sha256_of
 
-__all__ = ["DatasetFiles", "HubFiles", "fetch_public_files", "find_file"]
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetFiles:

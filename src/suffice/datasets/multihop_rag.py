@@ -28,8 +28,6 @@ from suffice.storage.fields import (
 from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, Question
 
-__all__ = ["load"]
-
 KINDS = ("inference_query", "comparison_query", "temporal_query", "null_query")
 _KNOWN_FIELDS = frozenset(("title", "body", "source", "category", "published_at"))
 

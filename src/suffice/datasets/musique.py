@@ -32,8 +32,6 @@ from suffice.storage.fields import (
 from suffice.storage.records import parse_records
 from suffice.types import Document, Question
 
-__all__ = ["load"]
-
 _KIND = re.compile(r"\dhop\d?(?=_)")
 
 

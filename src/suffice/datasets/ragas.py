@@ -28,8 +28,6 @@ from suffice.storage.fields import (
 from suffice.storage.records import parse_records
 from suffice.types import DocId, Document, Hit, Question
 
-__all__ = ["load"]
-
 
 def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
     files = files.locate(("*.jsonl", "*.json"))

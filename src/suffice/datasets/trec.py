@@ -23,8 +23,6 @@ from suffice.errors import InputError
 from suffice.storage import SKIP_HINT, BadRecords, Line, read_lines, readable_file
 from suffice.types import DocId, Hit, Question, QuestionId
 
-__all__ = ["load", "load_run_hits", "load_topics"]
-
 T = TypeVar("T")
 
 
