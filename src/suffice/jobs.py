@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["Job", "JobRunner", "identity", "run_in_process", "split_into_blocks"]
-
 MAX_BLOCK_CHARS = 4_000_000  # a block of long records ends early, so that memory stays bounded
 T = TypeVar("T")
 

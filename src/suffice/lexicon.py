@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AUXILIARIES",
-    "FUNCTION_WORDS",
-    "MONTHS",
-    "NUMBER_WORDS",
-    "PREPOSITIONS",
-    "SENTENCE_OPENERS",
-    "STOP_WORDS",
-    "WEEKDAYS",
-]
-
 # The list that Lucene and bm25s share: short enough that no content word is lost.
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then"

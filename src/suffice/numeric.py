@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["log_odds", "log_odds_array", "sigmoid"]
-
 MIN_PROBABILITY = 1e-6  # 0 and 1 have no log-odds: they count as one in a million
 
 

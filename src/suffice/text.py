@@ -14,18 +14,6 @@ from datetime import date
 
 from suffice.lexicon import MONTHS, SENTENCE_OPENERS
 
-__all__ = [
-    "CJK",
-    "DateMention",
-    "bare_title",
-    "date_mentions",
-    "names",
-    "sentences",
-    "title_key",
-    "title_words",
-    "tokens",
-]
-
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # the letters of a character class
 _TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

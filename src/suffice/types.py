@@ -13,34 +13,6 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Literal
 
-__all__ = [
-    "FIELDS",
-    "Action",
-    "Call",
-    "Citation",
-    "Condition",
-    "Cost",
-    "DocId",
-    "Document",
-    "Estimate",
-    "Evidence",
-    "Extraction",
-    "Field",
-    "Filter",
-    "Hit",
-    "Operator",
-    "Question",
-    "QuestionId",
-    "Reason",
-    "RetrieverScore",
-    "Review",
-    "Step",
-    "Support",
-    "Trace",
-    "Verdict",
-    "printable",
-]
-
 DocId = str
 QuestionId = str
 

@@ -16,5 +16,3 @@
 
 Retriever, gate, model and library are arguments: nothing here imports one.
 """
-
-__all__: list[str] = []

@@ -15,18 +15,6 @@ from enum import StrEnum
 from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS
 from suffice.text import date_mentions, title_key, tokens
 
-__all__ = [
-    "COUNTRIES",
-    "NATIONALITIES",
-    "AnswerType",
-    "Span",
-    "country_key",
-    "expected_answer_type",
-    "find_spans",
-    "parse_day",
-    "parse_number",
-]
-
 
 class AnswerType(StrEnum):
     PERSON = "person"

@@ -47,8 +47,6 @@ from suffice.types import (
     Verdict,
 )
 
-__all__ = ["AskPolicy", "HopEstimator", "TraceCallback", "ask"]
-
 TraceCallback = Callable[[Trace], None]  # receives the trace so far after every step
 
 

@@ -17,17 +17,6 @@ from suffice.errors import InputError, ModelError
 from suffice.protocols import LanguageModel
 from suffice.types import Call, Cost
 
-__all__ = [
-    "Budget",
-    "MeteredModel",
-    "Prices",
-    "Usage",
-    "call_key",
-    "check_amounts",
-    "check_whole",
-    "estimate_tokens",
-]
-
 CHARS_PER_TOKEN = 4  # of English, where the model does not count
 MAX_ANSWER_CHARS = 20_000
 MAX_FAILURES_IN_A_ROW = 2  # after which a model is not asked again: each wait costs a time-out

@@ -30,8 +30,6 @@ from suffice.numeric import log_odds
 from suffice.protocols import GateLike, Retriever, documents_by_id
 from suffice.types import Action, DocId, Document, Hit, Question, Step, Trace, Verdict
 
-__all__ = ["Completion", "ExpansionBudget", "StopReason", "expand", "strip_scores"]
-
 # Candidates of a round: from the ranking, from each query, and from links.
 NEXT_RANKED, PER_QUERY, PER_ROUND_LINKS = 6, 2, 4
 MAX_LINKS = 32  # of one held document: a page may link to a hundred thousand others

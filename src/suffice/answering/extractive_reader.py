@@ -21,18 +21,6 @@ from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.text import bare_title, names, sentences, title_key, tokens
 from suffice.types import Citation, DocId, Document
 
-__all__ = [
-    "CONFIDENT",
-    "MAX_SENTENCES",
-    "ExtractiveReader",
-    "Passage",
-    "QuestionCues",
-    "Reading",
-    "best_span",
-    "mentions_cue",
-    "passage_from_document",
-]
-
 MAX_SENTENCES = 60  # of one document
 MAX_SENTENCE_CHARS = 800
 RIVAL_MARGIN = 0.03  # a sentence that scores this much less still speaks against the best

@@ -29,20 +29,6 @@ from suffice.errors import InputError
 from suffice.lexicon import FUNCTION_WORDS, STOP_WORDS
 from suffice.text import names, title_key, tokens
 
-__all__ = [
-    "MAX_STEPS",
-    "MAX_STEP_CHARS",
-    "PLAN_SCHEMA",
-    "Plan",
-    "SubQuestion",
-    "build_plan",
-    "combine",
-    "fill_answers",
-    "parse_plan",
-    "supporting_steps",
-    "whole_question_step",
-]
-
 MAX_STEPS = 8
 MAX_STEP_CHARS = 400
 MAX_QUESTION_CHARS = 2000  # of a question that is asked as a whole

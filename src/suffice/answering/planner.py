@@ -31,15 +31,6 @@ from suffice.lexicon import FUNCTION_WORDS
 from suffice.storage import BadRecords, read_jsonl
 from suffice.text import tokens
 
-__all__ = [
-    "SHIPPED_PLANS",
-    "Exemplar",
-    "ExemplarBank",
-    "format_exemplars",
-    "make_plan",
-    "refine_step",
-]
-
 SHIPPED_PLANS = Path(__file__).parent.parent / "models" / "plans" / "plans.jsonl"
 DUPLICATE_OVERLAP = 0.7  # share of common words from which two questions count as the same
 

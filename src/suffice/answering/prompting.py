@@ -18,15 +18,6 @@ from typing import Any
 
 from suffice.storage import BadRecords, read_lines
 
-__all__ = [
-    "extract_json",
-    "object_schema",
-    "parse_json_object",
-    "quote_inline",
-    "render_prompt",
-    "strip_invisible",
-]
-
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 MAX_INLINE_CHARS = 6_000  # of one text between <<< and >>>
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})

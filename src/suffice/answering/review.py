@@ -28,8 +28,6 @@ from suffice.protocols import Reranker
 from suffice.text import names, title_key, title_words
 from suffice.types import Review, Support
 
-__all__ = ["NO_REVIEW", "accuracy_weight", "classify_support", "mentions_answer", "review"]
-
 CREDIBILITY: Mapping[Support, float] = {
     Support.ATTRIBUTABLE: 1.0,
     Support.EXTRAPOLATORY: 0.5,

@@ -20,15 +20,6 @@ from suffice.errors import InputError
 from suffice.lexicon import PREPOSITIONS
 from suffice.text import names
 
-__all__ = [
-    "plan_bridge",
-    "plan_by_rules",
-    "plan_comparison",
-    "plan_intersection",
-    "plan_temporal",
-    "two_choices",
-]
-
 MAX_RULE_CHARS = 500  # nobody asks a longer question of these forms
 
 

@@ -28,8 +28,6 @@ from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
 from suffice.types import Citation, DocId, Document, Hit, Support
 
-__all__ = ["DocumentSource", "EvidenceCache", "LinkedSource", "ModelReader"]
-
 MAX_LINKS = 32  # of one held document
 MAX_READ_ANSWER_CHARS = 200
 MAX_CITATIONS = 6

@@ -22,16 +22,6 @@ from suffice.storage import BadRecords, read_jsonl, write_atomically
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, Call, Step, Trace, printable
 
-__all__ = [
-    "TRACE_VERSION",
-    "format_trace",
-    "read_traces",
-    "replay",
-    "save_traces",
-    "trace_from_json",
-    "trace_to_json",
-]
-
 TRACE_VERSION = 2
 TRACE_HINT = "`suffice ask --trace FILE` writes traces, one per line"
 

@@ -22,6 +22,7 @@ from suffice.benchmark.vocabulary import (
     names_at,
     place_at,
 )
+from suffice.lexicon import MONTHS
 
 PARENT = "parent"  # father or mother: the sentence does not say which
 
@@ -104,7 +105,7 @@ def _of_page(text: str, at: int, page: Page) -> bool:
 
 # --------------------------------------------------------------------------------------------- works
 
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_MONTHS = "|".join(MONTHS)
 _DATE = (
     rf"(?:\d{{1,2}} (?:{_MONTHS}) \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, \d{{3,4}}|"
     rf"(?:{_MONTHS}) \d{{4}}|[12]\d{{3}})"

@@ -33,25 +33,6 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = [
-    "MANIFEST",
-    "Manifest",
-    "array_from_bytes",
-    "check_row_offsets",
-    "fsync_path",
-    "new_artefact",
-    "open_artefact",
-    "open_onnx",
-    "package_versions",
-    "read_array",
-    "read_json",
-    "read_texts",
-    "remove_dead_drafts",
-    "sha256_of",
-    "write_atomically",
-    "write_texts",
-]
-
 MANIFEST = "manifest.json"
 _PACKAGES = "suffice numpy scipy scikit-learn bm25s tantivy wordllama onnxruntime".split()
 _TRIES = 100

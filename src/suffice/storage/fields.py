@@ -19,20 +19,6 @@ from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_typ
 from suffice.errors import InputError
 from suffice.storage.records import SKIP_HINT, Record
 
-__all__ = [
-    "UniqueIds",
-    "content_id",
-    "dataclass_from_json",
-    "field_error",
-    "is_text",
-    "optional_count",
-    "optional_date",
-    "optional_text",
-    "optional_texts",
-    "required_list",
-    "required_text",
-]
-
 T = TypeVar("T")
 MAX_COUNT = 1_000_000_000  # Python parses any number, but larger ones have no mean
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

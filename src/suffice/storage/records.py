@@ -15,24 +15,6 @@ from typing import Any, TypeVar
 
 from suffice.errors import InputError, name_file_in_errors
 
-__all__ = [
-    "MAX_RECORD_BYTES",
-    "SKIP_HINT",
-    "BadRecords",
-    "Entry",
-    "Line",
-    "Record",
-    "is_json_array",
-    "parse_records",
-    "read_json_array",
-    "read_json_object",
-    "read_json_records",
-    "read_jsonl",
-    "read_lines",
-    "read_tsv",
-    "readable_file",
-]
-
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
 _UTF8_HINT = "convert the file to UTF-8, or check that it is not a binary file"
