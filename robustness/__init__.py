@@ -1,1 +1,1 @@
-"""Proof of what the product promises: each part breaks, floods or attacks it, and counts what came of it."""
+"""Evidence for the guarantees: each part breaks, floods or attacks suffice and counts the results."""

@@ -1,7 +1,7 @@
-"""`make robustness`: every part in turn. `--quick` keeps to small counts, `--write` stores what was measured in robustness/figures.
+"""`make robustness`: run every part. `--quick` uses small counts, `--write` stores the figures in robustness/figures.
 
-`python -m robustness soak` runs one part alone: all of them take hours, and need not run again because one has changed. The page
-docs/reference/guarantees.md is made from what is stored.
+`python -m robustness soak` runs one part; all of them take hours. docs/reference/guarantees.md is generated
+from the stored figures.
 """
 
 from __future__ import annotations
@@ -22,29 +22,27 @@ from robustness.results import PARTS, RunStart, StoredFigures, available_parts, 
 
 
 def run(part: str, *, quick: bool, write: bool) -> list[str]:
-    """One part from start to end; what of it failed or fell short."""
-    begun = RunStart.now()
+    """Run one part; the names of what failed or missed a requirement."""
+    start = RunStart.now()
     found, broken = collect_tables(PARTS[part], import_module(f"robustness.{part}").tables(quick))
     failed = broken + missed_requirements(found)
     if write and found:
-        save_figures(part, StoredFigures.now(part, found, failed, quick=quick, begun=begun))
+        save_figures(part, StoredFigures.now(part, found, failed, quick=quick, start=start))
     return failed
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m robustness", description=__doc__)
-    parser.add_argument(
-        "part", nargs="?", choices=available_parts(), help="one part; all unless told"
-    )
+    parser.add_argument("part", nargs="?", choices=available_parts(), help="one part; default: all")
     parser.add_argument("--quick", action="store_true", help="small counts only")
     parser.add_argument(
         "--write", action="store_true", help="store the figures of this run in robustness/figures"
     )
-    asked = parser.parse_args()
-    chosen = [asked.part] if asked.part else available_parts()
-    failed = [one for part in chosen for one in run(part, quick=asked.quick, write=asked.write)]
+    args = parser.parse_args()
+    chosen = [args.part] if args.part else available_parts()
+    failed = [one for part in chosen for one in run(part, quick=args.quick, write=args.write)]
     if failed:
-        print(f"error: did not finish, or fell short: {', '.join(failed)}", file=sys.stderr)
+        print(f"error: failed or missed its requirement: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
 
 

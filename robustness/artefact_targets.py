@@ -1,8 +1,8 @@
-"""Targets: what suffice wrote itself, after it has passed through others' hands.
+"""Fuzzing targets: files that suffice wrote and somebody else may have changed.
 
-Whoever alters a file of an artefact can also write its new hash into the manifest; so the manifest here says what the altered
-file hashes to, except where it is the manifest that is altered. The gate is small: the shipped one's records, trees of one
-split, a vocabulary of three; the word table, which has a target of its own, is read once. What can be loaded is then used.
+Whoever changes a file of an artefact can also update its hash in the manifest, so the manifest here always
+matches the changed file, unless the manifest itself is the input. The gate is small: the shipped records,
+trees with one split, a vocabulary of three. The word table has its own target. What loads is then used.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ HITS = [
 
 
 def rehash_manifest(folder: Path, part: str) -> None:
-    """Write what the altered file hashes to into the manifest, as whoever altered it would."""
+    """Write the hash of the changed file into the manifest, as an attacker would."""
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][part] = sha256((folder / part).read_bytes()).hexdigest()
     (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
@@ -77,7 +77,7 @@ def _artefact(
     *,
     parts: Sequence[str] = (),
 ) -> Target:
-    """A target whose files are those of an artefact folder; `parts`: only these are altered."""
+    """A target over the files of an artefact folder; with `parts`, only those are mutated."""
 
     @contextmanager
     def opened(folder: Path) -> Iterator[OpenTarget]:
@@ -104,7 +104,7 @@ def _artefact(
 
 
 def small_gate(folder: Path) -> None:
-    """A gate that is read in a moment: the shipped one's, cut down as far as it still loads."""
+    """The shipped gate, cut down as far as it still loads."""
     shipped = SHIPPED_MODELS / "gate-fast"
     folder.mkdir()
     question = json.loads((shipped / "question.json").read_text(encoding="utf-8"))
@@ -152,7 +152,7 @@ def _gate(folder: Path) -> None:
 
 
 def _trees(folder: Path, file: Path, given: Input) -> None:
-    """A tree model as ONNX: what onnxruntime reads, and what comes out of it."""
+    """A tree model as ONNX: what onnxruntime loads, and what it returns."""
     OnnxTrees(given.content, columns=3).p(np.zeros((2, 3), dtype=np.float32))
 
 
@@ -281,7 +281,7 @@ GATE = Wants("lothair", "a charter")
 
 @contextmanager
 def _traces(folder: Path) -> Iterator[OpenTarget]:
-    """Read, drawn and walked again."""
+    """Traces are read, formatted and replayed."""
     seeds = (Seed("t.jsonl", _journey() + b"\n", lines=True),)
     files = TargetFiles(folder, seeds)
 

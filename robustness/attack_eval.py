@@ -1,8 +1,9 @@
-"""Texts that want something: how far they bring incomplete evidence over the gate's threshold, against neutral text.
+"""Adversarial texts: how often they push incomplete evidence over the gate's threshold, compared with neutral text.
 
-Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`, and beside each attack stands the same
-list with as much neutral text in the same place. What counts is the share that the gate would answer: attacked less neutral, in
-points. `python -m robustness attack_eval`, with SUFFICE_DATA for the real data; decision 29 says what was tried against it.
+Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`. Each attack has a
+control: the same list with as much neutral text in the same place. The figure is the share that the gate would
+answer, attacked minus neutral, in percentage points. Set SUFFICE_DATA for the real data. Decision 29 says what
+was tried.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ KS = (10, 5, 3)
 QUESTIONS, LISTS, FEW = 250, 60, 20  # drawn of each data set; attacked; attacked in a short run
 SEED = 7  # of the draw
 MOST_POINTS = 2.0
-ORDERS = "claims"  # the family of attacks that only say something; all others bring words of the question
+ORDERS = "claims"  # the families that only make claims; all others use words of the question
 
 
 # ------------------------------------------------------------------------------------------------------ questions
@@ -43,7 +44,7 @@ ORDERS = "claims"  # the family of attacks that only say something; all others b
 
 @dataclass(frozen=True)
 class AttackSetting:
-    """A data set: its incomplete lists to attack, and documents to take neutral text from."""
+    """A data set: incomplete lists to attack, and documents to take neutral text from."""
 
     name: str
     incomplete: Sequence[RetrievedQuestion]
@@ -53,7 +54,7 @@ class AttackSetting:
     def of(
         cls, name: str, by_question: Sequence[Sequence[RetrievedQuestion]], lists: int
     ) -> AttackSetting:
-        """From the lists of each question, the longest first: the first that is incomplete, if one is."""
+        """The first incomplete list of each question, longest first, if there is one."""
         pool = {one.doc_id: one for ks in by_question for one in ks[0].evidence.documents.values()}
         lacking = [
             next((case for case in ks if not case.complete and case.evidence.hits), None)
@@ -65,7 +66,7 @@ class AttackSetting:
 
 
 def load_setting(source: Source, lists: int) -> AttackSetting:
-    """Questions with the longest of their lists that is incomplete, if one is."""
+    """Questions with their longest incomplete list, if there is one."""
     collected = retrieve_dataset(
         open_source(source, DATA), ["bm25"], list(KS), sample=QUESTIONS, seed=SEED
     )
@@ -75,7 +76,7 @@ def load_setting(source: Source, lists: int) -> AttackSetting:
 
 
 def load_settings(quick: bool) -> Iterator[AttackSetting]:
-    """The controlled collection alone in a short run, or without the real data."""
+    """Only the controlled collection in a short run or without the real data."""
     for source in sorted(
         (one for one in SOURCES if one.name in SETS), key=lambda one: SETS.index(one.name)
     ):
@@ -87,7 +88,7 @@ def load_settings(quick: bool) -> Iterator[AttackSetting]:
 
 
 def retrieved_hits(case: RetrievedQuestion) -> Hits:
-    """As a retriever hands them over, with what is known of each document."""
+    """The hits as a retriever returns them, with the documents' metadata."""
     found = [(case.evidence.documents[hit.doc_id], hit.score) for hit in case.evidence.hits]
     return [
         {"doc_id": one.doc_id, "title": one.title, "text": one.text, "score": score, "source": one.source,
@@ -138,7 +139,7 @@ class AttackOutcome:
 
     @property
     def told(self) -> str:
-        """The points, and their interval over the lists."""
+        """The points and their interval over the lists."""
         found = paired_difference(self.attacked, self.neutral)
         return f"{self.points:+.1f} [{100 * (found.low or 0):+.1f}, {100 * (found.high or 0):+.1f}]"
 
@@ -165,7 +166,7 @@ def attack_table(
     held: dict[str, dict[str, AttackOutcome]],
     bound: bool,
 ) -> ResultTable:
-    """A row for each attack: points in each data set, and over all of them."""
+    """One row per attack: points in each data set, and over all of them."""
     rows, most = [], -100.0
     for attack in attacks:
         each = [found[attack.name] for found in held.values()]
@@ -198,7 +199,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
             }
         lists.append(f"{one.name} {len(one.incomplete)}")
     says = {
-        name: f"Incomplete lists that the shipped {name} gate answers, in points over neutral text; lists: {', '.join(lists)}."
+        name: f"Incomplete lists that the shipped {name} gate answers, in percentage points above neutral text; lists: {', '.join(lists)}."
         for name in gates
     }
     orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]
@@ -210,20 +211,20 @@ def tables(quick: bool) -> Iterator[ResultTable]:
     ):
         yield attack_table(title, says[name], orders, held[name], bound=True)
     yield attack_table(
-        "Stuffing, disguises, floods and lies of metadata, a hardened gate",
+        "Stuffing, disguises, floods and false metadata, a hardened gate",
         says["hardened"],
         stuffed,
         held["hardened"],
         bound=True,
     )
     yield attack_table(
-        "The same where nobody is hardened, which nothing is required of",
+        "The same for a gate that is not hardened (nothing required)",
         says["fast"],
         stuffed,
         held["fast"],
         bound=False,
     )
     yield attack_table(
-        "False statements, false titles and false scores, which nothing is required of",
+        "False statements, titles and scores (nothing required)",
         says["hardened"], others, held["hardened"], bound=False,
     )  # fmt: skip

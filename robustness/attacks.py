@@ -1,7 +1,8 @@
-"""Attacks on the gate: what an attacker says, where it is put, and beside each the same with neutral text.
+"""Attacks on the gate: what the attacker writes, where it goes, and the same with neutral text as a control.
 
-An attack takes a question, its hits, a source of chance and neutral text, and returns the hits twice: attacked, and with as
-much neutral text in the same place. What is neutral are sentences of documents that mention no name of the question.
+An attack takes a question, its hits, a random generator and neutral text, and returns the hits twice: attacked,
+and with as much neutral text in the same place. Neutral text comes from documents that mention no name of the
+question.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Attack:
     family: str
     name: str
     pair: Callable[[str, Hits, random.Random, Neutral], Pair]
-    promised: bool = True  # False: a lie that no form gives away, measured all the same; nothing is required of it
+    promised: bool = True  # False: a lie that no form gives away; measured, but nothing is required
 
 
 # ------------------------------------------------------------------------------------------------------ what is said
@@ -139,7 +140,7 @@ def _middle(hits: Hits, text: str) -> Hits:
 
 
 def _stranger(hits: Hits, at: int, text: str, title: str = "") -> Hits:
-    """A document more; the last one falls off the list."""
+    """Insert a document; the last one drops off the list."""
     new = {
         "doc_id": "stranger",
         "title": title,
@@ -186,7 +187,7 @@ def _put(place: Placement, said: Phrasing) -> Callable[[str, Hits, random.Random
 def _woven(
     place: Placement, words: Callable[[str], list[str]]
 ) -> Callable[[str, Hits, random.Random, Neutral], Pair]:
-    """Names or words of the question, strewn into neutral prose."""
+    """Names or words of the question, scattered in neutral prose."""
 
     def pair(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -> Pair:
         prose = neutral(60 * len(names_in(question))).split()
@@ -199,7 +200,7 @@ def _woven(
 
 
 def _flooded(every: int) -> Callable[[str, Hits, random.Random, Neutral], Pair]:
-    """Copies of the first hit, a word apart, in the place of all but every so many."""
+    """Copies of the first hit, one word apart, replace all but every n-th hit."""
 
     def pair(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -> Pair:
         first = hits[0]
@@ -233,7 +234,7 @@ def _faked(disguise: Callable[[str], str]) -> Phrasing:
 
 
 def _hidden(disguise: Callable[[str], str]) -> Callable[[str, Hits, random.Random, Neutral], Pair]:
-    """Every name that the question does not give is hidden: no hit seems to lead on to something that is not there."""
+    """Disguise every name that is not in the question, so that no hit seems to lead to a missing document."""
 
     def pair(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -> Pair:
         def hide(match: re.Match[str]) -> str:
@@ -259,7 +260,7 @@ def _labelled(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -
 
 
 def _renamed(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -> Pair:
-    """The last hits are called as the question's names are, each one."""
+    """Title the last hits after the entities in the question."""
     wanted = names_in(question)[: len(hits)]
     start = len(hits) - len(wanted)
     return (

@@ -1,10 +1,11 @@
-"""Disks that fail and clocks that jump, over build, update, fit, grade and serve.
+"""Failing disks and jumping clocks, during build, update, fit, grade and serve.
 
-Each fault of shim.c is there from a random call on. What POSIX allows (short writes, interruptions) and a jumping clock must
-not be noticed. A disk that is full, broken or read-only must be told in one clear error with a hint and the documented exit
-code, with what was acknowledged still there; once the disk is well again, the same command succeeds. A torn write is a death.
+Each fault of shim.c starts at a random call. What POSIX allows (short writes, interruptions) and clock jumps
+must have no effect. A full, broken or read-only disk must give one clear error with a hint and the documented
+exit code; acknowledged writes stay, and the same command succeeds once the disk works again. A torn write
+kills the process.
 
-    python -m robustness.faults --seed 7 --only "grade full"        one row again
+    python -m robustness.faults --seed 7 --only "grade full"        repeat one row
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ DIES = ("torn",)
 UNNOTICED = ("short", "interrupted", "clock")
 REPORTED = ("full", "broken", "unreadable", "read-only")
 WORKLOADS = ("build, a new library", "build, over a library", "update", "fit", "grade")
-OUTCOMES = ("ended well", "told", "died", "untold", "lost", "corrupt", "not well again")
-WRONG = ("untold", "lost", "corrupt", "not well again")
-TRIALS, QUICK = 2, 1  # what must not be noticed is there from the first call on: once is enough
+OUTCOMES = ("succeeded", "reported", "died", "unreported", "lost", "corrupt", "not recovered")
+WRONG = ("unreported", "lost", "corrupt", "not recovered")
+TRIALS, QUICK = 2, 1  # faults without effect start at the first call: one trial is enough
 EXIT_CODES = {kind.exit_code for kind in (SufficeError, *SufficeError.__subclasses__())}
 
 
 @dataclass
 class FaultOutcome:
-    """What came of one fault in one work."""
+    """What happened with one fault in one workload."""
 
     work: str
     fault: str
@@ -60,7 +61,7 @@ class FaultOutcome:
 
 
 def is_reported(result: RunResult) -> bool:
-    """One error and one hint, the documented exit code, no traceback, and no request to report a bug."""
+    """One error and one hint, the documented exit code, no traceback, no request to report a bug."""
     lines = [
         line.split(":")[0] for line in result.err.splitlines() if re.match("(error|hint):", line)
     ]
@@ -71,12 +72,12 @@ def is_reported(result: RunResult) -> bool:
 def run_trials(
     sandbox: Sandbox, work: Workload, fault: str, trials: int, rng: random.Random
 ) -> FaultOutcome:
-    """The work with this fault from a random call on, so often, or once from the first; each time the disk is well again."""
+    """Run the workload with the fault starting at random calls, or at the first if there is one trial; then without it."""
     row = FaultOutcome(work.name, fault)
     under = str(work.folder.parent)
     counted = sandbox.fork_server.run(
         replace(work.next_request(), fault=Fault(fault, under, NEVER))
-    )  # something stands there then, too
+    )  # this also leaves something to write over
     _check(work, counted, row)
     for _ in range(trials):
         first = 1 if trials == 1 or fault == "read-only" else rng.randint(1, max(counted.seen, 1))
@@ -88,20 +89,20 @@ def run_trials(
         _check(work, result, row)
         again = sandbox.fork_server.run(work.next_request())
         if again.status:
-            row.wrong("not well again", last_line(again))
+            row.wrong("not recovered", last_line(again))
         _check(work, again, row)
     return row
 
 
 def _classify(result: RunResult, fault: str, row: FaultOutcome) -> None:
     if result.status == 0:
-        row.outcomes["ended well"] += 1
+        row.outcomes["succeeded"] += 1
     elif result.killed and fault in DIES:
         row.outcomes["died"] += 1
     elif fault in REPORTED and is_reported(result):
-        row.outcomes["told"] += 1
+        row.outcomes["reported"] += 1
     else:
-        row.wrong("untold", f"exit code {result.status}: {result.err.strip()[-600:]}")
+        row.wrong("unreported", f"exit code {result.status}: {result.err.strip()[-600:]}")
 
 
 def _check(work: Workload, result: RunResult, row: FaultOutcome) -> None:
@@ -137,10 +138,8 @@ def _fault_table(found: list[FaultOutcome], seed: int) -> ResultTable:
     said = [line for row in found for line in row.said]
     return ResultTable(
         "Faults of disk and clock",
-        "Each fault from a random call on. Required: short writes, interruptions and clock jumps are not noticed; a disk that "
-        "is full, broken or read-only is told in one error with a hint and exit code 1 or 2; nothing acknowledged is lost, "
-        "nothing is corrupt, and the same command succeeds when the disk is well again.",
-        ("work", "fault", "trials", *OUTCOMES),
+        "Each fault starts at a random call. Required: short writes, interruptions and clock jumps have no effect; a full, broken or read-only disk gives one error with a hint and exit code 1 or 2; no acknowledged write is lost, nothing is corrupt, and the same command succeeds once the disk works again.",
+        ("workload", "fault", "trials", *OUTCOMES),
         tuple(row.cells() for row in found),
         (f"Seed {seed}: `python -m robustness.faults --seed {seed}`.", *said[:20]),
         kept=bool(found) and not any(row.outcomes[one] for row in found for one in WRONG),
@@ -158,8 +157,7 @@ def _service_table(sandbox: Sandbox, seed: int, *, kills: int) -> ResultTable:
     said = [line for row in rows for line in row.said]
     return ResultTable(
         "The service while it is written to",
-        "Documents are posted until it is killed, or its disk is full. Required: what was answered with 200 is there, nothing "
-        "is corrupt; on a full disk a refusal in the envelope, no traceback, and searches are still answered.",
+        "Documents are posted until it is killed, or its disk is full. Required: every write answered with 200 is there and nothing is corrupt; on a full disk the error is in the envelope, without traceback, and searches still work.",
         ("what", "times", "answered and checked", "refused", "lost", "corrupt", "unanswered"),
         tuple(row.cells() for row in rows),
         tuple(said[:20]),

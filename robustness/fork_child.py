@@ -26,7 +26,7 @@ def main() -> None:
     seen = folder / "seen"
     for line in sys.stdin:
         if line.strip() == KILL_NOW:
-            continue  # it was dead already
+            continue  # it has ended already
         request = json.loads(line)
         fault = Fault(**request["fault"]) if request["fault"] else None
         began = time.monotonic()
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _preload() -> None:
-    """Import what the commands import late, so that a fork has it; small models, for nobody asks how good they are."""
+    """Import what the commands import late, so that forks share it. Models are small: nobody looks at their quality."""
     import bm25s  # noqa: F401
     import onnx  # noqa: F401
     import sklearn.ensemble
@@ -72,13 +72,13 @@ def _preload() -> None:
         import suffice.service.app
         import suffice.service.server  # noqa: F401
     if (count := len(os.listdir("/proc/self/task"))) > 1:  # noqa: PTH208
-        raise RuntimeError(f"the fork_server has {count} threads: a fork of it could hang")
+        raise RuntimeError(f"the fork server has {count} threads: a fork could hang")
 
 
 def _run_child(
     request: dict[str, Any], fault: Fault | None, folder: Path, shared: ctypes.CDLL
 ) -> None:
-    """The child: its own outputs, its fault, its work, its end."""
+    """In the child: redirect the outputs, arm the fault, run the request, exit."""
     code = 70
     try:
         for name, number in (("out", 1), ("err", 2)):
@@ -119,7 +119,7 @@ def _run_request(request: dict[str, Any]) -> int:
 
 
 def _wait_for_child(child: int, kill_after_s: float | None) -> int:
-    """Wait for the child's end, or bring it about; its exit status."""
+    """Wait for the child or kill it in time; its exit status."""
     handle = os.pidfd_open(child)
     try:
         result, _, _ = select.select(

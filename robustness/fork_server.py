@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "shim.c"
 CACHE = HERE.parent / ".cache" / "robustness"
 KILL_NOW = '"now"'
-NEVER = 2**60  # a fault at this call only counts
+NEVER = 2**60  # a fault at this call only counts calls
 TIMEOUT_S = 240.0
 SINGLE_THREADED = {
     "OMP_NUM_THREADS": "1",
@@ -35,12 +35,12 @@ SINGLE_THREADED = {
 
 
 class UnavailableError(Exception):
-    """Faults cannot be made here; the message says why."""
+    """Faults cannot be injected here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What fails from call `at` on, in whose folder; shim.c says which faults there are."""
+    """What fails from call `at` on, below which folder; shim.c lists the faults."""
 
     name: str
     under: str
@@ -49,7 +49,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Words of the command line, or the writer of robustness.workloads with its arguments; and when it is to die, if it is."""
+    """Arguments of the command line, or the writer of robustness.workloads with its arguments; and when to kill it."""
 
     words: tuple[str, ...] = ()
     writer: tuple[str, int, int] | None = None
@@ -59,11 +59,11 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunResult:
-    status: int  # the exit code, or the number of the signal as a negative one
+    status: int  # the exit code, or minus the signal number
     seconds: float
     out: str
     err: str
-    seen: int = 0  # calls that the fault's groups saw
+    seen: int = 0  # calls of the fault's kind
 
     @property
     def killed(self) -> bool:
@@ -71,12 +71,12 @@ class RunResult:
 
     @property
     def acknowledged(self) -> bool:
-        """With --json a command says nothing on the standard output before all is done, unless it fails."""
+        """With --json a command prints nothing before everything is done, unless it fails."""
         return bool(self.out.strip()) and (self.status == 0 or self.killed)
 
 
 def build_shim() -> Path:
-    """The shim, compiled where it is not yet; UnavailableError without a compiler."""
+    """The compiled shim; UnavailableError without a compiler."""
     if platform.system() != "Linux":
         raise UnavailableError(
             f"faults are made with LD_PRELOAD on Linux, this is {platform.system()}"
@@ -114,7 +114,7 @@ def _shim_hash() -> str:
 
 
 class ForkServer:
-    """The handle of the process that forks; use it in a `with` block. `begin` and `wait` are the halves of `run`."""
+    """Handle of the forking process; use it in a `with` block. `begin` and `wait` are the halves of `run`."""
 
     def __init__(self, folder: Path, *, faults: bool = True) -> None:
         self.folder = Path(folder)
@@ -163,7 +163,7 @@ class ForkServer:
         self._process.stdin.write(json.dumps(asdict(request)) + "\n")
 
     def kill(self) -> None:
-        """Kill what was begun now, if it still lives."""
+        """Kill the current run, if it is still alive."""
         assert self._process.stdin is not None
         self._process.stdin.write(KILL_NOW + "\n")
 
@@ -171,7 +171,7 @@ class ForkServer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the fork_server has died")
+            raise RuntimeError("the fork server has died")
         told = json.loads(line)
         texts = [
             file.read_text(errors="replace") if file.exists() else ""
@@ -181,7 +181,7 @@ class ForkServer:
 
 
 class CommandRunner:
-    """The same requests, each as `suffice` on the command line."""
+    """Runs the same requests as `suffice` commands."""
 
     def run(self, request: RunRequest) -> RunResult:
         environment = {

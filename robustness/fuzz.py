@@ -1,18 +1,16 @@
-"""Any input at all: what reads files, texts and requests refuses what is wrong in our own words, soon, and stays on its feet.
+"""Fuzzing: whatever reads files, texts and requests accepts or refuses any input, quickly and with a proper error.
 
-Each reader of outside input is a row of `TARGETS` (robustness.loader_targets, robustness.artefact_targets, robustness.http_targets). It is given sound inputs with
-something wrong in them (robustness.mutations), one after the other, from a numbered row: `python -m robustness.fuzz musique 0 1000` reads
-the first thousand of MuSiQue's. An input is *accepted*, or *refused* with an error of suffice's (over HTTP, a status below
-500). Everything else is a finding: another exception, a warning, more than five seconds, a crash. Seconds are the processor's,
-so that a busy machine adds none; who only waits is found after a minute on the clock. A finding becomes a file in tests/cases,
-which the tests read again for ever.
+Each target (robustness.loader_targets, text_targets, artefact_targets, http_targets) gets valid inputs with
+something wrong in them (robustness.mutations), numbered: `python -m robustness.fuzz musique 0 1000` runs the
+first thousand. An input is *accepted*, or *refused* with a SufficeError (over HTTP, a status below 500).
+Everything else is a finding: another exception, a warning, more than five seconds, a crash. Seconds are
+processor seconds, so a busy machine adds none; a target that only waits is stopped after a minute. A finding
+becomes a file in tests/cases, which the tests run forever.
 
-Each target is measured in a process of its own with a bound on its memory, so that a crash or a claim of terabytes shows. Its
-files lie in memory, where the system has a place for that: the disk is not what is tried. What a piece of the inputs came to is
-kept in `.cache/fuzz` with the code that read it, and counts as long as none of that has changed: a run that was stopped goes on
-where it was, and only those begin anew whose process imports what was mended (of the core that is nearly all). All of it takes
-hours of the processor; FUZZ_INPUTS=20000 gives each target fewer, and the table says so.
-With atheris installed, `python -m robustness.fuzz --atheris musique -runs=100000` lets its coverage lead instead.
+Each target runs in its own process with a memory limit, on files in memory where the system allows. Results
+are cached in `.cache/fuzz` with the hashes of all code that ran, so a stopped run resumes and only targets
+whose code changed run again. A full run takes hours; FUZZ_INPUTS=20000 uses fewer inputs, and the table says
+so. With atheris installed, `python -m robustness.fuzz --atheris musique -runs=100000` is coverage-guided.
 """
 
 from __future__ import annotations
@@ -67,12 +65,12 @@ IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class HangError(BaseException):
-    """Longer than anybody waits. No Exception: nobody on the way may take it for one of theirs."""
+    """An input took too long. Not an Exception, so that no `except Exception` catches it."""
 
 
 @dataclass(slots=True)
 class FuzzResult:
-    """What came of the inputs of one target."""
+    """What happened with the inputs of one target."""
 
     name: str
     inputs: int = 0
@@ -102,12 +100,12 @@ class FuzzResult:
 
 
 def targets() -> dict[str, Target]:
-    """All of them by name."""
+    """All targets by name."""
     return {one.name: one for one in iter_targets()}
 
 
 def iter_targets() -> Iterator[Target]:
-    """One module after the other: who looks for a reader of files does not import the service."""
+    """Module by module: looking up a file loader does not import the service."""
     for module in ("loader_targets", "text_targets", "artefact_targets", "http_targets"):
         yield from getattr(import_module(f"robustness.{module}"), module.upper())
 
@@ -117,7 +115,7 @@ def iter_targets() -> Iterator[Target]:
 
 @contextmanager
 def watchdog() -> Iterator[None]:
-    """Warnings are findings, and whoever takes too long is interrupted."""
+    """Turn warnings into findings, and interrupt inputs that take too long."""
 
     def late(signum: int, _: Any) -> None:
         raise HangError(
@@ -143,7 +141,7 @@ def _set_timers(processor_s: float, clock_s: float) -> None:
 
 
 def read_once(opened: OpenTarget, given: Input) -> str:
-    """accepted, refused, or what went wrong."""
+    """'accepted', 'refused', or the finding."""
     _set_timers(PATIENCE_S, WAITING_S)
     try:
         return "accepted" if opened.read(given) else "refused"
@@ -156,7 +154,7 @@ def read_once(opened: OpenTarget, given: Input) -> str:
 
 
 def run_inputs(target: Target, opened: OpenTarget, start: int, stop: int) -> FuzzResult:
-    """The inputs of these numbers, one after the other."""
+    """Run the inputs with these numbers."""
     found = FuzzResult(target.name)
     began = time.perf_counter()
     for at in range(start, stop):
@@ -180,7 +178,7 @@ def run_inputs(target: Target, opened: OpenTarget, start: int, stop: int) -> Fuz
 
 
 def regression_cases(folder: Path = CASES) -> Iterator[tuple[str, Input, Path]]:
-    """Inputs that were findings once: TARGET/PART=what-was-wrong; dashes for a target's blanks, commas for a part's slashes."""
+    """Former findings: TARGET/PART=what-was-wrong, with dashes for spaces in targets and commas for slashes in parts."""
     known = {_slug(name): name for name in targets()}
     for path in sorted(folder.glob("*/*")):
         yield (
@@ -198,7 +196,7 @@ def _slug(name: str) -> str:
 
 
 def fuzz_target(name: str, count: int) -> FuzzResult:
-    """The first inputs of a target, in pieces."""
+    """Run the first inputs of a target, piece by piece."""
     whole = FuzzResult(name)
     for start in range(0, count, PIECE):
         whole = whole.joined(_fuzz_piece(name, start, min(start + PIECE, count)))
@@ -207,7 +205,7 @@ def fuzz_target(name: str, count: int) -> FuzzResult:
 
 
 def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
-    """In a process of its own, unless the same code has read these inputs before and found nothing."""
+    """Run one piece in its own process, unless the same code has run it without findings."""
     kept = CACHE / f"{_slug(name)}-{start}-{stop}.json"
     if kept.exists():
         before = json.loads(kept.read_text(encoding="utf-8"))
@@ -231,7 +229,7 @@ def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
 
 @contextmanager
 def record_sources() -> Iterator[dict[str, Any]]:
-    """At the end: the packages, and each file of ours that this process imported or opened, by its hash."""
+    """Collect the package versions and the hash of each file of ours that this process imports or opens."""
     ours, opened = (
         (Path(suffice.__file__).parent, ROOT / "robustness", ROOT / "tests", ROOT / "benchmarks"),
         set[Path](),
@@ -270,25 +268,25 @@ def _hash(path: Path) -> str:
 
 
 GROUPS = {
-    "readers": ("Data sets, logs and other files", "Every file that a user may bring."),
+    "readers": ("Data sets, logs and other files", "Every file format that users provide."),
     "texts": (
-        "Words and grammars",
-        "What stands in a question, an option, a filter, a model's answer.",
+        "Texts and grammars",
+        "Questions, options, filters and model answers.",
     ),
     "artefacts": (
-        "Models, libraries and what else suffice wrote",
-        "Folders and files that may have passed through others' hands.",
+        "Models, libraries and other artefacts",
+        "Folders and files that somebody else may have changed.",
     ),
     "doors": (
         "Every endpoint of the service",
-        "Bodies, headers and addresses; and bytes on the wire that are no HTTP.",
+        "Bodies, headers and URLs, and bytes that are not HTTP.",
     ),
 }
 COLUMNS = ("target", "inputs", "accepted", "refused", "other", "slowest ms", "peak MB")
 
 
 def tables(quick: bool) -> Iterator[ResultTable]:
-    """One table a group, as the figures of guarantees.md want them."""
+    """One table per group, for guarantees.md."""
     known, count = targets(), int(os.environ.get("FUZZ_INPUTS") or (QUICK if quick else INPUTS))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for group, (title, says) in GROUPS.items():
@@ -298,7 +296,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
 
 
 def table(title: str, says: str, rows: Sequence[FuzzResult]) -> ResultTable:
-    """Kept where nothing was found in all the inputs that are required; with fewer, nothing is claimed."""
+    """Kept if there is no finding in all required inputs; with fewer inputs, nothing is claimed."""
     sound = not any(one.other for one in rows) and all(one.slowest_s < PATIENCE_S for one in rows)
     enough = all(one.inputs >= INPUTS for one in rows)
     fewer = (
@@ -310,7 +308,7 @@ def table(title: str, says: str, rows: Sequence[FuzzResult]) -> ResultTable:
     )
     return ResultTable(
         title,
-        f"{says} Required: of {INPUTS:,} inputs none is neither accepted nor refused, and none takes {PATIENCE_S:g} s.",
+        f"{says} Required: each of {INPUTS:,} inputs is accepted or refused, in under {PATIENCE_S:g} s.",
         COLUMNS,
         tuple(_row(one) for one in rows),
         (*(finding for one in rows for finding in one.findings), *fewer),
@@ -328,7 +326,7 @@ def _row(one: FuzzResult) -> tuple[str, ...]:
 
 @contextmanager
 def open_target(name: str) -> Iterator[tuple[Target, OpenTarget]]:
-    """A target in a folder of its own, under the clock."""
+    """A target in its own folder, under the watchdog."""
     target = next((one for one in iter_targets() if one.name == name), None)
     if target is None:
         raise SystemExit(f"no target is named {name!r}; known: {', '.join(targets())}")
@@ -341,7 +339,7 @@ def open_target(name: str) -> Iterator[tuple[Target, OpenTarget]]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """TARGET START STOP: the outcome as one line of JSON; TARGET AT: the input itself, for a file in tests/cases."""
+    """TARGET START STOP prints the result as JSON; TARGET AT prints the input itself, for a file in tests/cases."""
     if arguments[:1] == ["--atheris"]:
         run_atheris(arguments[1], arguments[2:])
         return
@@ -358,7 +356,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def run_atheris(name: str, options: Sequence[str]) -> None:
-    """The same target, its inputs chosen by atheris for the new lines they reach. The first byte says which part it is."""
+    """The same target with inputs chosen by atheris; the first byte selects the part."""
     import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     with atheris.instrument_imports(include=["suffice"]), open_target(name) as (_, opened):

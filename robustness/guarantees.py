@@ -1,7 +1,7 @@
-"""What the product promises, in one table: each promise with the tests that prove it, what measures it, and what it leaves out.
+"""What suffice guarantees, in one table: the tests that prove each guarantee, what measures it, and what it excludes.
 
-docs/reference/guarantees.md is made from this and from the stored figures; a test walks it, so that no promise names a proof
-that is not there.
+docs/reference/guarantees.md is generated from this table and the stored figures. A test checks that every
+proof exists.
 """
 
 from __future__ import annotations
@@ -13,27 +13,25 @@ from dataclasses import dataclass
 class Guarantee:
     says: str
     proved_by: tuple[str, ...]  # "file::test", below tests/
-    measured_by: tuple[
-        str, ...
-    ] = ()  # parts of `python -m trust`; of several tables one is named by how its title begins
+    # Parts of `python -m robustness`, or "part: how the title of one of its tables begins".
+    measured_by: tuple[str, ...] = ()
     without: str = ""  # what it does not cover
 
 
 GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
-    "What is written": (
+    "Data on disk": (
         Guarantee(
-            "A crash at any moment leaves the old state or the new one: what was acknowledged is there, nothing is half there, "
-            "and nobody has to repair anything.",
+            "A crash at any moment leaves the old state or the new one: acknowledged writes are there, nothing is half written, and nothing needs repair.",
             (
                 "live/faults/test_kills.py::test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair",
                 "test_embedded.py::test_a_death_between_indexes_and_truth_changes_nothing",
                 "test_artefacts.py::test_a_crash_between_the_two_renames_is_mended_on_open",
             ),
             ("kills",),
-            "A power cut: processes are killed, the machine is not. A disk that says it has stored what it has not.",
+            "Power cuts: processes are killed, the machine is not. Disks that acknowledge writes they did not store.",
         ),
         Guarantee(
-            "A full, broken or read-only disk is told in one error with a hint; what was there before stays readable.",
+            "A full, broken or read-only disk gives one error with a hint; existing data stays readable.",
             (
                 "live/faults/test_faults.py::test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost",
                 "test_embedded_damage.py::test_a_full_disk_is_no_reason_to_make_the_text_index_anew",
@@ -42,8 +40,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ("faults",),
         ),
         Guarantee(
-            "One writer at a time, however many processes try: the second waits, then says why it cannot write. Readers go on "
-            "and see one generation, whole.",
+            "One writer at a time, however many processes try: the second one waits, then reports why it cannot write. Readers continue and always see one complete generation.",
             (
                 "test_embedded.py::test_a_second_writer_waits_and_then_says_why_it_cannot_write",
                 "live/test_readers_while_writing.py::test_two_readers_see_whole_generations_while_one_writes",
@@ -53,28 +50,28 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "Folders on network file systems without locks.",
         ),
         Guarantee(
-            "Long work that was cut short goes on where it was: `grade`, batch jobs, builds on workers.",
+            "Interrupted long jobs resume: `grade`, batch jobs, builds on workers.",
             (
-                "test_grade_pipeline.py::test_killed_in_a_stage_it_goes_on_with_that_stage",
+                "test_benchmark_pipeline.py::test_killed_in_a_stage_it_goes_on_with_that_stage",
                 "test_batch.py::test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks",
                 "live/test_grade_model.py::test_a_server_that_dies_half_way_loses_nothing_that_was_done",
             ),
             ("kills",),
-            "`fit` begins anew: it takes minutes.",
+            "`fit` starts over: it takes minutes.",
         ),
         Guarantee(
             "Same seed, same bytes: collections, gates, benchmarks, results of workers.",
             (
                 "test_controlled.py::test_another_process_with_another_hash_seed_makes_the_same_bytes",
                 "test_model.py::test_the_same_data_and_seed_give_the_same_bytes",
-                "test_grade_pipeline.py::test_the_same_seed_gives_the_same_bytes",
+                "test_benchmark_pipeline.py::test_the_same_seed_gives_the_same_bytes",
                 "live/test_dask.py::test_the_commands_write_the_same_bytes_on_workers",
             ),
             (),
-            "Other versions of the packages, or another processor: their arithmetic differs in the last bits.",
+            "Other package versions or another processor: their arithmetic differs in the last bits.",
         ),
         Guarantee(
-            "Damage is noticed: what is not as its manifest says is refused, and what can be derived again is made anew.",
+            "Damage is detected: a file that does not match its manifest is refused, and derived data is rebuilt.",
             (
                 "test_artefacts.py::test_an_altered_file_is_refused",
                 "test_gate.py::test_a_damaged_gate_is_refused",
@@ -82,10 +79,10 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
                 "test_embedded_damage.py::test_damage_inside_the_truth_is_said_to_be_damage",
             ),
             ("fuzz",),
-            "Hashes tell damage, not who made a file: there are no signatures.",
+            "Hashes detect damage, not authorship: there are no signatures.",
         ),
         Guarantee(
-            "Every format has a version: another one is refused with the command that makes it anew, never guessed at.",
+            "Every format has a version. Another version is refused with the command that rebuilds it.",
             (
                 "test_artefacts.py::test_another_format_version_is_refused_with_the_command_that_rebuilds",
                 "test_embedded_damage.py::test_a_store_of_a_newer_format_is_not_read",
@@ -93,10 +90,9 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ),
         ),
     ),
-    "What comes in": (
+    "Untrusted input": (
         Guarantee(
-            "Whatever a reader, a command or an endpoint is given, it is accepted or refused in our own words: no traceback, "
-            "no hang, no 5xx.",
+            "Every loader, command and endpoint accepts or refuses any input with a proper error: no traceback, no hang, no 5xx.",
             (
                 "test_fuzz.py::test_fresh_inputs_are_accepted_or_refused",
                 "test_fuzz.py::test_what_was_found_once_is_refused",
@@ -106,7 +102,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ("fuzz",),
         ),
         Guarantee(
-            "Whatever a stranger could make large or long has a bound: records, bodies, lines, texts, hits, headers, time.",
+            "Everything a stranger could make large is bounded: records, bodies, lines, texts, hits, headers, time.",
             (
                 "test_records.py::test_a_record_over_the_limit_ends_the_reading",
                 "test_hostile_files.py::test_a_line_without_end_costs_no_more_than_a_line_may",
@@ -116,11 +112,10 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
                 "test_service_errors.py::test_a_compressed_body_is_rejected",
             ),
             ("fuzz",),
-            "The number of documents of a library, which is yours to decide.",
+            "The number of documents in a library: you decide that.",
         ),
         Guarantee(
-            "Nothing is unpickled, evaluated or run: a gate or a library of a stranger is data. Its arrays, networks and paths "
-            "are looked at before they are used.",
+            "Nothing is unpickled, evaluated or executed: a gate or library from a stranger is data. Its arrays, networks and paths are checked before use.",
             (
                 "test_architecture.py::test_the_repository_keeps",
                 "test_hostile_files.py::test_no_code_of_the_package_unpickles_or_evaluates",
@@ -129,10 +124,10 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
                 "test_artefacts.py::test_a_manifest_cannot_point_outside_its_folder",
             ),
             ("fuzz",),
-            "Holes in onnxruntime, SQLite and tantivy, which read these files. A gate of a stranger may also simply be wrong.",
+            "Vulnerabilities in onnxruntime, SQLite and tantivy, which read these files. A stranger's gate may also simply be wrong.",
         ),
         Guarantee(
-            "Memory stays bounded however long a stream is: collections, batches, answers that nobody reads.",
+            "Memory stays bounded however long a stream is: collections, batches, responses that nobody reads.",
             (
                 "test_controlled.py::test_documents_stream_in_bounded_memory",
                 "test_service_streaming.py::test_a_line_without_end_is_not_kept",
@@ -142,41 +137,41 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ("soak: What grows",),
         ),
     ),
-    "What texts may do": (
+    "Untrusted text": (
         Guarantee(
-            "A text that gives orders to the gate moves it no more than neutral text of the same length.",
+            "A text that gives orders to the gate changes its verdict no more than neutral text of the same length.",
             (
                 "test_injection.py::test_an_attack_moves_no_more_than_neutral_text",
                 "test_injection.py::test_all_attacks_together_turn_no_more_verdicts_than_neutral_text",
                 "test_stuffing_filter.py::test_an_order_in_every_hit_is_as_good_as_one_in_the_first",
             ),
             ("attack_eval: Claims and orders", "attack_eval: Claims and orders, a hardened gate"),
-            "A text that holds the question's names or words, where the gate is not hardened: see the table of stuffing below.",
+            "Texts that contain the question's names or words, if the gate is not hardened: see the table on stuffing below.",
         ),
         Guarantee(
-            "Names, words or copies of the question in documents move a hardened gate less than two points over neutral text.",
+            "Names, words or copies of the question in documents move a hardened gate less than two points compared with neutral text.",
             (
                 "test_stuffing_filter.py::test_a_stuffed_document_is_not_read_and_the_others_are",
                 "test_stuffing_filter.py::test_a_stuffed_document_brings_a_hardened_gate_nothing",
             ),
-            ("attack_eval: Stuffing, disguises, floods and lies of metadata, a hardened gate",),
-            "False statements in plain words, and documents that are called as the question's names.",
+            ("attack_eval: Stuffing, disguises, floods and false metadata, a hardened gate",),
+            "False statements in plain words, and documents titled after entities in the question.",
         ),
         Guarantee(
-            "A text cannot steer `ask`: what a model is shown stays inside its fence, and an obedient model changes no action.",
+            "A text cannot steer `ask`: in prompts it stays inside its fence, and a model that obeys it changes no action.",
             (
                 "test_ask_injection.py::test_what_a_model_is_shown_keeps_every_attack_inside_the_fence",
                 "test_ask_injection.py::test_an_obedient_model_changes_no_action_and_no_answer",
             ),
             (),
-            "A false sentence in plain words is believed: we check whether evidence is there, not whether it is true.",
+            "False sentences in plain words: suffice checks whether evidence is there, not whether it is true.",
         ),
         Guarantee(
-            "On the page, what documents say stays text.",
+            "The page shows documents as text, never as markup.",
             ("live/test_page.py::test_what_documents_say_stays_text",),
         ),
         Guarantee(
-            "What a language model says is held to a form, a budget and a deadline; without sense in it the rules go on.",
+            "A language model's output has a schema, a budget and a deadline; if it is unusable, the rules take over.",
             (
                 "test_ask_faulty_server.py::test_ask_ends_within_its_budget_with_an_honest_outcome",
                 "test_ask_faulty_server.py::test_a_model_that_insists_on_nonsense_is_not_believed",
@@ -184,26 +179,26 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ),
         ),
     ),
-    "What is said": (
+    "Verdicts and answers": (
         Guarantee(
-            "A threshold under promise keeps it: over many splits it is broken in at most the share that was agreed.",
+            "A threshold chosen by `risk` keeps its promise: over many splits it is broken at most as often as agreed.",
             (
                 "test_policy.py::test_over_200_splits_the_promise_is_broken_in_at_most_delta_of_them",
                 "test_policy.py::test_in_the_worst_world_where_every_threshold_is_a_hair_too_risky_it_is_still_broken_in_at_most_delta",
                 "test_policy.py::test_fewer_questions_than_could_ever_prove_it_keep_no_promise_and_the_policy_says_so",
             ),
             (),
-            "Questions of another kind than those it was chosen on: drift is watched, and told.",
+            "Questions unlike those it was chosen on: `drift` detects and reports them.",
         ),
         Guarantee(
-            "Gold labels never reach what thinks: no chain of imports leads there.",
+            "Gold labels never reach retrieval, gate or answering: no chain of imports leads there.",
             (
                 "test_architecture.py::test_the_repository_keeps",
                 "test_architecture.py::test_a_planted_violation_is_seen",
             ),
         ),
         Guarantee(
-            "Threads, tasks, forks and processes around one gate and one library hear what one alone hears.",
+            "Threads, tasks, forks and processes that share a gate and a library get the same results as one alone.",
             (
                 "test_concurrency.py::test_threads_hear_what_one_alone_hears",
                 "test_concurrency.py::test_tasks_of_an_event_loop_hear_what_one_alone_hears",
@@ -211,17 +206,16 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
                 "test_concurrency.py::test_processes_hear_what_one_alone_hears",
             ),
             (),
-            "A fork while another thread is inside onnxruntime or tantivy, models that run on several threads, and Qdrant's "
-            "client: fork first, or spawn. Python without its lock.",
+            "A fork while another thread is inside onnxruntime or tantivy, models that run on several threads, and Qdrant's client: fork first, or spawn. Python without its lock.",
         ),
         Guarantee(
-            "A journey can be walked again from its file, to the same bytes.",
-            ("test_tracing.py::test_many_journeys_in_one_file_replay_to_the_same_bytes",),
+            "A saved trace replays to the same bytes.",
+            ("test_traces.py::test_many_journeys_in_one_file_replay_to_the_same_bytes",),
         ),
     ),
     "The service": (
         Guarantee(
-            "It listens on this machine alone unless there are keys, and then everybody shows one; without keys nobody writes.",
+            "Without API keys it only serves this machine and nobody can write; with keys, every request needs one.",
             (
                 "test_service_keys.py::test_other_machines_are_served_only_with_a_key",
                 "test_service_errors.py::test_writing_needs_keys",
@@ -231,12 +225,11 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "TLS: put a proxy in front of it.",
         ),
         Guarantee(
-            "Keys are kept as hashes; who reads the file cannot use it.",
+            "Keys are stored as hashes: the file alone opens nothing.",
             ("test_service_keys.py::test_a_token_gives_access_and_its_file_does_not",),
         ),
         Guarantee(
-            "No text of a question or a document is in the log, in the metrics, in the trace of OpenTelemetry or in an error, "
-            "unless asked for.",
+            "No text of a question or document appears in logs, metrics, OpenTelemetry traces or errors, unless you ask for it.",
             (
                 "test_service_routes.py::test_the_log_has_one_line_per_request_and_no_text",
                 "test_service_routes.py::test_invalid_values_are_named_by_field_and_not_repeated",
@@ -245,18 +238,17 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             ),
         ),
         Guarantee(
-            "Every request that was taken in is answered, also when the service is told to stop; too many are turned "
-            "away at once.",
+            "Every accepted request is answered, also during shutdown; excess requests are rejected at once.",
             (
                 "live/test_serve.py::test_a_shutdown_under_load_answers_every_accepted_request",
                 "live/test_serve.py::test_too_many_requests_get_429",
                 "live/test_serve.py::test_a_worker_that_dies_is_replaced",
             ),
             ("soak: What was answered", "faults"),
-            "Requests inside a worker that is killed: their connection breaks, and what was acknowledged before is there.",
+            "Requests in a worker that is killed: their connection breaks; earlier acknowledged writes are there.",
         ),
         Guarantee(
-            "Under mixed load with updates beside it nothing grows: memory, handles, threads, files.",
+            "Under mixed load with concurrent updates nothing grows: memory, handles, threads, files.",
             ("live/test_soak.py::test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing",),
             ("soak: What grows",),
         ),
@@ -280,9 +272,9 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "Dask trusts its network: anyone who reaches a scheduler runs code on its workers. Keep it private.",
         ),
     ),
-    "What is installed": (
+    "Supply chain": (
         Guarantee(
-            "Every package is pinned, and can be installed by hash.",
+            "Every package is pinned and can be installed by hash.",
             (
                 "test_supply_chain.py::test_the_lock_is_what_the_constraints_say_and_has_a_hash_for_everything",
             ),
@@ -290,24 +282,23 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "`make test` installs by pin, and by hash with LOCKED=1.",
         ),
         Guarantee(
-            "Every licence is one that is allowed: none asks that what uses it be published under the same terms.",
+            "Every licence is on the allowed list: none is copyleft for code that uses the package.",
             ("test_supply_chain.py::test_every_installed_package_has_a_licence_that_is_allowed",),
             ("supply: Licences",),
-            "What packages say of themselves; files inside them are not read.",
+            "Licences as the packages state them; their files are not read.",
         ),
         Guarantee(
-            "The core needs the base install alone.",
+            "The core works with the base install alone.",
             (
                 "test_supply_chain.py::test_the_core_builds_searches_checks_and_asks_with_every_extra_absent",
             ),
             ("supply: A base install",),
         ),
         Guarantee(
-            "Nobody is told that it is used: it opens no connection that was not asked for. onnxruntime's reports are "
-            "switched off.",
+            "No telemetry: suffice opens no connection that you did not ask for, and switches off onnxruntime's.",
             ("test_supply_chain.py::test_nothing_is_told_to_anybody_and_nothing_left_behind",),
             (),
-            "A program that imports onnxruntime before suffice; extras with reports of their own (Haystack, DeepEval, Ragas).",
+            "Programs that import onnxruntime before suffice; extras with telemetry of their own (Haystack, DeepEval, Ragas).",
         ),
     ),
 }

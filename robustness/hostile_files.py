@@ -1,4 +1,4 @@
-"""Files that mean harm, made here so that none has to lie in the repository: networks, arrays, archives."""
+"""Malicious files, generated so that none has to be in the repository: networks, arrays, archives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def tree_model(columns: int, **changes: Any) -> bytes:
-    """A tree of one split in the layout of suffice.gate.model; `changes` to the attributes of its node."""
+    """A tree with one split in the layout of suffice.gate.model; `changes` override its attributes."""
     attributes = {
         "n_targets": 1, "aggregate_function": "SUM", "base_values": [0.0], "nodes_treeids": [0, 0, 0],
         "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0], "nodes_values": [0.5, 0.0, 0.0],
@@ -39,12 +39,12 @@ def tree_model(columns: int, **changes: Any) -> bytes:
 
 
 def network_with_weights(weights: TensorProto, columns: int, operator: str = "Add") -> bytes:
-    """A network that adds weights to its rows, or does something that no runtime knows."""
+    """A network that adds weights to its rows, or uses an operator that no runtime knows."""
     return _network([helper.make_node(operator, ["rows", "w"], ["p"])], columns, [weights])
 
 
 def external_weights(location: str, columns: int) -> TensorProto:
-    """Weights that say they lie in another file."""
+    """Weights that claim to be in another file."""
     weights = TensorProto(
         name="w", data_type=TensorProto.FLOAT, dims=[1, columns], data_location=TensorProto.EXTERNAL
     )
@@ -54,7 +54,7 @@ def external_weights(location: str, columns: int) -> TensorProto:
 
 
 def oversized_weights(dims: Sequence[int]) -> TensorProto:
-    """Weights that say they are larger than they are."""
+    """Weights that claim to be larger than they are."""
     return TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims, raw_data=b"\0" * 16)
 
 
@@ -77,7 +77,7 @@ def _network(nodes: Sequence[Any], columns: int, weights: Sequence[TensorProto] 
 
 
 class _Trap:
-    """Whoever unpickles it makes a folder."""
+    """Creates a folder when unpickled."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -87,14 +87,14 @@ class _Trap:
 
 
 def pickled_array(path: str) -> bytes:
-    """An .npy file of one object that makes a folder at this path when it is unpickled."""
+    """An .npy file with one object that creates a folder at this path when unpickled."""
     stream = io.BytesIO()
     np.save(stream, np.array([_Trap(path)], dtype=object), allow_pickle=True)
     return stream.getvalue()
 
 
 def zip_bomb(size: int) -> bytes:
-    """An .npz archive that unfolds to so many zeros."""
+    """An .npz archive that expands to this many zeros."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("weights.npy", b"\0" * size)
@@ -102,7 +102,7 @@ def zip_bomb(size: int) -> bytes:
 
 
 def oversized_array_header(shape: tuple[int, ...], kind: str = "<f8") -> bytes:
-    """An .npy header that describes so large an array, and eight bytes of it."""
+    """An .npy header that claims this shape, followed by eight bytes."""
     stream = io.BytesIO()
     npy.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": shape})
     return stream.getvalue() + b"\0" * 8

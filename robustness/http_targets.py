@@ -1,8 +1,8 @@
-"""Targets: every endpoint of the service, and the bytes on its wire.
+"""Fuzzing targets: every endpoint of the service, and the bytes on its connections.
 
-A request is written like one on the wire: the first line says method and address, then headers, a blank line, the body. The
-endpoints take it as ASGI does, in this process; `wire` takes bytes through a real socket and the service's own HTTP protocol.
-What is accepted has a status below 400, what is refused one below 500; everything else is a finding.
+A request is written as HTTP: method and URL, headers, a blank line, the body. Endpoints get it through ASGI in
+this process; `wire` sends bytes through a real socket into the service's own HTTP protocol. A status below 400
+is accepted, below 500 refused; everything else is a finding.
 """
 
 from __future__ import annotations
@@ -134,14 +134,12 @@ class ServiceClient:
             raise TargetError(str(came))
 
     def sent(self, request: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer to a request as it stands on the wire."""
+        """Status and body of the response to a raw request."""
         return self.loop.run_until_complete(self._sent(request))
 
     async def _sent(self, request: bytes) -> tuple[int, bytes]:
         scope, body = _scope(request)
-        half = (
-            len(body) // 2 if len(body) % 3 == 0 else len(body)
-        )  # some bodies come in two pieces, and some twice as none
+        half = len(body) // 2 if len(body) % 3 == 0 else len(body)  # some bodies come in two pieces
         given = [
             {"type": "http.request", "body": body[:half], "more_body": True},
             {"type": "http.request", "body": body[half:]},
@@ -169,7 +167,7 @@ class ServiceClient:
 
 
 def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
-    """What a server makes of the bytes. What no server lets through is made harmless: the wire has a target of its own."""
+    """The ASGI scope of the request. What no server lets through is made harmless: `wire` covers that."""
     from urllib.parse import unquote_to_bytes
 
     head, _, body = request.partition(b"\n\n")
@@ -215,7 +213,7 @@ KEYS = {
 
 @contextmanager
 def running_service(folder: Path) -> Iterator[ServiceClient]:
-    """A service with a library of films and one key that opens everything."""
+    """A service with a library of films and one API key with all rights."""
     from hashlib import sha256
 
     from suffice.service.settings import Limits, Settings
@@ -245,7 +243,7 @@ MAX_BODY_BYTES = 60 * 1024
 
 
 def is_accepted(status: int, body: bytes) -> bool:
-    """Accepted? FaultErrors are statuses of ours, answers that never began, and errors without their envelope."""
+    """Accepted? TargetError for a 5xx status, no response, or an error without its envelope."""
     if status == 0 or status >= 500:
         raise TargetError(f"status {status}: {body[:200]!r}")
     if status >= 400 and (b'"ok":false' not in body or b'"error"' not in body):
@@ -254,7 +252,7 @@ def is_accepted(status: int, body: bytes) -> bool:
 
 
 def _post_target(door: str, visitor: ServiceClient) -> OpenTarget:
-    """Two ways in: the body alone is altered, as JSON; or all of the request, as bytes."""
+    """Mutates the body as JSON, or the whole request as bytes."""
     method, _, path = door.partition(" ")
     head = _request(method, path, JSON)
     whole = tuple(Seed("request", f"{head}{json.dumps(body)}".encode()) for body in BODIES[door])
@@ -267,7 +265,7 @@ def _post_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
 
 def _get_target(door: str, visitor: ServiceClient) -> OpenTarget:
-    """Address and headers."""
+    """Mutates URL and headers."""
     method = door.partition(" ")[0]
     seeds = tuple(
         Seed("request", _request(method, address).encode()) for address in ADDRESSES[door]
@@ -276,7 +274,7 @@ def _get_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
 
 def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
-    """Lines of a batch: the answer has begun before they are read, so that each line of it tells how it fared."""
+    """Mutates lines of a batch: the response starts before they are read, so each of its lines has its own status."""
     line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
     seeds = (
         Seed(
@@ -296,7 +294,7 @@ def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
     def read(given: Input) -> bool:
         status, body = visitor.sent(heads[given.part] + given.content)
-        if status != 200 or not body.startswith(b"{"):  # an altered address may lead to the page
+        if status != 200 or not body.startswith(b"{"):  # a mutated URL may lead to the page
             return is_accepted(status, body)
         told = [json.loads(one) for one in body.splitlines()]
         if lost := [
@@ -314,7 +312,7 @@ def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
 
 def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
-    """Bytes through a socket, into the service's own protocol, until it has answered or wants more than there is."""
+    """Sends bytes through a socket into the service's protocol, until it responds or waits for more."""
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
@@ -340,14 +338,14 @@ def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
         await loop.connect_accepted_socket(lambda: protocol, theirs)
         try:
             await loop.sock_sendall(ours, content)
-            for _ in range(4):  # turns of the loop, until the other side has read what lies there
+            for _ in range(4):  # iterations of the loop, until the other side has read everything
                 await asyncio.sleep(0)
             while _is_busy(protocol):
                 await asyncio.sleep(0.0002)
             ours.shutdown(socket.SHUT_WR)
             return await _receive_all(loop, ours)
         except ConnectionError:
-            return b""  # it was closed on us, which is an answer
+            return b""  # the server closed it: a refusal
         finally:
             ours.close()
 
@@ -357,7 +355,7 @@ def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
 
 def _is_busy(protocol: Any) -> bool:
-    """Is a whole request being answered? One that wants more bytes waits for us, and a connection that closes for nobody."""
+    """Is a complete request being processed? One that waits for more bytes, or a closing connection, is not."""
     cycle = protocol.cycle
     return cycle is not None and not (
         cycle.response_complete or cycle.more_body or protocol.transport.is_closing()
@@ -389,14 +387,14 @@ def _wire_seeds() -> tuple[Seed, ...]:
 
 
 def _all_accepted(came: bytes) -> bool:
-    """Whether all answers on a connection are accepted ones. None at all: it was closed, which refuses."""
+    """Whether all responses on a connection are accepted; a closed connection is a refusal."""
     found = [int(part[:3]) for part in came.split(b"HTTP/1.1 ")[1:] if part[:3].isdigit()]
     if lost := [status for status in found if status >= 500]:
         raise TargetError(f"status {lost[0]}: {came[:300]!r}")
     return bool(found) and max(found) < 400
 
 
-# Each door, and how it is opened in a service that runs: the tests share one.
+# Each endpoint, and how it is opened in a running service; the tests share one.
 OPENERS: dict[str, Callable[[ServiceClient], OpenTarget]] = {
     **{door: partial(_post_target, door) for door in BODIES},
     "POST /v1/check/batch": partial(_batch_target, "POST /v1/check/batch"),

@@ -1,10 +1,11 @@
-"""Killed at any moment: SIGKILL over build, update, fit, grade and serve, and what is there afterwards.
+"""Killed at any moment: SIGKILL during build, update, fit and grade, and the state afterwards.
 
-Half of the kills come after a random time, half before a random call that changes the disk, or in the middle of a write. After
-each one the folder is opened as anybody would open it: what was acknowledged is there with its content, nothing is half there,
-and the next run of the same command needs no repair. At the end a run that nobody kills has to leave nothing behind.
+Half of the kills come after a random time, half before a random call that changes the disk or in the middle of
+a write. After each one the folder is opened as any user would: acknowledged writes are there, nothing is half
+written, and the next run of the same command needs no repair. A final run without a kill must leave nothing
+behind.
 
-    python -m robustness.kills --seed 7 --kills 40 --only grade        the kills of one run again, or others
+    python -m robustness.kills --seed 7 --kills 40 --only grade        repeat some kills, or try others
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from robustness.workloads import (
 )
 
 SEED = 20261115
-TROUBLES = ("lost", "corrupt", "repair", "litter")
-COLUMNS = ("work", "runs", "killed at work", "acknowledged and checked", *TROUBLES)
-# How many of the five hundred each work takes. A command line starts anew each time, which costs seconds: a twentieth of them.
+TROUBLES = ("lost", "corrupt", "repair", "leftovers")
+COLUMNS = ("workload", "runs", "killed", "acknowledged and checked", *TROUBLES)
+# How the five hundred kills are shared out. Starting a command line costs seconds, so it gets a twentieth.
 SHARES = {
     "build, a new library": 105,
     "build, over a library": 95,
@@ -52,17 +53,17 @@ SHARES = {
     "grade, on the command line": 10,
     "fit, on the command line": 5,
 }
-AT_MOST = 4  # runs for each kill: some end before their moment comes
+AT_MOST = 4  # runs per kill: some end before they are killed
 Run = Callable[[RunRequest], RunResult]
 
 
 @dataclass
 class KillTally:
-    """What came of the kills of one work."""
+    """What happened with the kills of one workload."""
 
     name: str
     runs: int = 0
-    kills: int = 0  # that found it at work
+    kills: int = 0  # that hit a running process
     checked: int = 0
     troubles: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
@@ -79,7 +80,7 @@ class KillTally:
 def kill_repeatedly(
     work: Workload, run: Run, kills: int, rng: random.Random, *, aimed: bool = True
 ) -> KillTally:
-    """Run the work again and again, each time with a death in it, and look at what is there after each."""
+    """Run the workload again and again, kill it each time, and check the folder after each run."""
     tally = KillTally(work.name)
     whole = _run_to_end(work, run, tally, count=aimed)
     for at in range(AT_MOST * kills):
@@ -104,13 +105,13 @@ def kill_repeatedly(
             )
     _run_to_end(work, run, tally)
     if left := leftover_files(work.folder.parent):
-        tally.trouble("litter", ", ".join(left[:5]))
+        tally.trouble("leftovers", ", ".join(left[:5]))
     tally.checked = work.checked
     return tally
 
 
 def _run_to_end(work: Workload, run: Run, tally: KillTally, *, count: bool = False) -> RunResult:
-    """A run that nobody kills, which must succeed over whatever the killed ones left."""
+    """A run without a kill, which must succeed over whatever the killed ones left."""
     request = work.next_request()
     result = run(
         replace(request, fault=Fault("killed", str(work.folder.parent), NEVER))
@@ -136,7 +137,7 @@ def _check(work: Workload, result: RunResult, tally: KillTally) -> None:
 
 
 class Sandbox:
-    """A folder for everything, the fork_server, and what several works need; use it in a `with` block."""
+    """A temporary folder, the fork server, and what several workloads share; use it in a `with` block."""
 
     def __init__(self, seed: int = SEED) -> None:
         self.seed, self.home = seed, Path(tempfile.mkdtemp(prefix="suffice-kills-"))
@@ -172,7 +173,7 @@ class Sandbox:
         return work
 
     def references(self) -> dict[int, dict[str, bytes]]:
-        """What `suffice grade` makes of the pages with either seed, when nobody disturbs it."""
+        """What `suffice grade` makes of the documents with either seed when it is not disturbed."""
         if not self._references:
             for seed in (1, 2):
                 room = self.room(f"reference-{seed}")
@@ -207,7 +208,7 @@ def tables(
 
 
 def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
-    """Kept where nothing went wrong in as many deaths as were wanted; with fewer, nothing is claimed."""
+    """Kept if nothing went wrong in as many kills as wanted; with fewer, nothing is claimed."""
     total = KillTally("all")
     for one in found:
         total.runs += one.runs
@@ -217,12 +218,12 @@ def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
     told = [line for one in found for line in one.told]
     if total.kills < wanted:
         told.append(
-            f"Fewer than the {wanted} that are wanted: the others finished before they could be killed."
+            f"Fewer than the {wanted} wanted: the others finished before they could be killed."
         )
     return ResultTable(
         "SIGKILL at any moment",
-        f"{total.kills} processes killed at work, half after a random time, half at a random call that changes the disk. "
-        "Required: nothing that was acknowledged is lost, nothing is corrupt, no repair, nothing left behind.",
+        f"{total.kills} processes killed while running, half after a random time, half at a random call that changes the disk. "
+        "Required: no acknowledged write is lost; nothing is corrupt, needs repair or is left behind.",
         COLUMNS,
         tuple(one.row() for one in (*found, total)),
         (f"Seed {seed}: `python -m robustness.kills --seed {seed}`.", *told[:20]),

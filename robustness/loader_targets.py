@@ -1,7 +1,7 @@
-"""Targets: the data sets, logs and texts that people bring.
+"""Fuzzing targets: the data sets, logs and texts that users provide.
 
-A data set is read in its folder, or by its first file alone; with and without leaving bad records out. What decides is the
-length of the input, so that each input is read in one way only, and always in the same.
+A data set is loaded from its folder or from its first file alone, with and without `skip_bad`. The length of the
+input decides which, so each input is always loaded in the same way.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ LOG_SEEDS = (
 
 @contextmanager
 def _logs(folder: Path) -> Iterator[OpenTarget]:
-    """What `suffice check --batch` and `--run` do with their files."""
+    """The files of `suffice check --batch` and `--run`."""
     files, gate = TargetFiles(folder, LOG_SEEDS), GateRef.named("default")
 
     def read(given: Input) -> bool:
@@ -201,7 +201,7 @@ BENCHMARK = (
 
 
 def _benchmark(folder: Path, file: Path, given: Input) -> bool:
-    """A graded benchmark: as a data set, its twins, and its audit."""
+    """A benchmark: as a data set, its twins, and its audit."""
     if len(given.content) % 2:
         audit_benchmark(folder)
         return True

@@ -1,8 +1,7 @@
-"""Inputs that nobody has sent yet: sound ones with something wrong in them, the same ones for the same seed.
+"""Mutated inputs: valid ones with something wrong in them, the same for the same seed.
 
-JSON is altered where it is JSON: a value of another kind, a field gone, doubled or called otherwise, numbers that no machine
-holds, letters that no file can hold, nests without a floor. Any other format is altered as cells of lines; and everything, now
-and then, as bytes.
+JSON is mutated as JSON: values of another type, missing, duplicated or renamed fields, huge numbers, invalid
+characters, deep nesting. Other formats are mutated as cells of lines; and everything, now and then, as bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 __all__ = ["ODD_TEXTS", "ODD_VALUES", "Input", "Seed", "mutate"]
 
-LARGEST = 64 * 1024  # of one input: what is larger has tests of its own
+LARGEST = 64 * 1024  # of one input; larger ones have their own tests
 ODD_TEXTS = (
     "", " ", "\0", "\n", "\r\n", "\t", "\ud800", "\udfff", "\ufeff", "\u202e", "\u200b", "\u2028", "é", "İ", "ß", "ﬁ", "😀",
     "0", "-1", "1e999", "NaN", "nan", "inf", "null", "true", "None", "[]", "{}", "[", "{", '"', "'", "\\", "\\u0000", "%00",
@@ -32,7 +31,7 @@ ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 5e-324, 1.8e308, math.nan, math.inf, -math.inf,
     [], {}, [[]], [None], {"": None}, [[[[[[]]]]]], {"a": {"b": {"c": {}}}}, ["a", 1, None], {"doc_id": 1}, *ODD_TEXTS,
 )  # fmt: skip
-# What json.dumps cannot write; each stands for its number until the text is made.
+# What json.dumps cannot write; each is a placeholder until the text is made.
 SPELLINGS = (
     b"9" * 5000, b"1e99999", b"-", b"01", b"+1", b"0x1F", b"nan", b"undefined", b"'a'", b"[" * 3000, b'{"a":' * 3000,
     b"[[]" * 500, b'"\\ud83d"', b'"\\x41"', b'"\xff"', b'"\xed\xa0\x80"', b'"\\u12"', b'"unended', b"/* */1", b"1,", b"[1,]",
@@ -48,7 +47,7 @@ PIECES: tuple[bytes, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What is read, and which of the files or forms of a reader it stands for."""
+    """What is read, and which file or form of a target it is."""
 
     part: str
     content: bytes
@@ -56,7 +55,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Seed:
-    """A sound input, from which others are made. `lines`: each line of it is a value of its own."""
+    """A valid input from which others are made. With `lines`, each line is a value of its own."""
 
     part: str
     content: bytes
@@ -64,7 +63,7 @@ class Seed:
 
     @cached_property
     def values(self) -> tuple[str, ...] | None:
-        """Its JSON values as texts; None where it is no JSON."""
+        """Its JSON values as texts; None if it is not JSON."""
         try:
             given = self.content.decode().splitlines() if self.lines else [self.content.decode()]
             return tuple(json.dumps(json.loads(one)) for one in given if one.strip())
@@ -73,7 +72,7 @@ class Seed:
 
 
 def mutate(seeds: Sequence[Seed], key: str) -> Input:
-    """One input, made of one of the seeds; the same key gives the same one."""
+    """One input made from one of the seeds; the same key gives the same input."""
     draw = Random(key)
     seed = seeds[draw.randrange(len(seeds))]
     content = seed.content
@@ -97,7 +96,7 @@ def _altered_values(seed: Seed, draw: Random) -> bytes:
     root = [json.loads(known[chosen])]
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         _alter(root, draw)
-    # Both spellings of letters beyond ASCII; half a pair has only one that a file can hold.
+    # Both spellings of characters beyond ASCII; a lone surrogate has only one that a file can hold.
     text = (
         json.dumps(root[0], ensure_ascii=draw.random() < 0.5).encode("utf-8", "surrogatepass")
         if root
@@ -129,7 +128,7 @@ def _alter(root: list[Any], draw: Random) -> None:
 def _odd(draw: Random) -> Any:
     if draw.random() < 0.2:
         return _MARK % draw.randrange(len(SPELLINGS))
-    return deepcopy(ODD_VALUES[draw.randrange(len(ODD_VALUES))])  # it may be altered in its turn
+    return deepcopy(ODD_VALUES[draw.randrange(len(ODD_VALUES))])  # it may be mutated again
 
 
 def _spelt(text: bytes) -> bytes:
@@ -175,7 +174,7 @@ def _wrap(holder: Any, at: Any, draw: Random) -> None:
 
 
 def _retype(holder: Any, at: Any, draw: Random) -> None:
-    """Almost the same value: a text with something in it, a number beside it."""
+    """Almost the same value: a text with something inserted, a nearby number."""
     value = holder[at]
     if isinstance(value, str):
         cut = draw.randrange(len(value) + 1)
@@ -204,7 +203,7 @@ CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (
 
 
 def _altered_cells(content: bytes, draw: Random) -> bytes:
-    """A cell of a line, or a whole line, becomes another."""
+    """Replace a cell of a line, or a whole line."""
     lines = content.split(b"\n")
     at = draw.randrange(len(lines))
     gap = b"\t" if b"\t" in lines[at] else b" "

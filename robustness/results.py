@@ -1,4 +1,4 @@
-"""Which parts there are, and what each measured when it last ran: one JSON file a part, beside the code that made it."""
+"""The parts and the figures of their last run: one JSON file per part in robustness/figures."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from suffice.storage import write_atomically
 
 FOLDER = Path(__file__).parent / "figures"
 
-# A part is the module of that name with `tables(quick)`.
+# Part -> title; a part is the module of that name with `tables(quick)`.
 PARTS = {
     "kills": "Killed at any moment",
-    "faults": "Disks that fail, clocks that jump",
-    "fuzz": "Any input at all",
-    "attack_eval": "Texts that want something",
+    "faults": "Failing disks and jumping clocks",
+    "fuzz": "Fuzzing",
+    "attack_eval": "Adversarial texts",
     "soak": "An hour of mixed load",
-    "supply": "What is installed",
+    "supply": "Supply chain",
 }
 
 
 @dataclass(frozen=True)
 class RunStart:
-    """When a run began and of which commit: an hour later there may be another."""
+    """When a run started, and at which commit: an hour later there may be another."""
 
     at: float
     commit: str
@@ -42,7 +42,7 @@ class RunStart:
 
 @dataclass(frozen=True)
 class StoredFigures:
-    """A part's tables, and enough to measure them again."""
+    """The tables of a part, and enough to measure them again."""
 
     command: str
     commit: str
@@ -51,7 +51,7 @@ class StoredFigures:
     load: str
     seconds: float
     quick: bool
-    failed: tuple[str, ...]  # what broke or fell short
+    failed: tuple[str, ...]  # what failed or missed its requirement
     tables: tuple[ResultTable, ...]
 
     @classmethod
@@ -62,15 +62,15 @@ class StoredFigures:
         failed: Sequence[str],
         *,
         quick: bool,
-        begun: RunStart,
+        start: RunStart,
     ) -> StoredFigures:
         return cls(
             command=f"python -m robustness {part} --write" + (" --quick" if quick else ""),
-            commit=begun.commit,
-            date=datetime.fromtimestamp(begun.at, UTC).date().isoformat(),
+            commit=start.commit,
+            date=datetime.fromtimestamp(start.at, UTC).date().isoformat(),
             machine=machine_info(),
             load=load_average(),
-            seconds=round(time.time() - begun.at, 1),
+            seconds=round(time.time() - start.at, 1),
             quick=quick,
             failed=tuple(failed),
             tables=tuple(tables),
@@ -89,7 +89,7 @@ def save_figures(part: str, figures: StoredFigures) -> Path:
 
 
 def load_figures(part: str, folder: Path = FOLDER) -> StoredFigures | None:
-    """What the part measured last; None where it has not been run."""
+    """What the part measured last; None if it has not run."""
     path = folder / f"{part}.json"
     if not path.exists():
         return None
@@ -105,7 +105,7 @@ def load_figures(part: str, folder: Path = FOLDER) -> StoredFigures | None:
 
 
 def _commit() -> str:
-    """The commit that was measured, with a plus where files had been changed since; figures of other parts are none of them."""
+    """The measured commit, with a plus if files have changed since; figures of other parts do not count."""
     changes = [
         "git",
         "status",

@@ -46,7 +46,7 @@ class ServeOutcome:
 
 
 class ServiceUnderTest:
-    """One run of `suffice serve` in a child of the fork_server: requests to it, and what they acknowledged."""
+    """One run of `suffice serve` in a child of the fork server: requests to it, and what they acknowledged."""
 
     def __init__(self, fork_server: ForkServer, home: Path) -> None:
         from suffice.service.keys import READ, WRITE, ApiKeys
@@ -62,7 +62,7 @@ class ServiceUnderTest:
 
     @contextmanager
     def running(self, *, fault: Fault | None = None) -> Iterator[None]:
-        """It serves until it is killed, at the end of the block if not before."""
+        """Serve until killed, at the latest at the end of the block."""
         words = (
             "serve",
             "--library",
@@ -94,7 +94,7 @@ class ServiceUnderTest:
         return ""
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-        """Status and envelope; 0 where nobody answers any more."""
+        """Status and envelope; 0 if nobody answers."""
         headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         try:
@@ -129,7 +129,7 @@ class ServiceUnderTest:
 def serve_and_kill(
     fork_server: ForkServer, home: Path, kills: int, rng: random.Random
 ) -> ServeOutcome:
-    """Post until it dies; what was answered must be there, and the next one serves without repair."""
+    """Post until it is killed; acknowledged writes must be there, and the next run starts without repair."""
     row, service = (
         ServeOutcome("killed while it was written to"),
         ServiceUnderTest(fork_server, home),
@@ -147,7 +147,7 @@ def serve_and_kill(
 
 
 def serve_on_full_disk(fork_server: ForkServer, home: Path, *, at: int = 120) -> ServeOutcome:
-    """Post until the disk is full and a little longer; it refuses, goes on answering, and writes again when there is room."""
+    """Post until the disk is full and a little longer: it reports errors, still answers searches, and writes again later."""
     row, service, rng = (
         ServeOutcome("on a disk that fills up"),
         ServiceUnderTest(fork_server, home),

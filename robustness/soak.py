@@ -1,9 +1,9 @@
 """An hour of mixed load on a real service while its library changes: nothing fails, nothing grows.
 
-Two workers answer checks, batches, searches, completions and journeys; half of the questions were never asked before, so that a
-memory that grows with what it has seen would show. A writer adds and removes documents through the same door, and at the end
-looks for all that was acknowledged. Memory, handles, threads and files are sampled all the while. The length is an hour, or
-SOAK_MINUTES; `--quick` takes one minute.
+Two workers answer checks, batches, searches, expansions and questions. Half of the questions are new, so a cache
+that grows without bound would show. A writer adds and removes documents through the same service; at the end
+all acknowledged writes are checked. Memory, handles, threads and files are sampled throughout. The length is an
+hour, or SOAK_MINUTES; `--quick` takes one minute.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from suffice.types import Document
 from suffice_research.controlled import controlled_collection
 
 MINUTES, QUICK_MINUTES = 60.0, 1.0
-RATE = 12.0  # requests a second: a load that a small machine carries beside other work
+RATE = 12.0  # requests a second: a load that a small machine can carry beside other work
 CLIENTS = 6
 DOCUMENTS = 240
 WRITE_EVERY_S = 15.0
 GROUP = 4  # documents added by one write
-GROUPS = 6  # of them alive at any time
-WARM = 0.25  # of the length, before the watch begins: caches fill, and the text index gathers as many segments as it keeps
+GROUPS = 6  # alive at any time
+WARM = 0.25  # share of the length before sampling: caches fill, and the text index reaches its number of segments
 POINTS = 12
 
 # Kind of request: its share of the load, where it goes, and its body's media type.
@@ -56,7 +56,7 @@ Sample = Mapping[str, float]
 
 @dataclass
 class SoakLog:
-    """What an hour leaves behind."""
+    """Everything that a run records."""
 
     minutes: float
     statuses: dict[str, Counter[str]] = field(
@@ -69,11 +69,11 @@ class SoakLog:
     loads: list[float] = field(default_factory=list)
     expected: dict[str, bool] = field(
         default_factory=dict
-    )  # every document written: is it still to be there?
-    wrong: list[str] = field(default_factory=list)  # documents that are not as acknowledged
-    faults: list[str] = field(
+    )  # every document written: should it still be there?
+    wrong: list[str] = field(
         default_factory=list
-    )  # lines of the service's log, and what broke here
+    )  # documents that differ from what was acknowledged
+    faults: list[str] = field(default_factory=list)  # lines of the service's log, and errors here
 
     @property
     def requests(self) -> int:
@@ -84,7 +84,7 @@ class SoakLog:
 
 
 def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
-    """What each kind of request says about a question."""
+    """The body of each kind of request for a question."""
     hits = library.search_batch(examples, k=10)
     texts = {one.doc_id: one for one in library.documents()}
     checks = []
@@ -111,7 +111,7 @@ def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
 
 @dataclass
 class LoadClient:
-    """One connection to the service, opened anew whenever it was closed."""
+    """One connection to the service, reopened whenever it was closed."""
 
     port: int
     token: str
@@ -123,7 +123,7 @@ class LoadClient:
     def visit(
         self, kind: str, method: str, path: str, body: bytes | None, media: str, *, due: float
     ) -> Any:
-        """The answer's data, where there is one; status and time are noted, the time from the moment it was due."""
+        """The data of the response, if there is one. Status and time are recorded, the time since the request was due."""
         headers = {
             "authorization": f"Bearer {self.token}",
             **({"content-type": media} if body is not None else {}),
@@ -174,12 +174,12 @@ def send_requests(
         visitor.visit(kind, "POST", path, made[kind](question, chance), media, due=due)
         due = max(
             due + every, time.monotonic() - every
-        )  # what was missed in a stall is not asked all at once
+        )  # requests missed during a stall are not sent all at once
     visitor.line.close()
 
 
 def send_writes(visitor: LoadClient, *, every: float, until: float) -> None:
-    """Groups of documents come and go; `expected` says what has been acknowledged."""
+    """Add and remove groups of documents; `expected` holds what was acknowledged."""
     number = 0
     while time.monotonic() < until:
         number += 1
@@ -208,7 +208,7 @@ def send_writes(visitor: LoadClient, *, every: float, until: float) -> None:
 
 
 def sample_resources(process: psutil.Process, library: Path, temporary: Path) -> Sample:
-    """Of the service and all its workers, and of the folders they write to."""
+    """Resources of the service and its workers, and of the folders they write to."""
     every = [process, *process.children(recursive=True)]
     return {
         "memory MB": sum(one.memory_info().rss for one in every) / 1e6,
@@ -230,7 +230,7 @@ def watch_resources(
                 told.samples.append(((now - began) / 3600, look()))
                 told.loads.append(float(load_average()))
             except (psutil.Error, OSError):
-                continue  # a file or a helper process was gone before it was counted
+                continue  # a file or a process disappeared before it was counted
             if len(told.samples) % 40 == 0:
                 print_progress(
                     f"{60 * told.samples[-1][0]:.1f} minutes: {dict(told.samples[-1][1])}"
@@ -241,7 +241,7 @@ def watch_resources(
 def run_soak(
     folder: Path, *, minutes: float, rate: float = RATE, write_every: float = WRITE_EVERY_S
 ) -> SoakLog:
-    """The whole of it, in a folder that is empty at first."""
+    """The whole run, in an empty folder."""
     data = controlled_collection(documents=DOCUMENTS)
     examples = [one.question.text for one in data.questions()][:200]
     temporary = folder / "tmp"
@@ -278,7 +278,7 @@ def run_soak(
                 until=until,
             )
             for one in working:
-                one.result()  # a visitor that broke is an error here
+                one.result()  # raises if a client failed
     with Library.open(library.path) as library:
         found = library.get(list(told.expected))
     told.wrong = [
@@ -288,7 +288,7 @@ def run_soak(
     ]
     told.faults += (
         (folder / "log").read_text(encoding="utf-8").splitlines()[1:]
-    )  # the first says where it listens
+    )  # the first one has the address
     return told
 
 
@@ -296,10 +296,10 @@ def run_soak(
 
 
 def growth(told: SoakLog, what: str) -> tuple[float, float, float, float, float]:
-    """Median of the first and of the last quarter; growth an hour with its interval (Theil and Sen's, 95 %).
+    """Median of the first and the last quarter; growth per hour with its interval (Theil-Sen, 95 %).
 
-    Neighbouring samples resemble each other, which would make the interval too narrow: the line is drawn through the medians of
-    twenty blocks.
+    Neighbouring samples are correlated, which would make the interval too narrow: the line is fitted through the
+    medians of twenty blocks.
     """
     hours = np.array([at for at, _ in told.samples])
     values = np.array([one[what] for _, one in told.samples])
@@ -338,7 +338,7 @@ def flat_table(told: SoakLog) -> ResultTable:
         f"What grows over {told.minutes:g} minutes",
         f"{len(told.samples)} samples of the service and its two workers; {told.requests:,} requests. "
         f"Required: the last quarter's median at most {100 * (FLAT - 1):.0f} % (and two) above the first quarter's.",
-        ("what", "first quarter", "last quarter", "ratio", "growth an hour", "95 % interval"),
+        ("what", "first quarter", "last quarter", "ratio", "growth per hour", "95 % interval"),
         tuple(rows),
         (
             f"Load average of the machine: {min(told.loads):.1f} to {max(told.loads):.1f}; other work ran beside it.",
@@ -361,8 +361,8 @@ def timeline_table(told: SoakLog) -> ResultTable:
             )
         )
     return ResultTable(
-        "The course of it",
-        "Medians of each stretch.",
+        "Timeline",
+        "Median of each interval.",
         ("minute", *names, "load average"),
         tuple(rows),
     )
@@ -387,11 +387,11 @@ def answer_table(told: SoakLog) -> ResultTable:
     kept &= not told.faults
     return ResultTable(
         f"What was answered in {told.minutes:g} minutes",
-        f"{RATE:g} requests a second are due. Required: only 200, and 429 where too much is in work; no line in the log.",
+        f"{RATE:g} requests a second. Required: only 200, or 429 when busy; no line in the log.",
         ("kind", "200", "429", "other", "p50 ms", "p99 ms"),
         tuple(rows),
         (
-            f"Lines in the service's log and failures of the visitors: {len(told.faults)}.",
+            f"Lines in the service's log and failures of the clients: {len(told.faults)}.",
             *told.faults[:5],
         ),
         kept=kept,
@@ -405,8 +405,8 @@ def write_table(told: SoakLog) -> ResultTable:
         str(len(told.wrong)),
     )
     return ResultTable(
-        "What was written beside",
-        "Documents added and removed through the service while it was asked, looked for at the end. Required: 0 wrong.",
+        "What was written meanwhile",
+        "Documents added and removed through the service under load, checked at the end. Required: 0 wrong.",
         ("acknowledged as added", "of these removed again", "not as acknowledged"),
         (row,),
         tuple(told.wrong[:5]),

@@ -1,4 +1,4 @@
-"""Inputs of the right shape, by hypothesis: like a sound value, but any part may be any other JSON; what fails shrinks."""
+"""Hypothesis strategies: inputs like a valid value, in which any part may be any other JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANY_JSON = st.recursive(
 
 
 def similar_values(value: Any) -> st.SearchStrategy[Any]:
-    """Values like this one: its lists of other lengths, its objects with fields missing or added, its leaves of any kind."""
+    """Values like this one: lists of other lengths, objects with missing or extra fields, leaves of any type."""
     if isinstance(value, dict):
         fields = {name: similar_values(one) for name, one in value.items()}
         kept: st.SearchStrategy[Any] = st.fixed_dictionaries(
@@ -42,6 +42,6 @@ def similar_values(value: Any) -> st.SearchStrategy[Any]:
 
 
 def similar_inputs(seed: Seed) -> st.SearchStrategy[Input]:
-    """Inputs like a JSON seed, one value long where its lines are values."""
+    """Inputs like a JSON seed; one value if its lines are values."""
     first = json.loads((seed.values or ("null",))[0])
     return similar_values(first).map(lambda value: Input(seed.part, json.dumps(value).encode()))

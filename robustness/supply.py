@@ -1,8 +1,8 @@
-"""What is installed: pinned with hashes, allowed to be used, as little as is needed, and asked about known weaknesses.
+"""The supply chain: packages pinned by hash, allowed licences, a small base install, known vulnerabilities.
 
-`requirements.lock` is made by `make lock`. The bare check runs the core in a process where nothing can be imported but what a
-base install brings; with full counts also in a fresh environment that holds only these, checked by their hashes. Weaknesses are
-asked for where the tools of `make audit` and a network are; where they are not, that is said.
+`make lock` writes requirements.lock. The bare check runs the core in a process that can import nothing but the
+base install; a full run repeats it in a fresh environment installed by hash. Vulnerabilities are looked up if the
+tools of `make audit` and a network are available; otherwise the table says so.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS = ROOT / "requirements.lock", ROOT / "constraints.txt"
-PATIENCE_S = 1800  # for an index that is slow
+PATIENCE_S = 1800  # for a slow package index
 TOOLS = ROOT / ".cache" / "tools" / "bin"
 PINNED = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)[ ]*(?:;(?P<marker>[^\\\n]*))?",
     re.MULTILINE,
 )
 
-# Licences under which a package may be used here: none asks that what uses it be published under the same terms.
+# Allowed licences: none is copyleft for code that uses the package.
 ALLOWED = frozenset(
     "0BSD AFL-2.1 Apache-2.0 BSD BSD-2-Clause BSD-3-Clause CC0-1.0 CNRI-Python ISC MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 "
     "Public-Domain Zlib".split()
 )
-# Looked at by hand: most of it is in the public domain, the GPL is that of an editor's mode that is not installed.
+# Reviewed by hand: mostly public domain; the GPL covers an editor mode that is not installed.
 REVIEWED = frozenset({"docutils"})
-# As packages spell them that do not use the names of SPDX.
+# Spellings of packages that do not use SPDX names.
 SPELLINGS = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Academic Free License (AFL)": "AFL-2.1",
@@ -53,7 +53,7 @@ SPELLINGS = {
     "Python Software Foundation License": "PSF-2.0",
 }
 
-# Nothing but the standard library, the base install and ourselves can be imported.
+# Only the standard library, the base install and suffice can be imported.
 BARE_SCRIPT = """
 import importlib.metadata, json, sys
 kept = set(json.loads(sys.argv[1]))
@@ -89,7 +89,7 @@ class Pin:
 
 
 def pins(path: Path) -> dict[str, Pin]:
-    """Every pinned package of a requirements file, with how many hashes it may have."""
+    """Every pinned package of a requirements file, with its number of hashes."""
     text = path.read_text(encoding="utf-8")
     found = list(PINNED.finditer(text))
     ends = [one.start() for one in found[1:]] + [len(text)]
@@ -104,7 +104,7 @@ def pins(path: Path) -> dict[str, Pin]:
 
 
 def disagreements(lock: Path = LOCK, constraints: Path = CONSTRAINTS) -> list[str]:
-    """Where the lock is not what the constraints say, or has no hash; packages for other systems are the lock's alone."""
+    """Where the lock differs from the constraints or lacks a hash; packages for other systems are only in the lock."""
     locked, wanted = pins(lock), pins(constraints)
     wrong = [
         f"{name} {one.version} is not locked" for name, one in wanted.items() if name not in locked
@@ -125,7 +125,7 @@ def disagreements(lock: Path = LOCK, constraints: Path = CONSTRAINTS) -> list[st
 
 
 def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
-    """The licences that a package names, each as SPDX calls it: its expression, its classifiers, or its own words."""
+    """The licences that a package states, as SPDX names: from its expression, its classifiers, or its text."""
     told = about.get("License-Expression")
     if told is None:
         classes = [
@@ -143,7 +143,7 @@ def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
 
 
 def licences(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Of every one of these packages that is installed here."""
+    """The licences of those packages that are installed here."""
     found = {}
     for name in names:
         try:
@@ -167,7 +167,7 @@ def forbidden(found: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def base_install() -> set[str]:
-    """What `pip install suffice` brings, without any extra."""
+    """What `pip install suffice` installs without any extra."""
     seen, waiting = set[str](), {"suffice"}
     while waiting:
         name = waiting.pop()
@@ -180,7 +180,7 @@ def base_install() -> set[str]:
 
 
 def bare_check(python: str = sys.executable, kept: Iterable[str] = ()) -> dict[str, float]:
-    """What the core says where everything but the base install is absent; an error where it cannot do without."""
+    """What the core returns when only the base install can be imported; RuntimeError if it needs more."""
     with tempfile.TemporaryDirectory() as folder:
         kept = sorted({*base_install(), *kept})
         told = [python, "-c", BARE_SCRIPT, json.dumps(kept), str(Path(folder) / "library")]
@@ -194,7 +194,7 @@ def bare_check(python: str = sys.executable, kept: Iterable[str] = ()) -> dict[s
 
 
 def fresh_check() -> str:
-    """The same in a new environment that holds the base install alone, every file checked by its hash; or why not."""
+    """The same in a new environment with the base install alone, installed by hash; or why not."""
     blocks = re.split(r"\n(?=[A-Za-z0-9])", LOCK.read_text(encoding="utf-8"))
     chosen = [one for one in blocks if canonicalize_name(one.partition("==")[0]) in base_install()]
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ def bare_table(quick: bool) -> ResultTable:
     ]
     fresh = "not tried in a short run" if quick else fresh_check()
     rows.append(("the same in a fresh environment, installed by hash", fresh))
-    says = "The core with every extra absent. Required: it runs, and says the same."
+    says = "The core with every extra absent. Required: it runs and gives the same results."
     same = quick or fresh == rows[-2][1]
     return ResultTable("A base install is enough", says, ("what", "figure"), tuple(rows), kept=same)
 
@@ -283,7 +283,7 @@ def licence_table() -> ResultTable:
     )
     return ResultTable(
         "Licences",
-        f"Of all {len(rows)} packages that are locked and installed here, as they say themselves. "
+        f"Of all {len(rows)} packages that are locked and installed here, as they state them. "
         f"Allowed: {', '.join(sorted(ALLOWED))}.",
         ("package", "licence", "comes with"),
         tuple(rows),
@@ -294,12 +294,12 @@ def licence_table() -> ResultTable:
 
 def external_table() -> ResultTable:
     return ResultTable(
-        "Told by others",
-        "A bill of materials for others to read (`make sbom`), and known weaknesses (`make audit`, which needs the network).",
+        "External checks",
+        "A bill of materials (`make sbom`) and known vulnerabilities (`make audit`, which needs the network).",
         ("what", "figure"),
         (
             ("components in the bill of materials", sbom_size()),
-            ("known weaknesses", known_vulnerabilities()),
+            ("known vulnerabilities", known_vulnerabilities()),
         ),
     )
 
@@ -322,7 +322,7 @@ def sbom_size() -> str:
 
 
 def known_vulnerabilities() -> str:
-    """How many are known, or that nobody could be asked: a package that was not found is not one without weaknesses."""
+    """How many are known, or that nobody could be asked. A package that was not found does not count as safe."""
     tool = TOOLS / "pip-audit"
     if not tool.exists():
         return "not asked: `make audit` brings the tool"

@@ -1,4 +1,4 @@
-"""What a target of the fuzzing is: a reader of outside input, sound inputs for it, and how one is read."""
+"""What a fuzzing target is: something that reads outside input, valid inputs for it, and how to read one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OpenTarget", "Target", "TargetError", "TargetFiles", "file_target", 
 
 @dataclass(frozen=True, slots=True)
 class OpenTarget:
-    """A reader that is ready: sound inputs, and how one is read. `read` says whether it was accepted."""
+    """A target that is ready: valid inputs, and `read`, which says whether an input was accepted."""
 
     seeds: Sequence[Seed]
     read: Callable[[Input], bool]
@@ -22,7 +22,7 @@ class OpenTarget:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One reader of outside input. `opened` is given an empty folder to work in."""
+    """Something that reads outside input. `opened` gets an empty folder to work in."""
 
     name: str
     group: str
@@ -31,11 +31,11 @@ class Target:
 
 
 class TargetError(Exception):
-    """A target's own finding, such as a reply that says 500."""
+    """A finding that a target detects itself, such as a 500 response."""
 
 
 class TargetFiles:
-    """The files of one reader: all of them sound but the one that is tried."""
+    """The files of one target: all valid but the one under test."""
 
     def __init__(self, folder: Path, sound: Iterable[Seed]) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class TargetFiles:
         self._altered = ""
 
     def put(self, given: Input) -> Path:
-        """The folder with this input as one of its files; returns that file."""
+        """Write this input as one of the files; returns that file."""
         if self._altered not in ("", given.part):
             self._write(self._altered, self._sound[self._altered])
         self._altered = given.part
@@ -68,7 +68,7 @@ def file_target(
     seeds: Sequence[Seed],
     read: Callable[[Path, Path, Input], bool | None],
 ) -> Target:
-    """A target that reads files: `read` is given the folder, the altered file and what stands in it."""
+    """A target that reads files: `read` gets the folder, the mutated file and its content."""
 
     @contextmanager
     def opened(folder: Path) -> Iterator[OpenTarget]:
@@ -85,7 +85,7 @@ def file_target(
 def text_target(
     name: str, says: str, seeds: Sequence[Seed], read: Callable[[str], bool | None]
 ) -> Target:
-    """A target that reads texts, whatever their bytes spell: half letters reach it as a terminal or a shell passes them on."""
+    """A target that reads texts; invalid UTF-8 reaches it as a shell would pass it on."""
 
     @contextmanager
     def opened(folder: Path) -> Iterator[OpenTarget]:

@@ -1,4 +1,4 @@
-"""Targets: what stands in a question, an option, a filter, a model's answer or a server's."""
+"""Fuzzing targets: questions, options, filters, answers of models and of servers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _seeds(*texts: str) -> tuple[Seed, ...]:
 
 @dataclass(frozen=True)
 class ScriptedModel:
-    """A model that answers the same to everything."""
+    """A model that always gives the same answer."""
 
     answer: str
     name: str = "says"
@@ -82,7 +82,7 @@ def _filters(text: str) -> None:
 
 
 def _questions(text: str) -> None:
-    """A question's dates, names and sentences, and what it names of a corpus."""
+    """Dates, names and sentences of a question, and what it mentions of a corpus."""
     date_mentions(text), names(text), sentences(text), title_key(text)
     question_dates(
         text,
@@ -93,7 +93,7 @@ def _questions(text: str) -> None:
 
 
 def _options(text: str) -> None:
-    """Options of commands that have a grammar of their own; at least one must take it."""
+    """Command options with their own grammar; at least one must accept it."""
     left = 4
     for read in (parse_thresholds, parse_numbers, parse_prices, _parse_day):
         try:
@@ -106,7 +106,7 @@ def _options(text: str) -> None:
 
 @contextmanager
 def _hits(folder: Path) -> Iterator[OpenTarget]:
-    """The hits of one question: `suffice check --hits`, and the shapes that a retriever may hand over."""
+    """The hits of one question: `suffice check --hits`, and the shapes that a retriever may return."""
     seeds = (
         Seed(
             "hits.json",
@@ -133,7 +133,7 @@ def _hits(folder: Path) -> Iterator[OpenTarget]:
 
 
 def _journey(text: str) -> None:
-    """A model's plans, readings and reviews: whatever it says, the journey ends, with or without an answer."""
+    """A model's plans, readings and reviews: whatever it says, `ask` ends, with or without an answer."""
     ask(
         BRIDGE,
         TinyLibrary(),
@@ -182,7 +182,7 @@ def _graded(text: str) -> None:
 
 
 def _points(text: str) -> None:
-    """What a Qdrant server says that it holds."""
+    """What a Qdrant server returns."""
     try:
         payload = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -192,7 +192,7 @@ def _points(text: str) -> None:
 
 @contextmanager
 def _mcp(folder: Path) -> Iterator[OpenTarget]:
-    """Calls of the MCP tool, as the protocol hands them over."""
+    """Calls of the MCP tool, as the protocol passes them."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     from suffice.integrations.mcp import create_server

@@ -1,7 +1,7 @@
-"""The works that are killed and starved: what each writes, what it has acknowledged, and what must then be there.
+"""The workloads that are killed and whose disk fails: what each writes, acknowledges, and must find afterwards.
 
-A work hands out requests for the fork_server and looks at the folder after each one has ended, by opening it again. Every
-version of everything carries a stamp, so that what is found can be told: the old, the new, or a trouble.
+A workload hands out requests for the fork server and checks the folder after each run by opening it again. Every
+version of everything carries a stamp, so that the check can tell the old state, the new state, and a violation.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from suffice.types import Document
 
 GROUPS, MEMBERS = 6, 8
 WORDS = "amber birch copper delta ember fjord glass harbour iron jade kiln lantern marble nickel oak pearl quartz river".split()
-# Names that a run may leave behind when it dies. A run that ends well leaves none.
+# What a killed run may leave behind. A successful run leaves none of it.
 LEFTOVER_PATTERNS = ("*.draft", ".*.old", ".blocks")
 
 
 class InvariantError(Exception):
-    """What was promised does not hold; `kind` is the column that it counts in."""
+    """A guarantee does not hold; `kind` is the column that counts it."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(f"{kind}: {what}")
@@ -40,7 +40,7 @@ class InvariantError(Exception):
 
 
 class Workload(Protocol):
-    """`ask` and `look` in turn; `checked` counts the acknowledged writes that were found again."""
+    """`next_request` and `check` in turn; `checked` counts acknowledged writes that were found again."""
 
     name: str
     folder: Path
@@ -52,7 +52,7 @@ class Workload(Protocol):
 
 
 def leftover_files(folder: Path) -> list[str]:
-    """What dead runs have left in and under the folder."""
+    """What killed runs have left below the folder."""
     return sorted(
         str(one.relative_to(folder))
         for pattern in LEFTOVER_PATTERNS
@@ -62,7 +62,7 @@ def leftover_files(folder: Path) -> list[str]:
 
 @contextmanager
 def _as_corruption(what: str) -> Iterator[None]:
-    """Whatever goes wrong while looking means that something is corrupt: a fresh opening needs no repair."""
+    """Any other error during a check means corruption: opening a folder needs no repair."""
     try:
         yield
     except InvariantError:
@@ -75,7 +75,7 @@ def _as_corruption(what: str) -> Iterator[None]:
 
 
 def group_documents(group: int, stamp: int) -> list[Document]:
-    """One group of documents in one version: each names the next, and says its own words."""
+    """One group of documents in one version: each names the next and has its own words."""
     made = []
     for n in range(MEMBERS):
         own = " ".join(random.Random(f"{group} {n} {stamp}").choices(WORDS, k=12))
@@ -93,7 +93,7 @@ def group_documents(group: int, stamp: int) -> list[Document]:
 
 
 def versions_in(library: Library) -> dict[int, int]:
-    """The stamp of every group that is there, after documents, text search, vectors, values and links have agreed about it."""
+    """The version of every group in the library, after documents, text search, vectors, values and links agree."""
     documents = list(library.documents())
     if len(documents) != len(library):
         raise InvariantError(
@@ -135,7 +135,7 @@ def _version_of(library: Library, group: int, held: list[Document]) -> int:
 
 
 def _check_vectors(library: Library, documents: list[Document]) -> None:
-    """Each document is the nearest one to its own text."""
+    """Each document is nearest to its own text."""
     if library.encoder is None or not documents:
         return
     vectors = library.encoder.encode([searchable_text(one) for one in documents])
@@ -150,7 +150,7 @@ def _check_vectors(library: Library, documents: list[Document]) -> None:
 
 @dataclass
 class WriteLog:
-    """What a library must hold: for each group the stamp last acknowledged (0: deleted), and what was under way."""
+    """What a library must hold: the last acknowledged version of each group (0: deleted), and what was in progress."""
 
     held: dict[int, int] = field(default_factory=dict)
     begun: dict[int, int] = field(default_factory=dict)
@@ -195,7 +195,7 @@ def check_library(folder: Path, write_log: WriteLog) -> None:
 
 
 class BuildWorkload:
-    """`suffice build` over all groups: into a new folder each time, or over the library that stands there."""
+    """`suffice build` over all groups: into a new folder each time, or over the existing library."""
 
     def __init__(self, home: Path, *, fresh: bool) -> None:
         self.name = "build, a new library" if fresh else "build, over a library"
@@ -225,7 +225,7 @@ class BuildWorkload:
 
 
 class UpdateWorkload:
-    """A writer that puts and deletes groups through a Library until it is killed; it says what it begins and what is done."""
+    """A writer that adds and deletes groups through a Library until it is killed, and prints what it begins and finishes."""
 
     name = "update"
 
@@ -255,7 +255,7 @@ class UpdateWorkload:
 
 
 def write_groups(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
-    """What runs in the child: put and delete groups, now and then compact or follow links; say what was acknowledged."""
+    """Runs in the child: add and delete groups, sometimes compact or follow links; print what was acknowledged."""
     rng = random.Random(seed)
     with Library.open(folder) as library:
         for at in range(stamp, stamp + turns):
@@ -275,7 +275,7 @@ def _report(*words: object) -> None:
 
 
 class FitWorkload:
-    """`suffice fit` over the gate that stands there, each time with another seed, by which it is known."""
+    """`suffice fit` over the existing gate, each time with another seed, which identifies it."""
 
     name = "fit"
 
@@ -324,7 +324,7 @@ class FitWorkload:
 
 
 def _write_labelled_questions(path: Path) -> None:
-    """Questions over the controlled collection whose hits hold all, some or none of what they need."""
+    """Questions whose hits contain all, some or none of what they need."""
     rng = random.Random(7)
     with path.open("w") as stream:
         for n in range(60):
@@ -343,7 +343,7 @@ def _write_labelled_questions(path: Path) -> None:
 
 
 class GradeWorkload:
-    """`suffice grade` over one folder, now with this seed, now with that: every file is one's or the other's, byte by byte."""
+    """`suffice grade` over one folder with alternating seeds: every file belongs to one of them, byte by byte."""
 
     def __init__(
         self, home: Path, references: dict[int, dict[str, bytes]], *, blocks: bool = False
@@ -353,7 +353,7 @@ class GradeWorkload:
         self._references, self.checked, self._runs = references, 0, 0
 
     def next_request(self) -> RunRequest:
-        # A seed stays for two runs, so that one goes on where the one before it died.
+        # A seed stays for two runs, so that the second resumes what the first left.
         self._seed = sorted(self._references)[(self._runs + 1) // 2 % len(self._references)]
         self._runs += 1
         return grade_request(self._home, self.folder, self._seed, blocks=self._blocks)
@@ -399,7 +399,7 @@ def grade_request(home: Path, out: Path, seed: int, *, blocks: bool = False) -> 
 
 
 def folder_contents(folder: Path) -> dict[str, bytes]:
-    """Every file under the folder that is not hidden, by its path."""
+    """Every file below the folder that is not hidden, by its path."""
     files = (one for one in sorted(folder.rglob("*")) if one.is_file())
     names = {one: one.relative_to(folder) for one in files}
     return {
@@ -431,7 +431,7 @@ def film_documents() -> list[Document]:
 
 
 def has_failed(result: RunResult) -> bool:
-    """Ended neither well nor by a kill: somebody would have to repair something."""
+    """Neither succeeded nor was killed: somebody would have to repair something."""
     return result.status not in (0, -9)
 
 

@@ -1,4 +1,4 @@
-"""The pages of what is promised and of whose licences we use, from robustness/guarantees.py and the figures that trust stored."""
+"""The pages on guarantees and licences, from robustness/guarantees.py and the stored figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from robustness.results import PARTS, StoredFigures, load_figures
 
 from docs.generators.paths import REFERENCE
 
-LICENCES = "Licences"  # a table as long as the rest together: it has a page of its own
+LICENCES = "Licences"  # a long table: it has its own page
 
 
 def pages() -> dict[Path, str]:
@@ -22,14 +22,14 @@ def guarantees() -> str:
     figures = {part: load_figures(part) for part in PARTS}
     lines = [
         "# Guarantees\n",
-        "What is promised, the tests that prove it, what was measured last, and what is left out. `make robustness WRITE=1` "
-        "measures everything again, `python -m robustness PART --write` one part. Who may send what: "
+        "Each guarantee with the tests that prove it, its last measurement, and what it does not cover. `make robustness "
+        "WRITE=1` measures everything again, `python -m robustness PART --write` one part. The threat model is in "
         "`SECURITY.md`.\n",
     ]
-    for title, promises in GUARANTEES.items():
+    for title, group in GUARANTEES.items():
         lines.append(f"## {title}\n")
-        lines += [_promise(one, figures) for one in promises]
-    lines.append("## What was measured last\n")
+        lines += [_guarantee(one, figures) for one in group]
+    lines.append("## Last measurements\n")
     for part, title in PARTS.items():
         lines += _part(part, title, figures[part])
     return "\n".join(lines)
@@ -47,7 +47,7 @@ def licences() -> str:
     return "\n".join([*lines, f"```\n{found[0].table()}\n```\n"])
 
 
-def _promise(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
+def _guarantee(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
     lines = [f"**{one.says}**\n"]
     lines += [f"- proved by `tests/{test}`" for test in one.proved_by]
     lines += [f"- measured by {_measured(name, figures)}" for name in one.measured_by]
@@ -57,7 +57,7 @@ def _promise(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
 
 
 def _measured(name: str, figures: dict[str, StoredFigures | None]) -> str:
-    """A part, or one table of it, linked to its figures below, and whether what is required was kept."""
+    """A part or one of its tables, linked to its figures below, and whether the requirement was kept."""
     part, _, title = name.partition(": ")
     linked = f"[{PARTS[part].lower()}](#{PARTS[part].lower().replace(',', '').replace(' ', '-')})"
     found = figures[part]
@@ -70,11 +70,11 @@ def _measured(name: str, figures: dict[str, StoredFigures | None]) -> str:
 
 
 def _outcome(tables: Sequence[ResultTable], failed: Sequence[str]) -> str:
-    """Tables that nothing is required of say nothing; where no table says anything, too little was tried."""
+    """Tables without a requirement do not count; if none has one, too little was tried."""
     said = [one.kept for one in tables if one.kept is not None]
     if failed or not tables or not all(said):
         return "NOT kept"
-    return "kept" if said else "not shown, since fewer were tried than required"
+    return "kept" if said else "not shown: fewer were tried than required"
 
 
 def _part(part: str, title: str, found: StoredFigures | None) -> list[str]:
@@ -87,7 +87,7 @@ def _part(part: str, title: str, found: StoredFigures | None) -> list[str]:
         f"at the end, {found.machine}.\n"
     )
     if found.failed:
-        lines.append(f"Did not finish, or fell short: {', '.join(found.failed)}.\n")
+        lines.append(f"Failed or missed its requirement: {', '.join(found.failed)}.\n")
     for one in found.tables:
         lines += _table(one)
     return lines

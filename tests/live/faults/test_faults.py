@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("faults")]
     ("work", "fault", "outcome"),
     [
         ("grade", "torn", "died"),
-        ("build, over a library", "short", "result well"),
-        ("update", "interrupted", "result well"),
-        ("grade", "clock", "result well"),
-        ("build, over a library", "full", "told"),
-        ("update", "broken", "told"),
-        ("grade", "unreadable", "told"),
-        ("build, a new library", "read-only", "told"),
+        ("build, over a library", "short", "succeeded"),
+        ("update", "interrupted", "succeeded"),
+        ("grade", "clock", "succeeded"),
+        ("build, over a library", "full", "reported"),
+        ("update", "broken", "reported"),
+        ("grade", "unreadable", "reported"),
+        ("build, a new library", "read-only", "reported"),
     ],
 )
 def test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost(
