@@ -34,7 +34,9 @@ def names_of_tests(file: str) -> frozenset[str]:
 def test_every_guarantee_is_proved_by_tests_that_exist() -> None:
     assert all(one.proved_by for one in EVERY)
     named = {test for one in EVERY for test in one.proved_by}
-    found = {test for test in named if test.partition("::")[2] in names_of_tests(test.partition("::")[0])}
+    found = {
+        test for test in named if test.partition("::")[2] in names_of_tests(test.partition("::")[0])
+    }
     assert sorted(named - found) == []
 
 
