@@ -12,17 +12,10 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InputError
-from suffice.evaluation.expansion import (
-    PREFIXES,
-    SETS,
-    THINNED,
-    ExpansionSettings,
-    Point,
-    documents_saved,
-    partial_sets,
-)
+from suffice.evaluation.answer_systems import PREFIXES, SETS, THINNED, partial_sets
 from suffice.evaluation.study import Study
 from suffice.types import Hit
+from suffice_research.expansion import ExpansionSettings, Point, documents_saved
 
 
 def point(name: str, k: int, held: list[int], complete: list[int]) -> Point:

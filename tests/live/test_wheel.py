@@ -59,7 +59,6 @@ WITHOUT_EXTRAS = {
     "grade corpus.jsonl --out made": "answer leakage: 0 of",
     "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
     "evaluate gate --dataset jsonl --path made --limit 30 --no-baselines": "auroc",
-    "evaluate expansion --dataset jsonl --path made --limit 20 --k 4 --answer-at 0.5 --gate default": "bridge",
     "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive": "naive",
     "evaluate difficulty run.json --benchmark made --k 4": "hops",
     "report run.json": "bm25",
@@ -68,6 +67,7 @@ WITHOUT_EXTRAS = {
     "serve key revoke shop --keys keys.json": "revoked shop",
 }
 LACKING = {  # what is not there is said with the line that brings it
+    "evaluate expansion --dataset jsonl --path made": "pip install ./research",
     "fit --dataset jsonl --path made --out gate": "pip install 'suffice[fit]'",
     "report run.json --out page.html": "pip install 'suffice[report]'",
     "serve --port 0": "pip install 'suffice[serve]'",

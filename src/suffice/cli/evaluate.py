@@ -258,27 +258,28 @@ def expansion(
     json: opt.Json = False,
 ) -> None:
     """Compare complete evidence per document: every fixed k, and searches that the gate stops."""
-    from suffice.evaluation import expansion as experiment
+    from suffice.evaluation.study import EXPERIMENTS, open_study
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders
     from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
 
-    settings = experiment.ExpansionSettings(
-        retriever=retriever,
-        beside=tuple(name for name in output.parse_list(others) if name != retriever),
-        gate=gate,
-        ranker=ranker,
-        most=tuple(output.parse_numbers(k)),
-        answer_at=_parse_thresholds(answer_at),
-        folds=folds,
-        encoder=encoder,
-        limit=limit,
-        seed=seed,
-    )
+    run_study = open_study(EXPERIMENTS, "expansion")
+    settings: dict[str, Any] = {
+        "retriever": retriever,
+        "beside": tuple(name for name in output.parse_list(others) if name != retriever),
+        "gate": gate,
+        "ranker": ranker,
+        "most": tuple(output.parse_numbers(k)),
+        "answer_at": _parse_thresholds(answer_at),
+        "folds": folds,
+        "encoder": encoder,
+        "limit": limit,
+        "seed": seed,
+    }
     plot_format = output.parse_plot_format(plot)
     source = DataSource(collection, dataset, path, questions, corpus)
     data = source.open(skip_bad=skip_bad, seed=seed)
     with output.progress_bar(quiet=json) as progress:
-        study = experiment.expansion_study(data, settings, data=source.hashes(), progress=progress)
+        study = run_study(data, data=source.hashes(), progress=progress, **settings)
     if out:
         study.save(out)
     if json:

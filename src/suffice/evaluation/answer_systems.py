@@ -23,6 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from suffice.answering.ask import AskPolicy, HopEstimator, ask
 from suffice.answering.budget import Budget, MeteredModel
 from suffice.answering.plan import whole_question_step
@@ -32,7 +34,6 @@ from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
 from suffice.errors import InputError, ModelError, NotReadyError, did_you_mean
 from suffice.evaluation.answers import AnswerOutcome, AnswerRun, make_answer_run
-from suffice.evaluation.expansion import BRIDGE, held_set, partial_sets
 from suffice.evaluation.gate_evaluation import (
     FITTED,
     PolicyChoice,
@@ -50,6 +51,7 @@ from suffice.evaluation.searching import (
 from suffice.gate.extraction import NO_ENCODERS
 from suffice.gate.gate import FAST
 from suffice.gate.gate_ref import open_gate
+from suffice.gate.training import LabelledQuestion
 from suffice.protocols import (
     Encoder,
     GateLike,
@@ -71,6 +73,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerSettings", "compare_answers", "draw_questions", "parse_systems"]
 
+BRIDGE = "bridge"
+PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate learns from
+THINNED = 8  # places that a thinned list is drawn from
+SETS = 2  # lists of either kind for a question
 HALVES = {"all": (0, 1), "even": (0,), "odd": (1,)}
 OTHER_HALF = {"even": "odd", "odd": "even"}
 MAX_TRAINING_QUESTIONS = 300  # of a half that a gate learns from
@@ -437,6 +443,43 @@ def _fit_gate(
             progress("gathering examples", done, len(known))
     fit = gate_fitter(PolicyChoice(), NO_ENCODERS, seed, k=setup.budget.documents)
     return with_seen_questions(fit(examples), texts)
+
+
+def partial_sets(
+    questions: Sequence[GoldQuestion],
+    lists: Sequence[Sequence[Hit]],
+    documents: Mapping[DocId, Document],
+    *,
+    seed: int = 42,
+) -> list[LabelledQuestion]:
+    """Sets as held on the way: beginnings of a list, and thinned lists that keep its first hit."""
+    examples = []
+    for one, hits in zip(questions, lists, strict=True):
+        key = draw_key(seed, one.question.text)
+        draw = np.random.default_rng(int.from_bytes(key[:8], "big"))
+        places = [list(range(size)) for size in draw.choice(PREFIXES, SETS, replace=False).tolist()]
+        for size in draw.choice(PREFIXES[:-1], SETS, replace=False).tolist():
+            places.append(sorted([0, *(1 + draw.permutation(THINNED - 1)[: size - 1]).tolist()]))
+        for chosen in places:
+            held = [hits[at].doc_id for at in chosen if at < len(hits)]
+            examples.append(held_set(one, held, documents))
+    return examples
+
+
+def held_set(
+    question: GoldQuestion, held: Sequence[DocId], documents: Mapping[DocId, Document]
+) -> LabelledQuestion:
+    """A set that was held for a question, without scores, as a gate learns from it."""
+    gold = question.gold
+    known = [doc_id for doc_id in sorted(gold.doc_ids) if doc_id in documents]
+    return LabelledQuestion(
+        question.question.text,
+        tuple(map(Hit, held)),
+        gold.doc_ids,
+        titles={doc_id: documents[doc_id].title for doc_id in known},
+        hops=float(gold.hops),
+        documents={doc_id: documents[doc_id] for doc_id in held},
+    )
 
 
 # ------------------------------------------------------------------------------------ experiment

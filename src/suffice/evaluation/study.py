@@ -10,19 +10,19 @@ Each is a function `study(*, seed, data, progress, ...) -> Study`; `suffice repr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from suffice.errors import InputError, did_you_mean
+from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.evaluation.figures import Figure, figure_from_json, figure_json
 from suffice.evaluation.result_files import load_result, result_text
 from suffice.evaluation.tables import Table
 from suffice.registry import Registry
 from suffice.storage import write_atomically
 
-__all__ = ["STUDIES", "Section", "Study"]
+__all__ = ["EXPERIMENTS", "STUDIES", "Section", "Study", "open_study"]
 
 VERSION = 1
 DIGITS = 6  # of every number in the document: more is noise, and it must not grow
@@ -98,7 +98,18 @@ class Study:
         return load_result(path, _study_from_json, kind="study", what="study", **options)
 
 
-STUDIES: Registry[Study] = Registry("study")
+STUDIES: Registry[Study] = Registry("study")  # for `suffice reproduce NAME`
+EXPERIMENTS: Registry[Study] = Registry("experiment")  # on a user's own data set
+
+
+def open_study(registry: Registry[Study], name: str) -> Callable[..., Study]:
+    """The study or experiment of this name, which a plug-in brings."""
+    if not registry.names():
+        raise NotReadyError(
+            f"{name!r} is part of suffice-research, which is not installed",
+            hint="in a clone of the repository, run: pip install ./research",
+        )
+    return registry.get(name)
 
 
 def _item_to_json(item: Table | Figure) -> dict[str, Any]:

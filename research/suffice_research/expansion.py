@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.datasets.dataset import Dataset
-from suffice.datasets.gold import GoldQuestion, draw_key
+from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError
+from suffice.evaluation.answer_systems import BRIDGE, partial_sets
 from suffice.evaluation.figures import Line, Lines
 from suffice.evaluation.gate_evaluation import (
     FITTED,
@@ -46,7 +47,6 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
 from suffice.gate.extraction import NO_ENCODERS
 from suffice.gate.gate_ref import open_gate
-from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Encoder, GateLike, Progress, Retriever, Store
 from suffice.retrieval.bridge import TreeRanker, WeightedRanker
 from suffice.retrieval.links import TitleIndex, mention_links
@@ -57,21 +57,15 @@ if TYPE_CHECKING:
     from suffice.gate.gate import Gate
 
 __all__ = [
-    "BRIDGE",
     "ExpansionSettings",
     "Point",
     "documents_saved",
+    "expansion_experiment",
     "expansion_study",
-    "held_set",
-    "partial_sets",
 ]
 
 Floats = npt.NDArray[np.float64]
 HAND = "hand"
-BRIDGE = "bridge"
-PREFIXES = (2, 3, 4, 5, 6, 8)  # lengths of the lists that a fitted gate learns from
-THINNED = 8  # places that a thinned list is drawn from
-SETS = 2  # lists of either kind for a question
 _AT_ONCE = 64
 
 
@@ -122,6 +116,17 @@ class Point:
     @property
     def documents(self) -> float:
         return float(self.held.mean())
+
+
+def expansion_experiment(
+    dataset: Dataset,
+    *,
+    data: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """`expansion_study` with the settings as keywords: the plug-in of `suffice evaluate expansion`."""
+    return expansion_study(dataset, ExpansionSettings(**settings), data=data, progress=progress)
 
 
 def expansion_study(
@@ -291,49 +296,6 @@ def _documents_at(documents: Floats, complete: Floats, wanted: Floats) -> Floats
 
 
 # ------------------------------------------------------------------------------------------------------ expanding
-
-
-def partial_sets(
-    examples: Sequence[GoldQuestion],
-    lists: Sequence[Sequence[Hit]],
-    documents: Mapping[DocId, Document],
-    *,
-    seed: int = 42,
-) -> list[LabelledQuestion]:
-    """Sets as they are held on the way: beginnings of the list, and thinned ones that keep its first hit; without scores."""
-    lessons = []
-    for one, hits in zip(examples, lists, strict=True):
-        text = one.question.text
-        draw = np.random.default_rng(int.from_bytes(draw_key(seed, text)[:8], "big"))
-        sizes = draw.choice(PREFIXES, SETS, replace=False).tolist()
-        places = [list(range(size)) for size in sizes]
-        for size in draw.choice(PREFIXES[:-1], SETS, replace=False).tolist():
-            places.append(sorted([0, *(1 + draw.permutation(THINNED - 1)[: size - 1]).tolist()]))
-        lessons += [
-            held_set(one, [hits[at].doc_id for at in chosen if at < len(hits)], documents)
-            for chosen in places
-        ]
-    return lessons
-
-
-def held_set(
-    example: GoldQuestion, held: Sequence[DocId], documents: Mapping[DocId, Document]
-) -> LabelledQuestion:
-    """A set that was held for a question, without scores, as a gate learns from it."""
-    gold = example.gold
-    titles = {
-        doc_id: documents[doc_id].title for doc_id in sorted(gold.doc_ids) if doc_id in documents
-    }
-    known = {doc_id: documents[doc_id] for doc_id in held}
-    hits = tuple(map(Hit, held))
-    return LabelledQuestion(
-        example.question.text,
-        hits,
-        gold.doc_ids,
-        titles=titles,
-        hops=float(gold.hops),
-        documents=known,
-    )
 
 
 def _expand_all(
