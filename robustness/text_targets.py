@@ -18,6 +18,7 @@ from robustness.mutations import Input, Seed
 from robustness.targets import OpenTarget, Target, TargetFiles, text_target
 from suffice.answering.ask import ask
 from suffice.answering.budget import Budget
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.llm import (
     LLMClient,
     ModelClaims,
@@ -28,7 +29,6 @@ from suffice.benchmark.llm import (
 )
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, Triple
 from suffice.benchmark.stage_protocols import ReasoningPath as Chain
-from suffice.benchmark.triples import PageIndex
 from suffice.cli.check import _read_hits
 from suffice.cli.output import parse_numbers, parse_prices
 from suffice.cli.search import _parse_day, _parse_filter

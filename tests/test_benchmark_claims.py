@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.benchmark_village import village
 
 from suffice.benchmark.claims import (
+    PageIndex,
     RuleClaims,
     fix_spacing,
     is_consistent,
@@ -12,7 +13,7 @@ from suffice.benchmark.claims import (
     parse_page,
     parse_pages,
 )
-from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.triples import RuleTriples
 from suffice.benchmark.vocabulary import names_at, place_at, without_rank
 from suffice.types import Document
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from suffice.benchmark.difficulty import retrieval_difficulty, similarities, split_by_quantiles
+from suffice.benchmark.difficulty import similarities, split_by_quantiles
 from suffice.errors import InputError
 from suffice.types import Document
 
@@ -27,7 +27,7 @@ class Compass:
 
 
 def test_one_document_far_away_makes_a_question_hard() -> None:
-    found = retrieval_difficulty(["easy?", "hard?"], [[NEAR], [NEAR, FAR]], Compass())
+    found = similarities(["easy?", "hard?"], [[NEAR], [NEAR, FAR]], Compass()).difficulty()
     assert found == pytest.approx([0.2, 0.8])
 
 
@@ -48,13 +48,13 @@ def test_a_document_that_points_away_is_as_far_as_can_be_for_the_power_mean_and_
 
 
 def test_a_question_that_needs_nothing_has_no_difficulty_wherever_it_stands() -> None:
-    found = retrieval_difficulty(
+    found = similarities(
         ["null?", "easy?", "null?", "hard?", "null?"], [[], [NEAR], [], [FAR], []], Compass()
-    )
+    ).difficulty()
     assert np.isnan(found[[0, 2, 4]]).all()
     assert found[[1, 3]] == pytest.approx([0.2, 0.8])
-    assert np.isnan(retrieval_difficulty(["null?"], [[]], Compass())).all()
-    assert len(retrieval_difficulty([], [], Compass())) == 0
+    assert np.isnan(similarities(["null?"], [[]], Compass()).difficulty()).all()
+    assert len(similarities([], [], Compass()).difficulty()) == 0
 
 
 def test_an_unknown_aggregation_and_uneven_columns_are_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.benchmark_village import village
 
-from suffice.benchmark.claims import RuleClaims, parse_pages
+from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.knowledge_graph import (
     KnowledgeGraph,
     RuleEquivalences,
@@ -15,7 +15,7 @@ from suffice.benchmark.knowledge_graph import (
     soft_clusters,
 )
 from suffice.benchmark.stage_protocols import Equivalence, Triple
-from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.triples import RuleTriples
 from suffice.retrieval.dense import WordLlamaEncoder
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suffice.benchmark.chain_questions import RuleQuestions, Wording
-from suffice.benchmark.claims import RuleClaims
+from suffice.benchmark.claims import PageIndex, RuleClaims
 from suffice.benchmark.llm import (
     LLMClient,
     ModelClaims,
@@ -27,7 +27,6 @@ from suffice.benchmark.stage_protocols import (
     ReasoningPath,
     Triple,
 )
-from suffice.benchmark.triples import PageIndex
 from suffice.errors import InputError, ModelError
 from suffice.types import Document
 

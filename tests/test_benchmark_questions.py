@@ -7,7 +7,7 @@ from tests.benchmark_village import village
 
 from suffice.benchmark.bridge_questions import write_bridge_questions, write_intersection_questions
 from suffice.benchmark.chain_questions import RuleQuestions, Wording
-from suffice.benchmark.claims import RuleClaims, parse_pages
+from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.comparison_questions import write_comparison_questions
 from suffice.benchmark.knowledge_graph import (
     KnowledgeGraph,
@@ -24,7 +24,7 @@ from suffice.benchmark.stage_protocols import (
     question_from_record,
     question_to_record,
 )
-from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.triples import RuleTriples
 from suffice.benchmark.validation import RuleJudge
 from suffice.types import Document
 

@@ -22,7 +22,7 @@ from suffice.types import Document, Question
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")
 
 
-def example(
+def gold_question(
     question_id: str, text: str = "", kind: str | None = None, gold: tuple[str, ...] = ("a",)
 ) -> GoldQuestion:
     return GoldQuestion(
@@ -189,12 +189,12 @@ def test_a_question_with_half_a_surrogate_pair_is_a_bad_record(tmp_path):
 
 
 def small(
-    *, documents: tuple[str, ...], examples: tuple[GoldQuestion, ...], **options: bool
+    *, documents: tuple[str, ...], questions: tuple[GoldQuestion, ...], **options: bool
 ) -> Dataset:
     return Dataset(
         "small",
         documents=lambda bad: (Document(doc_id, "text") for doc_id in documents),
-        questions=lambda bad: iter(examples),
+        questions=lambda bad: iter(questions),
         **options,
     )
 
@@ -203,10 +203,10 @@ def test_a_summary_counts_what_is_there():
     found = datasets.describe(
         small(
             documents=("a", "b", "c"),
-            examples=(
-                example("1", "Who?", "bridge", ("a", "b")),
-                example("2", "Who?", "bridge", ("a", "b", "c")),
-                example("3", "Nobody?", "null", ()),
+            questions=(
+                gold_question("1", "Who?", "bridge", ("a", "b")),
+                gold_question("2", "Who?", "bridge", ("a", "b", "c")),
+                gold_question("3", "Nobody?", "null", ()),
             ),
         )
     )
@@ -219,7 +219,7 @@ def test_a_summary_counts_what_is_there():
 
 
 def test_a_summary_of_nothing_has_no_hops():
-    found = datasets.describe(small(documents=(), examples=()))
+    found = datasets.describe(small(documents=(), questions=()))
     assert (found.hops_min, found.hops_mean, found.hops_max, found.questions) == (
         None,
         None,
@@ -231,7 +231,8 @@ def test_a_summary_of_nothing_has_no_hops():
 def test_gold_that_is_in_no_corpus_is_named():
     found = datasets.describe(
         small(
-            documents=("a",), examples=(example("q1", gold=("a", "x")), example("q2", gold=("x",)))
+            documents=("a",),
+            questions=(gold_question("q1", gold=("a", "x")), gold_question("q2", gold=("x",))),
         )
     )
     assert found.unresolved_count == 2
@@ -244,7 +245,7 @@ def test_gold_that_is_in_no_corpus_is_named():
 
 def test_gold_outside_a_partial_corpus_is_no_mistake():
     found = datasets.describe(
-        small(documents=("a",), examples=(example("q1", gold=("x",)),), whole_corpus=False)
+        small(documents=("a",), questions=(gold_question("q1", gold=("x",)),), whole_corpus=False)
     )
     assert found.unresolved == ()
 
@@ -271,7 +272,7 @@ def questions_of(part: tuple[GoldQuestion, ...]) -> list[str]:
 
 def test_each_part_has_the_same_mix_of_kinds():
     held = [
-        example(f"{kind}-{at}", kind=kind)
+        gold_question(f"{kind}-{at}", kind=kind)
         for kind, many in (("bridge", 600), ("null", 200))
         for at in range(many)
     ]
@@ -290,7 +291,7 @@ def test_each_part_has_the_same_mix_of_kinds():
     st.integers(0, 5),
 )
 def test_a_split_loses_nothing_repeats_nothing_and_ignores_the_order(drawn, seed):
-    held = [example(str(at), text, kind) for at, (text, kind) in enumerate(drawn)]
+    held = [gold_question(str(at), text, kind) for at, (text, kind) in enumerate(drawn)]
     parts = datasets.split(held, seed=seed)
     ids = [questions_of(part) for part in (parts.fit, parts.calibrate, parts.test)]
     assert sorted(chain.from_iterable(ids)) == sorted(questions_of(tuple(held)))
@@ -298,14 +299,14 @@ def test_a_split_loses_nothing_repeats_nothing_and_ignores_the_order(drawn, seed
 
 
 def test_the_order_of_the_input_does_not_change_the_parts():
-    held = [example(str(at), kind=str(at % 3)) for at in range(90)]
+    held = [gold_question(str(at), kind=str(at % 3)) for at in range(90)]
     forward, backward = datasets.split(held), datasets.split(reversed(held))
     assert set(questions_of(forward.test)) == set(questions_of(backward.test))
     assert set(questions_of(forward.test)) != set(questions_of(datasets.split(held, seed=7).test))
 
 
 def test_a_repeated_question_stays_in_one_part():
-    held = [example(f"{at}#{time}", f"question {at}") for at in range(40) for time in (1, 2)]
+    held = [gold_question(f"{at}#{time}", f"question {at}") for at in range(40) for time in (1, 2)]
     parts = datasets.split(held)
     texts = [
         {one.question.text for one in part} for part in (parts.fit, parts.calibrate, parts.test)
@@ -315,7 +316,7 @@ def test_a_repeated_question_stays_in_one_part():
 
 
 def test_the_parts_of_a_seed_never_change():
-    parts = datasets.split([example(str(at)) for at in range(20)])
+    parts = datasets.split([gold_question(str(at)) for at in range(20)])
     assert questions_of(parts.test) == ["14", "17", "18"]
 
 

@@ -120,17 +120,17 @@ def test_labels_answer_and_hops_are_kept(tmp_path):
         "wikipedia_link_2": WIKI + "B",
         "reasoning_types": "Temporal reasoning | Post processing ",
     }
-    (example,) = datasets.load("frames", frames_file(tmp_path, row)).questions()
-    assert example.gold.labels == ("Temporal reasoning", "Post processing")
-    assert (example.gold.answer, example.gold.hops, example.question.text) == ("She", 2, "Who?")
+    (question,) = datasets.load("frames", frames_file(tmp_path, row)).questions()
+    assert question.gold.labels == ("Temporal reasoning", "Post processing")
+    assert (question.gold.answer, question.gold.hops, question.question.text) == ("She", 2, "Who?")
 
 
 def test_a_quoted_cell_may_hold_tabs_quotes_and_line_breaks(tmp_path):
     path = frames_file(
         tmp_path, {"Prompt": '"Who said ""no\tor\nyes""?"', "wikipedia_link_1": WIKI + "A"}
     )
-    (example,) = datasets.load("frames", path).questions()
-    assert example.question.text == 'Who said "no\tor\nyes"?'
+    (question,) = datasets.load("frames", path).questions()
+    assert question.question.text == 'Who said "no\tor\nyes"?'
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_titles_with_commas_stay_whole_in_the_real_file(real):
 
 
 def test_the_links_left_out_of_the_real_file_are_those_of_the_decision_note(real):
-    sizes = {example.gold.question_id: example.gold.hops for example in real.questions()}
+    sizes = {question.gold.question_id: question.gold.hops for question in real.questions()}
     assert {key: sizes[key] for key in ("88", "179", "495", "644", "650")} == {
         "88": 3,
         "179": 3,

@@ -41,10 +41,10 @@ def ada(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa"])
 def test_the_titles_of_the_supporting_facts_are_the_gold(tmp_path, name):
     dataset = datasets.load(name, written(tmp_path, "q.json", [ada()]))
-    (example,) = dataset.questions()
-    assert example.question.text == "Who taught Ada's tutor?"
-    assert example.gold.doc_ids == {"Ada", "De Morgan"}
-    assert (example.gold.answer, example.gold.kind, example.gold.hops) == ("Frend", "bridge", 2)
+    (question,) = dataset.questions()
+    assert question.question.text == "Who taught Ada's tutor?"
+    assert question.gold.doc_ids == {"Ada", "De Morgan"}
+    assert (question.gold.answer, question.gold.kind, question.gold.hops) == ("Frend", "bridge", 2)
 
 
 def test_a_pooled_corpus_joins_sentences_with_one_space_and_keeps_each_title_once(tmp_path):
@@ -186,11 +186,11 @@ def test_paragraphs_of_one_title_are_told_apart_by_their_text_and_both_files_agr
         questions=written(tmp_path, "q.json", [messi()]),
         corpus=written(tmp_path, "c.json", corpus),
     )
-    (example,) = dataset.questions()
+    (question,) = dataset.questions()
     texts = {one.doc_id: one.text for one in dataset.documents()}
     assert len(texts) == 3
-    assert {texts[doc_id] for doc_id in example.gold.doc_ids} == {"Goal.", "Deal."}
-    assert (example.gold.kind, example.gold.hops) == ("3hop1", 2)
+    assert {texts[doc_id] for doc_id in question.gold.doc_ids} == {"Goal.", "Deal."}
+    assert (question.gold.kind, question.gold.hops) == ("3hop1", 2)
     pooled = datasets.load("musique", questions=tmp_path / "q.json").documents()
     assert {one.doc_id: one.text for one in pooled} == texts
 

@@ -183,8 +183,8 @@ def test_bad_trec_qrels_are_an_error_and_can_be_skipped(trec, qrels, said):
     with pytest.raises(InputError, match=said):
         list(datasets.load("trec", trec).questions())
     dataset = datasets.load("trec", trec, skip_bad=True)
-    (example,) = dataset.questions()
-    assert "d4" in example.gold.doc_ids
+    (question,) = dataset.questions()
+    assert "d4" in question.gold.doc_ids
     assert dataset.bad.count == 1
 
 
@@ -229,8 +229,8 @@ def test_ragas_texts_without_ids_are_told_apart_by_what_they_say(tmp_path):
         retrieved_context_ids=None, reference_context_ids=None, reference_contexts=["Byron rhymed."]
     )
     dataset = datasets.load("ragas", lines(tmp_path / "rows.jsonl", bare))
-    (example,) = dataset.questions()
-    assert {hit.doc_id for hit in example.hits or ()} > example.gold.doc_ids
+    (question,) = dataset.questions()
+    assert {hit.doc_id for hit in question.hits or ()} > question.gold.doc_ids
     assert len(list(dataset.documents())) == 2
 
 
@@ -335,8 +335,8 @@ def test_a_file_is_taken_for_what_its_first_record_is(tmp_path):
     documents = lines(tmp_path / "b.jsonl", {"doc_id": "d1", "text": "Ada"})
     assert datasets.load("jsonl", examples).has_questions
     assert datasets.load("jsonl", documents).has_documents
-    (example,) = datasets.load("jsonl", examples, corpus=documents).questions()
-    assert (example.question.question_id, example.hits) == ("1", (Hit("d1"),))
+    (question,) = datasets.load("jsonl", examples, corpus=documents).questions()
+    assert (question.question.question_id, question.hits) == ("1", (Hit("d1"),))
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(str.strip)

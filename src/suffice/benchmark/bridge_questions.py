@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
-from suffice.benchmark.relation_patterns import get_relation
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import PageIndex
+from suffice.benchmark.triples import get_relation
 from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, base_title
 from suffice.text import title_key
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from suffice.benchmark.relation_patterns import get_relation
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import PageIndex
+from suffice.benchmark.triples import get_relation
 from suffice.benchmark.vocabulary import base_title
 from suffice.datasets.gold import draw_key
 

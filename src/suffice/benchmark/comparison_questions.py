@@ -20,10 +20,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from suffice.benchmark.chain_questions import Wording, has_phrases, make_question
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
-from suffice.benchmark.relation_patterns import Relation, get_relation
 from suffice.benchmark.stage_protocols import GeneratedQuestion, ReasoningPath, Triple
-from suffice.benchmark.triples import PageIndex
+from suffice.benchmark.triples import Relation, get_relation
 from suffice.benchmark.vocabulary import OVERLAPPING_COUNTRIES, base_title
 from suffice.text import date_mentions
 

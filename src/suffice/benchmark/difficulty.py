@@ -83,17 +83,6 @@ def similarities(
     return Similarities(cosines.astype(np.float64), counts)
 
 
-def retrieval_difficulty(
-    questions: Sequence[str],
-    needed: Sequence[Sequence[Document]],
-    encoder: Encoder,
-    *,
-    aggregation: str = "min",
-) -> Floats:
-    """D_r of each question: (questions,); NaN where it needs no document."""
-    return similarities(questions, needed, encoder).difficulty(aggregation)
-
-
 @dataclass(frozen=True)
 class Quantiles:
     """The inner edges of equal shares, and each question's bin: 0 is the easiest, -1 is NaN."""

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from suffice.benchmark.relation_patterns import alternative_names, get_relation
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.stage_protocols import Claim, Equivalence, ReasoningPath, Triple
-from suffice.benchmark.triples import PageIndex
+from suffice.benchmark.triples import alternative_names, get_relation
 from suffice.benchmark.vocabulary import RANKS, base_title, without_rank
 from suffice.datasets.gold import draw_key
 from suffice.errors import MissingExtraError

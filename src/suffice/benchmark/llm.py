@@ -27,9 +27,8 @@ from typing import Any, TypeVar
 from suffice.answering.budget import Budget, Prices, Usage
 from suffice.answering.prompting import quote_inline
 from suffice.benchmark.chain_questions import chain_question
-from suffice.benchmark.claims import fix_spacing, is_consistent, is_factual
+from suffice.benchmark.claims import PageIndex, fix_spacing, is_consistent, is_factual
 from suffice.benchmark.pipeline import Stages
-from suffice.benchmark.relation_patterns import RELATIONS
 from suffice.benchmark.stage_protocols import (
     Claim,
     ClaimExtractor,
@@ -43,7 +42,7 @@ from suffice.benchmark.stage_protocols import (
     Triple,
     TripleExtractor,
 )
-from suffice.benchmark.triples import PageIndex
+from suffice.benchmark.triples import RELATIONS
 from suffice.benchmark.vocabulary import base_title
 from suffice.errors import InputError, ModelError, did_you_mean
 from suffice.protocols import LanguageModel, Progress, component_name

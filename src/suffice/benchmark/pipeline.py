@@ -21,9 +21,9 @@ from typing import Any
 
 from suffice.benchmark.bridge_questions import write_bridge_questions, write_intersection_questions
 from suffice.benchmark.chain_questions import RuleQuestions, Wording
-from suffice.benchmark.claims import RuleClaims, parse_pages
+from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
 from suffice.benchmark.comparison_questions import write_comparison_questions
-from suffice.benchmark.difficulty import retrieval_difficulty, split_by_quantiles
+from suffice.benchmark.difficulty import similarities, split_by_quantiles
 from suffice.benchmark.knowledge_graph import (
     MAX_HOPS,
     KnowledgeGraph,
@@ -50,7 +50,7 @@ from suffice.benchmark.stage_protocols import (
     question_from_record,
     question_to_record,
 )
-from suffice.benchmark.triples import PageIndex, RuleTriples
+from suffice.benchmark.triples import RuleTriples
 from suffice.benchmark.validation import RuleJudge
 from suffice.datasets.jsonl import document_record, load_documents
 from suffice.errors import InputError
@@ -411,7 +411,8 @@ class _Run:
         def fill(folder: Path) -> None:
             held = {one.doc_id: one for one in documents}
             needed = [[held[doc_id] for doc_id in one.doc_ids] for one in valid]
-            distances = retrieval_difficulty([one.text for one in valid], needed, self._encoder)
+            texts = [one.text for one in valid]
+            distances = similarities(texts, needed, self._encoder).difficulty()
             records = []
             for one, d_r, at in zip(valid, distances, split_by_quantiles(distances).bins):
                 graded = {"d_r": round(float(d_r), 6), "quartile": int(at) + 1}

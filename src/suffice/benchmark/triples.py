@@ -1,96 +1,400 @@
 """Triples: who is related to whom, read from claims by sentence patterns.
 
-Only claims with a known subject are read; precision counts more than recall, since one wrong fact
-spoils a chain of five. Names become titles where a page of the expected kind has that title. A
-sentence that names several objects gives several triples, marked as such.
+A pattern is a trigger ("directed by", "the son of") and a matcher of the names after it; the simple
+ones are in `sentence_patterns.toml`, the relations in `relations.toml`. Matchers prefer silence to
+errors, since one wrong fact spoils a chain of five: they skip sentences that turn to another work or
+person, or that give a rough date. Names become titles where a page of the expected kind has that
+title.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from suffice.benchmark.claims import Page
-from suffice.benchmark.relation_patterns import PARENT, RELATIONS, RelationMatch, match_relations
+from suffice.benchmark.claims import Page, PageIndex
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
     COUNTRIES,
     NATIONALITIES,
     RANKS,
     base_title,
-    without_rank,
+    load_toml,
+    names_at,
+    place_at,
 )
+from suffice.lexicon import MONTHS
 from suffice.text import title_key
-from suffice.types import Document
 
-_SCREEN = ("director", "film", "actor", "producer", "writer", "actress")
-_PARENTHESES = {  # relation -> words in a person's title that fit it
-    **dict.fromkeys(("director", "screenwriter", "producer", "cast", "creator"), _SCREEN),
-    "composer": ("composer", "music", "singer"),
-    "performer": ("singer", "music", "rapper", "band"),
-    "author": ("writer", "author"),
+PARENT = "parent"  # father or mother: the sentence does not say which
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The object's kind and the words for a question: see `relations.toml`."""
+
+    object: str = ""
+    of: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    describe: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    bridge_first: tuple[str, ...] = ()
+    bridge_last: tuple[str, ...] = ()
+    bridge_same: tuple[str, ...] = ()
+
+
+RELATIONS = {
+    name: Relation(one.pop("object"), **{field: tuple(ways) for field, ways in one.items()})
+    for name, one in load_toml("relations.toml").items()
 }
+_OPEN = Relation()
 
 
-class PageIndex:
-    """The pages of a corpus by name: which title a name means."""
-
-    def __init__(self, pages: Iterable[Page], documents: Iterable[Document] = ()) -> None:
-        self.title_of = {document.doc_id: document.title.strip() for document in documents}
-        self.by_title: dict[str, Page] = {}
-        self.joined: set[str] = set()  # pairs of words whose "and" belongs to one name
-        self._by_key: dict[str, list[str]] = defaultdict(list)
-        first_names: dict[str, Counter[str]] = defaultdict(Counter)
-        for page in pages:
-            if page.title and page.title not in self.by_title:
-                self._by_key[title_key(page.title)].append(page.title)
-            if page.title and (page.title not in self.by_title or page.kind):
-                self.by_title[page.title] = page
-            self.joined.update(re.findall(r"[A-Z][\w-]+ and [A-Z][\w-]+", page.title))
-            if page.sex:
-                first_names[_first_name(page.title)][page.sex] += 1
-        # First names that the corpus itself gives to one sex: three times, and nine times in ten.
-        self._sex_of_name = {
-            name: sex
-            for name, counts in first_names.items()
-            for sex, count in counts.most_common(1)
-            if count >= 3 and count >= 0.9 * counts.total()
-        }
-
-    def kind(self, title: str) -> str:
-        page = self.by_title.get(title)
-        return page.kind if page else ""
-
-    def sex(self, name: str) -> str:
-        """By its page, its rank, or its first name; "" if none of them tells."""
-        page = self.by_title.get(name)
-        by_rank = (RANKS[word] for word in re.split(r"[ ,]+", name) if RANKS.get(word))
-        by_name = self._sex_of_name.get(_first_name(name), "")
-        return (page.sex if page else "") or next(by_rank, "") or by_name
-
-    def find(self, name: str, kind: str = "", *, relation: str = "") -> str | None:
-        """The only title that this name can mean, of pages of that kind; `kind` "" is any.
-
-        A person whose title has a parenthesis shares the name with another: it must fit the relation.
-        """
-        fitting = [
-            title
-            for title in self._by_key.get(title_key(name), ())
-            if (not kind or self.kind(title) in (kind, "")) and self.kind(title) != "list"
-        ]
-        if len(fitting) != 1:
-            return None
-        (title,) = fitting
-        parenthesis = title[len(base_title(title)) :].casefold()
-        if kind == "person" and parenthesis and relation:
-            words = _PARENTHESES.get(relation, ())
-            return title if any(word in parenthesis for word in words) else None
-        return title
+def get_relation(name: str) -> Relation:
+    """The relation of this name; an open one, in a model's own words, has no words of ours."""
+    return RELATIONS.get(name, _OPEN)
 
 
-def _first_name(name: str) -> str:
-    return without_rank(name).split(" ")[0].strip(",")
+class RelationMatch(NamedTuple):
+    """A relation and its objects, as the sentence names them."""
+
+    relation: str
+    objects: tuple[str, ...]
+
+
+Matches = Iterator[RelationMatch]
+# A matcher gets the claim's text, its page, whether it is the page's first sentence, and the pairs
+# of words whose "and" belongs to one name (see `names_at`).
+Matcher = Callable[[str, Page, bool, Collection[str]], Matches]
+
+# A name before another noun is not the name we look for: "Polish Noble Prize laureate".
+_GOES_ON = re.compile(
+    r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|"
+    r"until|during|but|is|was|are|were|has|had|daughter|son|starring|featuring|based|about|the|an?|"
+    r"his|her|its|also|both|under|through|over|then|while|between|because|along|near|since|produced|"
+    r"directed|written|edited|released|married)\b)[a-z]"
+)
+_TURNED = re.compile(
+    r"^['’]s\b|\b(?:who|whose|which|that|his|her|their|when|where|after|before|son|daughter|wife|"
+    r"husband|father|mother|brother|sister|married|wed|succeeded)\b"
+)
+
+
+def _named(
+    relation: str, text: str, at: int, joined: Collection[str], *, commas: bool = True
+) -> Matches:
+    found = names_at(text, at, joined=joined, commas=commas)
+    if found.names and not _GOES_ON.match(text, found.end):
+        yield RelationMatch(relation, found.names)
+
+
+def _search(pattern: re.Pattern[str], text: str, page: Page) -> re.Match[str] | None:
+    """The first match, if it is said of the page."""
+    match = pattern.search(text)
+    return match if match and _of_page(text, match.start(), page) else None
+
+
+def _of_page(text: str, at: int, page: Page) -> bool:
+    """Whether the sentence still speaks of the page here: after its name, it did not turn away."""
+    before = re.sub(r"\([^()]*\)", "", text[:at])
+    name = base_title(page.title)
+    found = before.find(name)
+    rest = before[found + len(name) :] if found >= 0 else before
+    return not _TURNED.search(rest) and not re.search(r"[,;] [A-Z]\w+ *$", rest)
+
+
+# --------------------------------------------------------------------------------------------- works
+
+_MONTHS = "|".join(MONTHS)
+_DATE = (
+    rf"(?:\d{{1,2}} (?:{_MONTHS}) \d{{3,4}}|(?:{_MONTHS}) \d{{1,2}}, \d{{3,4}}|"
+    rf"(?:{_MONTHS}) \d{{4}}|[12]\d{{3}})"
+)
+# After these words the sentence speaks of another work.
+_OTHER_WORK = re.compile(
+    r"\b(?:remake|sequel|prequel|adaptation|adapted|based|inspired|spin-?off|version|parody|novel|"
+    r"same name|film series|third|second)\b"
+)
+_NATION = (
+    "(?:" + "|".join(NATIONALITIES) + "|Bollywood|Hollywood|Northern Irish|West German|East German|"
+    "South Korean|North Korean|New Zealand)"
+)
+_BY = (
+    rf"(?:(?:the|an?|fellow) )?(?:{_NATION}(?:[- ]\w+)?(?: [a-z][\w-]*(?:,| and|/)?)* )?"
+    r"(?:[a-z][\w-]*(?:,| and|/)? )*"
+)
+
+
+def _triggers(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, re.Pattern[str], list[str]]]:
+    """(relation, trigger before the names, kinds of page that it is read for)"""
+    return [
+        (row["relation"], re.compile(row["trigger"].replace("BY", _BY)), row["kinds"].split())
+        for row in rows
+    ]
+
+
+_PATTERNS = load_toml("sentence_patterns.toml")
+_WORKS, _BELONGINGS = _triggers(_PATTERNS["works"]), _triggers(_PATTERNS["belongings"])
+
+
+def _works(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    for relation, trigger, kinds in _WORKS:
+        if page.kind not in kinds or (match := trigger.search(text)) is None:
+            continue
+        if relation == "performer" and not first:  # later sentences name others who sang it
+            continue
+        before = text[: match.start()]
+        turned = _OTHER_WORK.search(before[len(base_title(page.title)) :] if first else before)
+        if not turned and '"' not in before[1 + len(page.title) :]:
+            yield from _named(relation, text, match.end(), joined)
+
+
+_YEAR_OF = re.compile(
+    r"\b(?:is|was) an? (?:upcoming |lost |(?:[A-Z][\w-]+ ){0,2})?(?P<year>[12]\d{3})\b"
+    r"(?! (?:novel|book|play|song|comic|story))"
+)
+_RELEASED = re.compile(
+    rf"\b(?:was|were) (?:commercially |theatrically |officially |first |initially )?"
+    rf"released (?:worldwide )?(?:in [A-Z][\w ]+ )?(?:on|in) (?P<date>{_DATE})"
+)
+
+
+def _released(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if page.kind not in ("film", "series", "song", "album", "book", "game", "play"):
+        return
+    if first and page.kind == "film" and (match := _YEAR_OF.search(text)):
+        yield RelationMatch("release date", (match["year"],))
+        return
+    match, longest = _RELEASED.search(text), len(base_title(page.title)) + 1
+    if match and len(text[: match.start()].rstrip()) <= longest:
+        yield RelationMatch("release date", (match["date"],))
+
+
+def _work_country(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if first and page.kind in ("film", "series", "band", "company"):
+        yield from _country("work country", page)
+
+
+def _nationality(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if first and page.kind == "person":
+        yield from _country("nationality", page)
+
+
+def _country(relation: str, page: Page) -> Matches:
+    """The country of the only nationality in the definition; none for "Canadian-born"."""
+    words = re.findall(r"[A-Z]\w+", page.defined)
+    found = {NATIONALITIES[word] for word in words if word in NATIONALITIES}
+    mixed = r"\w-(?:born|[A-Z])|(?:South|North|New|West|East|Native|African|Anglo)[ -]"
+    if len(found) == 1 and not re.search(mixed, page.defined):
+        yield RelationMatch(relation, (found.pop(),))
+
+
+# --------------------------------------------------------------------------------------------- lives
+
+_LIFE = re.compile(r"\((?P<life>[^()]*\d{3,4}[^()]*)\)")
+_EVENT = re.compile(
+    rf"(?P<date>{_DATE})(?:(?:,| in| at) (?P<place>[^;0-9]+))?$"
+    rf"|(?P<place2>[^;0-9]+), (?P<date2>{_DATE})$"
+)
+_ROUGH = re.compile(
+    r"\b(?:c\.|ca\.|circa|before|after|about|around|baptised|baptized|between|or|O\.S\.|N\.S\.|"
+    r"reigned?|r\.|fl\.|active)(?=\W|$)|/|\?"
+)
+
+
+def _life(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    """Birth and death, from the parenthesis after the name."""
+    match = _LIFE.search(text)
+    if not first or page.kind != "person" or match is None or match.start() > 150:
+        return
+    before = text[: match.start()]
+    if re.search(r"\b(?:is|was)\b", before) or before.count("(") > before.count(")"):
+        return
+    life = match["life"].split(";")[-1].strip()
+    # Years of something else.
+    if re.search(r"\b(?:reign|rule|r\.|fl\.|active|in office)", match["life"]):
+        return
+    sides = re.split(r"\s*[–—]\s*|\s+-\s+|(?<=\d)-(?=\d)|(?<=\w)-(?=\d{1,2} [A-Z])", life)
+    if len(sides) == 2:
+        yield from _event(sides[0], "birth")
+        yield from _event(sides[1], "death")
+    elif len(sides) == 1 and re.match(r"born\b", life):
+        yield from _event(life, "birth")
+    elif len(sides) == 1 and re.match(r"died\b", life):
+        yield from _event(life, "death")
+
+
+def _event(words: str, what: str) -> Matches:
+    words = words.strip()
+    verb = re.match(r"(?:born|died|Died|Born|b\.|d\.)(?: on)?\s+", words)
+    words = words[verb.end() if verb else 0 :]
+    # "born Holly Mann, 23 December 1991"
+    if verb and not words[0].isdigit() and not re.match(_MONTHS, words):
+        return
+    if _ROUGH.search(words) or (match := _EVENT.match(words)) is None:
+        return
+    yield RelationMatch(f"{what} date", (match["date"] or match["date2"],))
+    place = (match["place"] or match["place2"] or "").strip(" ,")
+    if place and place_at(place, 0) == place:
+        yield RelationMatch(f"{what} place", (place,))
+
+
+_BORN = re.compile(
+    rf"\bwas born(?: [A-Z][\w. ]+)?(?: on (?P<date>{_DATE}),?)? (?:in|at|near) (?=[A-Z]|the [A-Z])"
+)
+_BORN_ON = re.compile(rf"\bwas born(?: [A-Z][\w. ]+)? (?:on )?(?P<date>{_DATE})")
+_DIED = re.compile(
+    r"\b(?:died|was killed|was executed|was assassinated)"
+    rf"(?: on (?P<date>{_DATE}),?)? (?:in|at) (?=[A-Z]|the [A-Z])"
+)
+_DIED_ON = re.compile(rf"\bdied (?:on |in )(?P<date>{_DATE})")
+_BURIED = re.compile(r"\b(?:is|was) (?:buried|interred) (?:in|at) (?:the )?(?=[A-Z])")
+_NO_PLACE = re.compile(r"\b(?:House of|Family|Dynasty|Court|Army|Navy|War|Battle)\b")
+
+
+def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if page.kind != "person":
+        return
+    for what, with_place, with_date in (("birth", _BORN, _BORN_ON), ("death", _DIED, _DIED_ON)):
+        if match := _search(with_place, text, page):
+            place = place_at(text, match.end())
+            if place and not re.match(rf"(?:{_MONTHS})\b", place) and not _NO_PLACE.search(place):
+                yield RelationMatch(f"{what} place", (re.sub(r",? (?:on|in)$", "", place),))
+        if match := _search(with_date, text, page):
+            yield RelationMatch(f"{what} date", (match["date"],))
+    if (match := _search(_BURIED, text, page)) and (place := place_at(text, match.end())):
+        yield RelationMatch("burial place", (place,))
+
+
+# ------------------------------------------------------------------------------------------ families
+
+# What a person is called before the name: "the late actor ".
+_LOWER = (
+    r"(?:(?!(?:of|to|in|at|by|for|from|with|known|appointed|son|daughter|child|member|into|an?)\b)"
+    r"[a-z][\w-]*,? )*"
+)
+_CHILD = re.compile(
+    rf"(?P<which>(?:[\w-]+ ){{0,3}})\b(?:son|daughter|child)"
+    rf"(?: and (?:\w+ )?(?:heir|successor|child))?(?:,? born)? (?:of|to) {_LOWER}(?=[A-Z])"
+)
+_BORN_TO = re.compile(rf"\bborn (?:in [A-Z][\w, -]+? )?to {_LOWER}(?=[A-Z])")
+_NOT_CHILD = re.compile(
+    r"\b(?:grand|great|god|step|adopted|foster|adoptive|illegitimate|natural|in-law|or)\b"
+    r"|grand(?:son|daughter)"
+)
+_PARENT_IS = re.compile(rf"(?:'s|s') (?P<who>father|mother) (?:is|was) {_LOWER}(?=[A-Z])")
+_SPOUSE = (
+    re.compile(
+        r"\b(?:(?:has been|was|is|were|got) married (?:to|with)|married|wed) "
+        + _LOWER
+        + "(?=[A-Z])"
+    ),
+    re.compile(
+        r"\b(?:the|as|and) (?:wife|consort|queen consort|husband|spouse)(?: and \w+)? of "
+        rf"{_LOWER}(?=[A-Z])"
+    ),
+    re.compile(rf"'s (?:wife|husband)(?: (?:is|was|,))? {_LOWER}(?=[A-Z])"),
+)
+_PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}(?=[A-Z])")
+_SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}(?=[A-Z])")
+_OFTEN = re.compile(
+    r"\b(?:first|second|third|fourth|firstly|secondly|twice|thrice|former|ex-\w+|divorced|remarried|"
+    r"again|later|times|engaged|wives|husbands|marriages|widow|widower|half|law)\b"
+)
+
+
+def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if page.kind != "person":
+        return
+    # "the son of John (1628–1666) and Anna"
+    text = re.sub(r" \((?!(?:[^()]*\b)?(?:born|died))[^()]*\d[^()]*\)", "", text)
+    if match := _search(_BORN_TO, text, page):
+        yield from _named(PARENT, text, match.end(), joined, commas=False)
+    for match in _CHILD.finditer(text):
+        if not _NOT_CHILD.search(match.group()) and _of_page(text, match.start("which"), page):
+            yield from _named(PARENT, text, match.end(), joined, commas=False)
+            break
+    if match := _search(_PARENT_IS, text, page):
+        yield from _named(match["who"], text, match.end(), joined)
+    if match := _search(_PARENT_OF, text, page):
+        yield from _named("child", text, match.end(), joined)
+    if not _OFTEN.search(text):
+        spouses = (found for one in _SPOUSE if (found := _search(one, text, page)))
+        if match := next(spouses, None):
+            yield from _named("spouse", text, match.end(), joined)
+        if match := _search(_SIBLING, text, page):
+            yield from _named("sibling", text, match.end(), joined)
+
+
+# --------------------------------------------------------------------------- belongings and places
+
+_FOUNDED = re.compile(rf"\b(?:was |is )?(?:founded|established|formed) (?:in|on) (?P<date>{_DATE})")
+_IN = re.compile(
+    r"\b(?:is|was) (?:an?|the) (?:[\w-]+ ){0,6}?(?:located |situated )?(?:in|on|of) "
+    r"(?=[A-Z]|the [A-Z])"
+)
+
+
+def _belongings(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    for relation, trigger, kinds in _BELONGINGS:
+        if page.kind in kinds and (match := _search(trigger, text, page)):
+            if relation != "headquarters":
+                yield from _named(relation, text, match.end(), joined)
+            elif place := place_at(text, match.end()):
+                yield RelationMatch(relation, (place,))
+    founded = page.kind in ("company", "school", "band", "team", "paper", "building")
+    if founded and (match := _search(_FOUNDED, text, page)):
+        yield RelationMatch("founded", (match["date"],))
+
+
+def _places(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:
+    if not first or page.kind not in ("place", "building", "school"):
+        return
+    if (match := _IN.search(text)) is None or (place := place_at(text, match.end())) is None:
+        return
+    parts = [part.removeprefix("the ") for part in place.split(", ")]
+    yield RelationMatch("located in", (parts[0],))
+    countries = [part for part in parts if part in COUNTRIES]
+    if len(countries) == 1 and countries[0] != base_title(page.title):
+        yield RelationMatch("country", (countries[0],))
+
+
+_MATCHERS: tuple[Matcher, ...] = (
+    _works, _released, _work_country, _life, _born_and_died, _family, _belongings, _places,
+    _nationality,
+)  # fmt: skip
+
+
+def match_relations(
+    text: str, page: Page, *, first: bool, joined: Collection[str] = ()
+) -> Iterator[RelationMatch]:
+    """Everything that the patterns find in a claim about this page."""
+    for matcher in _MATCHERS:
+        yield from matcher(text, page, first, joined)
+
+
+_ALSO = re.compile(
+    r"\b(?:also|commonly|better|generally|formerly|originally|sometimes|widely) "
+    r"(?:known|called|referred to) (?:simply )?as (?=[\"“]?[A-Z])"
+)
+
+
+def alternative_names(text: str) -> list[str]:
+    """What a page's first sentence calls its subject: before the verb, "known as", an acronym."""
+    lead = re.split(r" \(|,? (?:is|was|are|were) |, (?=[a-z])", text, maxsplit=1)[0].strip(' "“”,')
+    found = [lead] if lead and len(lead) < 80 and lead[0].isupper() else []
+    if match := _ALSO.search(text):
+        found += names_at(text, match.end()).names[:1]
+    if match := re.search(r"\((?P<short>[A-Z]{2,8})\)", text[:200]):
+        found.append(match["short"])
+    return found
+
+
+# ----------------------------------------------------------------------------------------- triples
 
 
 class RuleTriples:

@@ -12,8 +12,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement
-from suffice.benchmark.triples import PageIndex
 from suffice.benchmark.vocabulary import NATIONALITIES, base_title
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
