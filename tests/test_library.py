@@ -190,7 +190,7 @@ def test_paths_that_are_no_library_are_refused(tmp_path: Path) -> None:
         Library.open(tmp_path / "file")
     with pytest.raises(InputError, match="is a file"):
         Library.build(tmp_path / "file", VILLAGE)
-    with pytest.raises(InputError, match="other things"):
+    with pytest.raises(InputError, match="other files"):
         Library.build(tmp_path / "full", VILLAGE)
     with pytest.raises(NotReadyError, match="not a library") as caught:
         Library.open(tmp_path / "nowhere")
