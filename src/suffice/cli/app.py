@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from suffice.cli import (
-    ask,
-    build,
-    check,
-    demo,
-    doctor,
-    evaluate,
-    fit,
-    grade,
-    mcp,
-    output,
-    report,
-    reproduce,
-    search,
-    serve,
-)
+from suffice.cli import output
 
+COMMANDS = (
+    "demo build search check ask fit grade evaluate reproduce report serve mcp doctor".split()
+)
 EXAMPLES = {
     "suffice": "suffice demo",
     "suffice demo": "suffice demo --out demo",
@@ -78,19 +67,12 @@ def options(
     output.settings["debug"] = debug
 
 
-app.command("demo")(demo.demo)
-app.command("build")(build.build)
-app.command("search")(search.search)
-app.command("check")(check.check)
-app.command("ask")(ask.ask)
-app.command("fit")(fit.fit)
-app.command("grade")(grade.grade)
-app.add_typer(evaluate.app, name="evaluate")
-app.command("reproduce")(reproduce.reproduce)
-app.command("report")(report.report)
-app.add_typer(serve.app, name="serve")
-app.command("mcp")(mcp.mcp)
-app.command("doctor")(doctor.doctor)
+for name in COMMANDS:
+    module = import_module(f"suffice.cli.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name)
+    else:
+        app.command(name)(getattr(module, name))
 
 
 def _add_examples(group: typer.Typer, path: str) -> None:

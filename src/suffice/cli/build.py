@@ -42,7 +42,7 @@ def build(
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Summarize a data set, and with --out or --store build a library from its documents."""
+    """Build a library from a data set, or summarize it."""
     from suffice.datasets import check_gold, describe, jsonl
     from suffice.engines.qdrant import QdrantAddress
     from suffice.library import Library

@@ -57,7 +57,7 @@ def check(
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Check whether the hits are enough for the question: answer, expand or abstain."""
+    """Check whether hits are enough: answer, expand or abstain."""
     if sum(given is not None for given in (hits, batch, run)) != 1:
         message = "give either --hits (with a question), --batch or --run"
         raise InputError(message, hint=COMMAND_EXAMPLE)

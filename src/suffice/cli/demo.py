@@ -32,7 +32,7 @@ def demo(
     out: Annotated[Path | None, Option(help="Keep the library in this folder.")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Build a small library, ask it three questions, and show the gate's verdicts."""
+    """Ask a small library three questions and show the verdicts."""
     from suffice.datasets import load
     from suffice.gate.gate import Gate
     from suffice.library import Library

@@ -22,16 +22,12 @@ if TYPE_CHECKING:
 EXIT_THRESHOLD_CROSSED = 3  # not an error: --fail-if asked for it
 SEEN = "the gate was fitted on {:,} of these questions: its results are too good"
 
-app = typer.Typer(
-    help="Measure retrieval, gates, answers and difficulty on labelled questions.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def evaluate() -> None:
-    """Measure retrieval, gates, answers and difficulty on labelled questions."""
+    """Measure retrieval, gates, answers and difficulty."""
 
 
 @app.command("answers")
@@ -64,7 +60,7 @@ def answers(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Measure correct answers, complete evidence and abstention of several systems, or of a file.
+    """Compare answers, evidence and abstention of several systems.
 
     The systems are single passage, naive, fixed k, interleaved, max rounds, always, ask, and ask
     without one part: "ask, no gate", "ask, no review", "ask, fixed alpha", "ask, any exemplars".
@@ -162,7 +158,7 @@ def difficulty(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Show any system's error rates by hops and by distance of the evidence from the question."""
+    """Show a system's error rates by hops and by evidence distance."""
     from suffice.datasets import load
     from suffice.evaluation import difficulty as experiment
     from suffice.evaluation.difficulty import question_difficulty, read_results
@@ -257,7 +253,7 @@ def expansion(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Compare complete evidence per document: every fixed k, and searches that the gate stops."""
+    """Compare searches that the gate stops with every fixed k."""
     from suffice.evaluation.study import EXPERIMENTS, open_study
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders
     from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
@@ -331,7 +327,7 @@ def retrieval(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Measure recall, complete recall and more, of one or more retrievers at one or more cut-offs."""
+    """Measure recall and complete recall of retrievers."""
     from suffice.evaluation import retrieval as experiment
     from suffice.evaluation.report import require_report_extra, write_report
     from suffice.integrations import onnx  # noqa: F401 - registers its encoders and rerankers
@@ -400,7 +396,7 @@ def gate(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Measure whether a gate knows when evidence is complete: ranking, calibration, decisions."""
+    """Measure whether a gate knows when evidence is complete."""
     from suffice.evaluation import ci_thresholds, gate_runs
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.registry import RERANKERS

@@ -51,7 +51,7 @@ def fit(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Fit a gate to labelled questions and what your retriever returned for them."""
+    """Fit a gate to labelled questions with your retriever's hits."""
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.benchmark_files import benchmark_questions
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question

@@ -53,7 +53,7 @@ def grade(
     seed: opt.Seed = 42,
     json: opt.Json = False,
 ) -> None:
-    """Make questions with answers, gold documents and difficulty from a corpus alone."""
+    """Make a graded multi-hop benchmark from a corpus."""
     from suffice.answering.budget import Budget
     from suffice.benchmark.llm import BudgetedModel, LLMClient, make_llm_stages
     from suffice.benchmark.pipeline import BenchmarkSettings, Stages, build_benchmark

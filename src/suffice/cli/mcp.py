@@ -12,7 +12,7 @@ from suffice.cli.output import command, say
 def mcp(
     library: opt.LibraryOption = None, gate: opt.GateName = "default", preset: opt.Preset = "fast"
 ) -> None:
-    """Serve check_context, and with --library complete_context, to an MCP client over stdio."""
+    """Serve the gate to an MCP client over stdio."""
     from suffice.gate.gate_ref import open_gate
     from suffice.integrations.mcp import create_server
     from suffice.library import Library

@@ -18,7 +18,7 @@ def report(
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Compare runs and studies, with intervals and the differences that are significant."""
+    """Compare runs and studies, with significant differences."""
     from suffice.evaluation import report as reports
     from suffice.evaluation.tables import Table
 

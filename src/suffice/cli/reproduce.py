@@ -39,7 +39,7 @@ def reproduce(
     seed: Annotated[int | None, Option(help="Default: the one of the study.")] = None,
     json: opt.Json = False,
 ) -> None:
-    """Reproduce the tables and figures of a paper, and show what the gate adds."""
+    """Reproduce the tables and figures of a paper."""
     from suffice.evaluation.report import require_report_extra, study_report
     from suffice.evaluation.study import STUDIES
 

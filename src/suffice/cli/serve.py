@@ -16,9 +16,7 @@ from suffice.errors import InputError, MissingExtraError, did_you_mean
 if TYPE_CHECKING:
     from suffice.service.settings import Limits, Settings
 
-app = typer.Typer(
-    help="Serve checks, searches and questions over HTTP.", invoke_without_command=True
-)
+app = typer.Typer(invoke_without_command=True)
 key = typer.Typer(help="Manage the API keys of the service.", no_args_is_help=True)
 app.add_typer(key, name="key")
 

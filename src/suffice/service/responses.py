@@ -16,22 +16,15 @@ from fastapi import HTTPException, Request
 from fastapi.responses import Response
 from pydantic_core import to_json
 
-from suffice.errors import (
-    EngineError,
-    InputError,
-    MissingExtraError,
-    ModelError,
-    NotReadyError,
-    SufficeError,
-)
+from suffice import errors
 
 JSON = "application/json"
-STATUS: dict[type[SufficeError], int] = {
-    InputError: 422,
-    NotReadyError: 409,
-    MissingExtraError: 409,
-    EngineError: 500,
-    ModelError: 502,
+STATUS: dict[type[errors.SufficeError], int] = {
+    errors.InputError: 422,
+    errors.NotReadyError: 409,
+    errors.MissingExtraError: 409,
+    errors.EngineError: 500,
+    errors.ModelError: 502,
 }
 MAX_ERRORS_SHOWN = 5  # invalid values of one request
 
@@ -99,7 +92,7 @@ def to_api_error(error: Exception) -> ApiError:
         code = known.phrase.casefold().replace(" ", "_").replace("-", "_")
         message = known.description or known.phrase
         return ApiError(known, code, message, headers=getattr(error, "headers", None))
-    if not isinstance(error, SufficeError):
+    if not isinstance(error, errors.SufficeError):
         hint = "see the service log for this request_id"
         return ApiError(500, "internal", "internal error in the service", hint=hint)
     status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
@@ -109,10 +102,10 @@ def to_api_error(error: Exception) -> ApiError:
     return ApiError(status, error.code, str(error), hint=error.hint)
 
 
-def validation_error(errors: Sequence[Mapping[str, Any]]) -> ApiError:
+def validation_error(invalid: Sequence[Mapping[str, Any]]) -> ApiError:
     """Invalid values, each with its field; the values themselves are not repeated."""
-    shown = [f"{_field_path(error['loc'])}: {error['msg']}" for error in errors[:MAX_ERRORS_SHOWN]]
-    more = len(errors) - MAX_ERRORS_SHOWN
+    shown = [f"{_field_path(error['loc'])}: {error['msg']}" for error in invalid[:MAX_ERRORS_SHOWN]]
+    more = len(invalid) - MAX_ERRORS_SHOWN
     message = "; ".join(shown) + (f" and {more} more" if more > 0 else "")
     return ApiError(422, "bad_input", message, hint="see the schemas in /openapi.json")
 
