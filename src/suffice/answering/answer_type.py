@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS
+from suffice.storage.records import read_toml
 from suffice.text import date_mentions, title_key, tokens
 
 
@@ -37,25 +39,7 @@ class Span:
     end: int
 
 
-_TYPE_PATTERNS = {
-    AnswerType.COUNTRY: r"\bnationalit|\bcitizenship|\b(?:which|what|this) country\b"
-    r"|\bcountry\b.* (?:from|of origin)\b",
-    AnswerType.DATE: r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b"
-    r"|\bwhat time\b",
-    AnswerType.NUMBER: r"\bhow (?:many|much|long|old|tall|high|far|large|big|often)\b",
-    AnswerType.PLACE: r"\bwhere\b|\b(?:what|which) (?:\w+ ){0,2}(?:city|town|state|county|place"
-    r"|region|province|district|continent|island|village|location|river|lake|capital)\b",
-    AnswerType.PERSON: r"\bwho(?:m|se)?\b|\b(?:what|which) (?:\w+ ){0,2}"
-    r"(?:person|man|woman|actor|actress|singer|author|king)\b",
-    AnswerType.KIND: r"\b(?:what|which) (?:kind|type|sort|genre|occupation|profession|job|career)s?"
-    r"\b|\bwhat\b.*\bin common\b|\b(?:are|were|is|was) (?:both )?what(?:\s*\?|$)"
-    r"|^what (?:are|were) both\b",
-}
-_WEAK_PATTERNS = {  # used if nothing above matches
-    AnswerType.DATE: r"\b(?:date|year) of\b",
-    AnswerType.NUMBER: r"\bnumber of\b|\bpopulation\b|\bpercent",
-    AnswerType.PLACE: r"\bplace of\b|\bbirthplace\b|\blocated\b|\bcapital of\b|\bheadquarters\b",
-}
+VOCABULARY = read_toml(Path(__file__).parent / "vocabulary.toml")
 _YES_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
@@ -69,10 +53,10 @@ def expected_answer_type(question: str) -> AnswerType:
         return AnswerType.CHOICE
     if _YES_NO.match(text):
         return AnswerType.YES_NO
-    for patterns in (_TYPE_PATTERNS, _WEAK_PATTERNS):
+    for patterns in (VOCABULARY["answer_types"], VOCABULARY["weak_answer_types"]):
         found = [
-            (match.start(), at, answer_type)
-            for at, (answer_type, pattern) in enumerate(patterns.items())
+            (match.start(), at, AnswerType(name))
+            for at, (name, pattern) in enumerate(patterns.items())
             if (match := re.search(pattern, text, re.IGNORECASE))
         ]
         if found:  # what comes first is asked for; the rest describes it
@@ -100,31 +84,13 @@ _NUMBER = re.compile(
 )
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
-_COUNTRY_NATIONALITIES = """
-america:american usa:united_states us:united_states britain:british england:english scotland:scottish
-wales:welsh ireland:irish france:french germany:german italy:italian spain:spanish
-portugal:portuguese netherlands:dutch belgium:belgian switzerland:swiss austria:austrian
-sweden:swedish norway:norwegian denmark:danish finland:finnish iceland:icelandic poland:polish
-hungary:hungarian romania:romanian bulgaria:bulgarian greece:greek turkey:turkish russia:russian
-soviet:soviet ukraine:ukrainian serbia:serbian croatia:croatian slovenia:slovenian slovakia:slovak
-czech:czech bohemia:bohemian estonia:estonian latvia:latvian lithuania:lithuanian albania:albanian
-yugoslavia:yugoslav israel:israeli iran:iranian iraq:iraqi syria:syrian lebanon:lebanese
-egypt:egyptian morocco:moroccan algeria:algerian tunisia:tunisian nigeria:nigerian ghana:ghanaian
-kenya:kenyan ethiopia:ethiopian india:indian pakistan:pakistani bangladesh:bangladeshi
-nepal:nepalese china:chinese taiwan:taiwanese japan:japanese korea:korean thailand:thai
-vietnam:vietnamese indonesia:indonesian malaysia:malaysian philippines:filipino
-singapore:singaporean australia:australian zealand:new_zealand canada:canadian mexico:mexican
-brazil:brazilian argentina:argentine argentina:argentinian chile:chilean peru:peruvian
-colombia:colombian venezuela:venezuelan cuba:cuban uruguay:uruguayan bolivia:bolivian
-ecuador:ecuadorian jamaica:jamaican africa:south_african
-"""
 NATIONALITIES: set[str] = set()
 
 
 def _country_keys() -> dict[str, str]:
     """Every word for a country or its people, to one key; fills NATIONALITIES."""
     keys: dict[str, str] = {}
-    for pair in _COUNTRY_NATIONALITIES.split():
+    for pair in VOCABULARY["nationalities"].split():
         country, nationality = pair.split(":")
         keys[country] = keys[nationality.replace("_", " ")] = country
         NATIONALITIES.add(nationality)

@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from suffice.answering.answer_type import COUNTRIES, NATIONALITIES, AnswerType, Span, find_spans
+from suffice.answering.answer_type import (
+    COUNTRIES,
+    NATIONALITIES,
+    VOCABULARY,
+    AnswerType,
+    Span,
+    find_spans,
+)
 from suffice.answering.rule_planner import two_choices
 from suffice.lexicon import FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.text import bare_title, names, sentences, title_key, tokens
@@ -32,24 +39,6 @@ MAX_COUNT_GAP = 40  # characters between a number and what it counts
 
 # --- what to look for: the answer is often said by another word than the question
 
-_CUE_WORDS = {
-    "die": "died death dead killed buried", "death": "died dead killed", "born": "birth",
-    "birth": "born", "birthplace": "born", "director": "directed directs",
-    "composer": "composed music score soundtrack songwriter",
-    "performer": "recorded song single album sung", "singer": "sung sang recorded",
-    "author": "wrote written novel book", "writer": "wrote written", "wrote": "written author",
-    "mother": "son daughter child wife", "father": "son daughter child",
-    "spouse": "married wife husband", "wife": "married husband", "husband": "married wife",
-    "child": "son daughter father mother", "son": "father mother", "sibling": "brother sister",
-    "released": "release premiered film song album single movie cartoon",
-    "formed": "founded established began",
-    "founded": "formed established founder launched started created opened",
-    "established": "founded formed opened created founder", "launched": "founded started",
-    "opened": "founded established", "published": "released founded", "founder": "founded",
-    "producer": "produced", "employer": "worked professor", "burial": "buried",
-    "located": "city town village county", "studied": "educated university college",
-    "study": "studied educated university", "graduate": "graduated studied educated",
-}  # fmt: skip
 _NOISE = FUNCTION_WORDS | frozenset(
     "film song movie band called named known considered did same person".split()
 )
@@ -73,7 +62,7 @@ def stem(word: str) -> str:
 
 
 _CUES: dict[str, frozenset[str]] = {}  # by stem: "founded" and "founder" have the same
-for _word, _others in _CUE_WORDS.items():
+for _word, _others in VOCABULARY["cues"].items():
     _stems = {stem(one) for one in (_word, *_others.split())}
     _CUES[stem(_word)] = _CUES.get(stem(_word), frozenset()) | _stems
 

@@ -14,7 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from suffice.answering.answer_type import NATIONALITIES, AnswerType, expected_answer_type
+from suffice.answering.answer_type import (
+    NATIONALITIES,
+    VOCABULARY,
+    AnswerType,
+    expected_answer_type,
+)
 from suffice.answering.plan import MAX_STEPS, Plan, SubQuestion, build_plan, whole_question_step
 from suffice.errors import InputError
 from suffice.lexicon import PREPOSITIONS
@@ -66,10 +71,7 @@ _BETWEEN = _any_case(
     r"^(?:between|of|out of|among)\s+(?:the \w+ )?(?:two \w+ )?"
     r"(?P<first>.+?)\s+(?:and|or)\s+(?P<second>.+?)\s*,?\s+(?P<head>(?:which|who|what)\b.+)$"
 )
-_ROLES = (
-    "director composer performer singer author writer producer founder creator editor"
-    " screenwriter publisher mother father wife husband spouse"
-).split()
+_ROLES = VOCABULARY["roles"].split()
 _ROLE = _any_case(rf"\b({'|'.join(_ROLES)})s?\b")
 _WORK = _any_case(r"\b(film|song|movie|album|book|novel|series|play|opera)s?\b")
 # "Which singer is younger" compares singers; "which song has the singer who is younger" goes from
@@ -89,20 +91,6 @@ _LEAST = _any_case(
 _LIVED_LONGER = _any_case(
     r"\blived?\b.*\blonger\b|\bolder (?:when|at the time) (?:\w+ ){0,3}(?:died|death)\b"
 )
-# What to find out about X, by the words that ask for it.
-_MEASURES = {
-    r"\b(?:died|die|dies|death|passed away)\b": "When did X die?",
-    r"\b(?:born|birth|older|younger|oldest|youngest|age)\b": "When was X born?",
-    r"\b(?:more|fewer|most|fewest) (?!recent|to\b|of\b|than\b|in\b|diverse|\w+ly\b)"
-    r"((?:[a-z]+ ){0,3}?[a-z]+s\b|[a-z]+)": "How many {0} does X have?",
-    r"\b(?:came out|come out|released|release)\b": "When was X released?",
-    r"\b(formed|founded|established|started|began|opened|created|published|built|debuted"
-    r"|invented|launched|completed)\b": "When was X {0}?",
-    r"\b(?:taller|higher|highest|tallest)\b": "How high is X?",
-    r"\b(?:larger|bigger|largest|biggest|smaller|smallest)\b": "How large is X?",
-    r"\b(?:longer|shorter|longest|shortest)\b": "How long is X?",
-    r"\b(?:first|earlier|later|earliest|latest|recent|recently)\b": "When was X?",
-}
 # In "which filmmaker is a pioneer", both make films: that need not be said.
 _ASKED_CLASS = re.compile(
     r"^(?!is|was|has|had|did|does)[\w-]+(?: [\w-]+)?"
@@ -150,7 +138,7 @@ def _find_measure(head: str) -> tuple[str, AnswerType, str] | None:
 
     Dates are compared only if an order is asked for: "born in Indiana" does not ask when.
     """
-    for pattern, question in _MEASURES.items():
+    for pattern, question in VOCABULARY["measures"].items():
         sign, answer_type = re.search(pattern, head, re.I), expected_answer_type(question)
         if sign and (answer_type is not AnswerType.DATE or _ORDER.search(head)):
             rest = f"{head[: sign.start()]} {head[sign.end() :]}"
@@ -381,18 +369,7 @@ def plan_temporal(question: str) -> list[SubQuestion]:
 
 # --- bridge: "the director of X", "Y's mother", "the city where Z was born", innermost first
 
-_KINSHIP = {
-    "paternal grandfather": ("father", "father"), "paternal grandmother": ("father", "mother"),
-    "maternal grandfather": ("mother", "father"), "maternal grandmother": ("mother", "mother"),
-    "father-in-law": ("spouse", "father"), "mother-in-law": ("spouse", "mother"),
-    "stepmother": ("father", "spouse"), "stepfather": ("mother", "spouse"),
-    "sibling-in-law": ("spouse", "sibling"), "sister-in-law": ("spouse", "sister"),
-    "brother-in-law": ("spouse", "brother"), "child-in-law": ("child", "spouse"),
-    "son-in-law": ("daughter", "spouse"), "daughter-in-law": ("son", "spouse"),
-    "uncle": ("father", "sibling"), "aunt": ("father", "sibling"),
-    "grandfather": ("father", "father"), "grandmother": ("father", "mother"),
-    "grandchild": ("child", "child"),
-}  # fmt: skip
+_KINSHIP: dict[str, list[str]] = VOCABULARY["kinship"]
 _KINSHIP_WORDS = "|".join(re.escape(one) for one in _KINSHIP)
 _KINSHIP_OF = re.compile(
     rf"\bthe (?P<kin>{_KINSHIP_WORDS}) of (?P<one>[^?]+)"
@@ -438,12 +415,7 @@ _RELATIONS = [
 _BARE_QUESTION = _any_case(
     r"^(?:who|what|where|when|which \w+)(?:'s)?\s*(?:is|was|are|were)?\s*(?:#\d+)?$"
 )
-_RELATION_NOUNS = frozenset(
-    "country city capital county state province district region continent birthplace hometown"
-    " headquarters location place label band group company network team club party school"
-    " university language employer spouse wife husband mother father son daughter child sibling"
-    " brother sister king queen bishop mayor head".split()
-)
+_RELATION_NOUNS = frozenset(VOCABULARY["relation_nouns"].split())
 
 
 def plan_bridge(question: str) -> list[SubQuestion]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,11 @@ def read_json_records(
     """The objects of a file that is a JSON array or JSON Lines, by its first character."""
     read = read_json_array if is_json_array(path) else read_jsonl
     return read(path, bad, max_bytes=max_bytes)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file that ships with suffice."""
+    return tomllib.loads("\n".join(line.text for line in read_lines(path, BadRecords())))
 
 
 def is_json_array(path: Path) -> bool:
