@@ -253,7 +253,7 @@ def test_a_damaged_filter_is_refused(tmp_path):
     shipped = StuffingFilter.load()
     for wrong in (replace(shipped, likely=2.0), replace(shipped, stuffed=BinaryClassifier(3, 0.5))):
         wrong.save(tmp_path / "wrong", card={}, seed=1)
-        with pytest.raises(DataError, match="cannot be read"):
+        with pytest.raises(DataError, match="cannot read"):
             StuffingFilter.load(tmp_path / "wrong")
     shipped.save(tmp_path / "cut", card={}, seed=1)
     path = tmp_path / "cut" / "stuffed.onnx"

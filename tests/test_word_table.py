@@ -61,7 +61,7 @@ def test_the_shipped_table_is_small_and_loads_at_once() -> None:
 
 
 def test_a_damaged_or_absent_table_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(NotReadyError, match="table of words") as absent:
+    with pytest.raises(NotReadyError, match="word table") as absent:
         WordTable.load(tmp_path / "nowhere")
     assert "suffice_research.training.word_table" in str(absent.value.hint)
     broken = tmp_path / "broken"

@@ -21,8 +21,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError
+from suffice.errors import InputError
 from suffice.gate.features import LOCAL_FEATURE
+from suffice.storage.artefacts import data_errors
 
 __all__ = [
     "Correction", "FeatureProfile", "Platt", "VennAbers", "bin_shares", "calibration_metrics",
@@ -30,6 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
+REFIT = "fit and save the gate again"
 PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels
 MAX_COEFFICIENT = 1e6  # of a saved correction
 BINS = 10  # of a feature
@@ -68,16 +70,11 @@ class _JsonRecord:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
         """What `as_json` gave; DataError otherwise."""
-        try:
+        with data_errors(f"a {cls.kind} calibration", hint=REFIT):
             if record["kind"] != cls.kind:
-                raise InputError(f"it is of kind {record['kind']!r}")
+                raise ValueError(f"it is of kind {record['kind']!r}")
             fields = {name: value for name, value in record.items() if name != "kind"}
             return cls(**{name: _number_or_tuple(value) for name, value in fields.items()})
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise DataError(
-                f"a {cls.kind} calibration cannot be read: {error}",
-                hint="fit and save the gate again",
-            ) from error
 
 
 def _number_or_tuple(value: Any) -> float | tuple[float, ...]:
@@ -159,7 +156,9 @@ class VennAbers(_JsonRecord):
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
         found, labels = _check_labelled(scores, complete)
         distinct, at = np.unique(found, return_inverse=True)
-        fit = _IncrementalIsotonic(np.bincount(at).astype(float), np.bincount(at, labels))
+        fit = _IncrementalIsotonic(
+            np.bincount(at).astype(float), np.bincount(at, labels).astype(float)
+        )
         places = range(len(distinct) + 1)
         low, high = (tuple(fit.with_one_more(at, label) for at in places) for label in (0.0, 1.0))
         return cls(tuple(distinct.tolist()), low, high)
@@ -259,7 +258,7 @@ class Correction:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Correction:
-        try:
+        with data_errors("the gate's correction", hint=REFIT):
             weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
             offset, slope, penalty = (
                 float(record[name]) for name in ("offset", "slope", "penalty")
@@ -267,11 +266,6 @@ class Correction:
             if not all(abs(one) <= MAX_COEFFICIENT for one in (*weights, offset, slope, penalty)):
                 raise ValueError(f"a number is beyond {MAX_COEFFICIENT:,g}, or not finite")
             return cls(offset, slope, weights, names, penalty)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"the gate's correction cannot be read: {error!r}",
-                hint="fit and save the gate again",
-            ) from error
 
 
 def feature_limits(names: tuple[str, ...]) -> Floats:
@@ -349,19 +343,18 @@ class FeatureProfile:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> FeatureProfile:
-        try:
+        with data_errors("the gate's profile", hint=REFIT):
+            edges, shares = (tuple(tuple(map(float, one)) for one in record[name]) for name in ("edges", "shares"))  # fmt: skip
             return cls(
-                tuple(map(str, record["names"])),
-                *(tuple(map(float, record[name])) for name in ("medians", "spreads")),
-                *(tuple(tuple(map(float, one)) for one in record[name]) for name in ("edges", "shares")),
-                int(record["questions"]),
-                float(record["complete"]),
-                {str(name): float(share) for name, share in record["actions"].items()},
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(
-                f"the gate's profile cannot be read: {error!r}", hint="fit and save the gate again"
-            ) from error
+                names=tuple(map(str, record["names"])),
+                medians=tuple(map(float, record["medians"])),
+                spreads=tuple(map(float, record["spreads"])),
+                edges=edges,
+                shares=shares,
+                questions=int(record["questions"]),
+                complete=float(record["complete"]),
+                actions={str(name): float(one) for name, one in record["actions"].items()},
+            )
 
 
 def bin_shares(column: Floats, edges: Sequence[float]) -> list[float]:

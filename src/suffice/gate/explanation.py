@@ -58,9 +58,6 @@ def explain_verdicts(
     return told
 
 
-# ------------------------------------------------------------------------------ reasons
-
-
 class FeatureView:
     """A question's features by name; no dictionary of all hundred is made for each question."""
 
@@ -90,7 +87,7 @@ class Occlusion:
         return FeatureView(self._column, row)
 
     def effects(
-        self, table: Floats, log_odds: Callable[[Floats], Floats], *, explain: bool = True
+        self, table: Floats, log_odds: Callable[[Floats], Floats], explain: bool = True
     ) -> tuple[Floats, Floats]:
         """Log-odds (questions,), and by how much each family moves them (questions, families).
 
@@ -205,9 +202,6 @@ _REASON_TEXTS: dict[str, Callable[[FeatureView, FeatureView], str]] = {
 }
 
 
-# ------------------------------------------------------------------------------ missing
-
-
 def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -> tuple[str, ...]:
     """Names of the question that no hit covers, its dates and numbers, likely absent names."""
     asked, mentions = (extraction.absent[:, at].tolist() for at in (_ASKED, _MENTIONS))
@@ -278,7 +272,7 @@ def suggest_queries(question: ParsedQuestion, missing: Sequence[str]) -> tuple[s
     subjects = list(missing) or list(question.display_names.values())
     if not subjects:
         return (" ".join(relating[: 2 * QUERY_WORDS]),) if relating else ()
-    queries = {}
+    queries: dict[str, None] = {}
     for subject in subjects:
         own = subject.casefold()
         words = [word for word in relating if word not in own][:QUERY_WORDS]

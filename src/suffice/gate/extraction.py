@@ -63,9 +63,6 @@ Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 
-# ------------------------------------------------------------------------------ a batch
-
-
 @dataclass(frozen=True, slots=True)
 class Encoders:
     """What else reads the texts: an encoder, a cross-encoder, both, or nothing."""
@@ -125,8 +122,9 @@ class FeatureBatch:
         rows = [int(i) for i in at]
         extra = None if self.extra is None else self.extra[rows]
         hit_extra = None if self.hit_extra is None else [self.hit_extra[i] for i in rows]
-        parts = ([part[i] for i in rows] for part in (self.hits, self.questions, self.extractions))
-        return FeatureBatch(*parts, extra, hit_extra, self.extra_features)
+        hits, questions = [self.hits[i] for i in rows], [self.questions[i] for i in rows]
+        extractions = [self.extractions[i] for i in rows]
+        return FeatureBatch(hits, questions, extractions, extra, hit_extra, self.extra_features)
 
     def with_extra(
         self, features: tuple[Feature, ...], extra: Floats, hit_extra: Sequence[Floats]
@@ -176,8 +174,6 @@ def text_with_byline(document: Document) -> str:
     return ". ".join(filter(None, (document.source, when, document.text)))
 
 
-# ------------------------------------------------------------------------------ a passage
-
 MAX_TITLE_CHARS = 200
 PASSAGE_CACHE_SIZE = 2_048  # a few kilobytes each
 SHORT_TITLE_KEY = 4  # a title key of a letter or two, between its spaces: found everywhere
@@ -209,8 +205,6 @@ def _parse_passage(title: str, text: str) -> Passage:
     key, runs = title_search_key(title), capitalized_runs(raw)
     return Passage(key, key.split(), normalize(raw), runs, frozenset(runs), bool(text))
 
-
-# ------------------------------------------------------------------------------ an extraction
 
 # Bounds on the time that a hostile input can take.
 MAX_LINKED = 50  # hits whose titles are searched in the others: time would grow with their square
@@ -254,8 +248,8 @@ def extract(
             hint='give one of each per hit; "" or None where there is none',
         )
     if not titles:
-        rows = (_pack_rows([], columns) for columns in (HIT_COLUMNS, ABSENT_COLUMNS))
-        return Extraction(*rows, (), np.zeros(len(SET_COLUMNS), dtype=np.float32))
+        hits, absent = _pack_rows([], HIT_COLUMNS), _pack_rows([], ABSENT_COLUMNS)
+        return Extraction(hits, absent, (), np.zeros(len(SET_COLUMNS), dtype=np.float32))
     passages = list(map(parse_passage, titles, texts))
     return _Extractor(question, passages, scores, words).extraction()
 

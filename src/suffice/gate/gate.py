@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,11 +45,11 @@ from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.numeric import sigmoid
 from suffice.protocols import Encoder, Reranker
 from suffice.storage import new_artefact, open_artefact, write_atomically
-from suffice.storage.artefacts import read_json
+from suffice.storage.artefacts import data_errors, read_json
 from suffice.types import Estimate, Verdict
 
 if TYPE_CHECKING:
-    from suffice.gate.training import FittedGate, LabelledQuestion
+    from suffice.gate.training import LabelledQuestion
 
 __all__ = [
     "FAST", "GATE_KIND", "GATE_VERSION", "HARDENED", "PRESETS", "QUALITY", "SHIPPED_MODELS", "Gate",
@@ -58,9 +57,11 @@ __all__ = [
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
+Given = Sequence[tuple[Any, Any, Any]]  # question, hits, other runs
 GATE_KIND, GATE_VERSION = "gate", 2
 PRESETS = FAST, QUALITY, HARDENED = ("fast", "quality", "hardened")  # any gate can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
+RECORDS = ("calibration", "profile", "policy")
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
 
 
@@ -86,8 +87,6 @@ class Gate:
         """The questions it was fitted on, or adapted to, as distributions."""
         return self.model.profile
 
-    # -------------------------------------------------------------------------- checking
-
     def check(
         self,
         question: str,
@@ -100,13 +99,10 @@ class Gate:
     ) -> Verdict:
         """The verdict on one question. `documents` has the texts where hits are Hit records.
 
-        `others` is what other retrievers found: a gate fitted on such examples uses how far they
-        agree.
+        `others` is what other retrievers found; only a gate fitted on such examples uses it.
         """
-        pair = (question, hits, others)
-        return self.check_batch(
-            [pair], documents=documents, explain=explain, rounds_left=rounds_left
-        )[0]
+        options: Any = {"documents": documents, "explain": explain, "rounds_left": rounds_left}
+        return self.check_batch([(question, hits, others)], **options)[0]
 
     def check_batch(
         self,
@@ -124,20 +120,20 @@ class Gate:
         if not given:
             return []
         hits = self._normalize_hits(given, documents)
-        questions = self._parse_questions(hits)
+        questions = [parse_question(one.question, self.words) for one in hits]
         batch = self._featurize(hits, questions, given, documents)
         description = self.model.describe(batch)
-        log_odds, effects = self._occlusion.effects(
-            description.table, self.model.log_odds, explain=explain
-        )
-        p, p_after = sigmoid(log_odds), self.model.p_after(log_odds, description.table)
-        low, high = self.interval.apply(log_odds)
-        estimates = map(Estimate, p.tolist(), np.minimum(low, p).tolist(), np.maximum(high, p).tolist())  # fmt: skip
+        odds, effects = self._occlusion.effects(description.table, self.model.log_odds, explain)
+        p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
+        low, high = self.interval.apply(odds)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         told: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
             told = explain_verdicts(self._occlusion, batch, description, effects, actions)
-        return [Verdict(*one, **more) for *one, more in zip(estimates, actions, told, strict=True)]
+        numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
+        estimates = map(Estimate, *numbers)
+        verdicts = zip(estimates, actions, told, strict=True)
+        return [Verdict(estimate, action, **more) for estimate, action, more in verdicts]
 
     def probabilities(
         self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None
@@ -165,41 +161,33 @@ class Gate:
     def _batch(self, pairs: Iterable[Pair], documents: DocumentMap | None) -> FeatureBatch:
         given = [unpack_pair(pair) for pair in pairs]
         hits = self._normalize_hits(given, documents)
-        return self._featurize(hits, self._parse_questions(hits), given, documents)
+        questions = [parse_question(one.question, self.words) for one in hits]
+        return self._featurize(hits, questions, given, documents)
 
-    def _normalize_hits(
-        self, given: Sequence[tuple[Any, Any, Any]], documents: DocumentMap | None
-    ) -> list[NormalizedHits]:
+    def _normalize_hits(self, given: Given, documents: DocumentMap | None) -> list[NormalizedHits]:
         k = self.card["k"]
         return [
-            normalize_hits(question, hits, documents=documents, k=k) for question, hits, _ in given
+            normalize_hits(question, its, documents=documents, k=k) for question, its, _ in given
         ]
-
-    def _parse_questions(self, hits: Sequence[NormalizedHits]) -> list[ParsedQuestion]:
-        return [parse_question(one.question, self.words) for one in hits]
 
     def _featurize(
         self,
-        hits: Sequence[NormalizedHits],
-        questions: Sequence[ParsedQuestion],
-        given: Sequence[tuple[Any, Any, Any]],
+        hits: list[NormalizedHits],
+        questions: list[ParsedQuestion],
+        given: Given,
         documents: DocumentMap | None,
     ) -> FeatureBatch:
         if self.stuffing_filter is not None:
             hits = self.stuffing_filter.filter_hits(hits, questions, self.words)
         runs = None
         if self.card.get("others"):
-            runs = [
-                normalize_other_runs(one, others, documents)
-                for one, (_, _, others) in zip(hits, given, strict=True)
-            ]
+            pairs = zip(hits, given, strict=True)
+            runs = [normalize_other_runs(one, others, documents) for one, (_, _, others) in pairs]
         return featurize(hits, questions, self.words, self.encoders, runs)
 
     @cached_property
     def _occlusion(self) -> Occlusion:
         return Occlusion(self.model.features, self.profile.medians)
-
-    # -------------------------------------------------------------------------- fitting
 
     @classmethod
     def fit(
@@ -235,7 +223,7 @@ class Gate:
         )
         card = {"preset": FAST if encoders == NO_ENCODERS else QUALITY, **encoders.names}
         fitted = training.fit_gate(built, words, rule, k=k, seed=seed, card=card)
-        return cls._from_fit(fitted, words, encoders)
+        return cls(words, *fitted, encoders)
 
     def adapt(self, examples: Iterable[LabelledQuestion], *, seed: int = 42) -> Gate:
         """The gate for another corpus or retriever, from a few labelled examples.
@@ -245,39 +233,34 @@ class Gate:
         from suffice.gate import training
 
         training.require_fit_extra()
-        k, others = self.card["k"], bool(self.card.get("others"))
+        options = {"k": self.card["k"], "others": bool(self.card.get("others"))}
         built = training.build_training_set(
-            examples, self.words, self.encoders, k=k, min_examples=training.MIN_TO_ADAPT, others=others
-        )  # fmt: skip
+            examples, self.words, self.encoders, min_examples=training.MIN_TO_ADAPT, **options
+        )
         rule = PolicyRule.of(self.policy)
         fitted = training.adapt_gate(self.model, built, rule, seed=seed, card=self.card)
-        return self._from_fit(fitted, self.words, self.encoders, self.stuffing_filter)
-
-    @classmethod
-    def _from_fit(cls, fitted: FittedGate, words: WordTable, *more: Any) -> Gate:
-        return cls(words, fitted.model, fitted.interval, fitted.policy, fitted.card, *more)
-
-    # -------------------------------------------------------------------------- on disk
+        return Gate(self.words, *fitted, self.encoders, self.stuffing_filter)
 
     def save(self, path: Path | str) -> None:
         """Write the gate as one artefact folder, whole or not at all."""
         model, local = self.model, self.model.local
-        settings = {**self.card, "schema": feature_schema(), "model": model.base.settings}
         records = {
             "calibration": {
                 "platt": model.calibration.as_json(),
                 "interval": self.interval.as_json(),
                 "correction": _as_json(model.correction),
                 "after": _as_json(model.after),
-                "local": _as_json(local and local.calibration),
+                "local": _as_json(None if local is None else local.calibration),
             },
             "policy": self.policy.as_json(),
             "profile": model.profile.as_json(),
         }
-        about = {"settings": settings, "inputs": {"examples": self.card["data"]}}
-        with new_artefact(
-            Path(path), kind=GATE_KIND, version=GATE_VERSION, seed=self.card["seed"], **about
-        ) as folder:
+        about: Any = {
+            "settings": {**self.card, "schema": feature_schema(), "model": model.base.settings},
+            "inputs": {"examples": self.card["data"]},
+            "seed": self.card["seed"],
+        }
+        with new_artefact(Path(path), kind=GATE_KIND, version=GATE_VERSION, **about) as folder:
             model.base.save(folder)
             if local is not None:
                 local.model.save(folder / "local")
@@ -300,36 +283,26 @@ class Gate:
         the question's words (suffice.gate.stuffing_filter).
         """
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
-        encoders = Encoders(encoder, reranker).resolve(
-            card.get("encoder"), card.get("reranker"), where=str(folder)
-        )
-        words = WordTable.load()
-        with _readable(folder):
-            calibration = _read_record(folder, "calibration")
+        names, words = (card.get("encoder"), card.get("reranker")), WordTable.load()
+        encoders = Encoders(encoder, reranker).resolve(*names, where=str(folder))
+        stuffing_filter = StuffingFilter.load() if preset == HARDENED else None
+        # Numbers so large that their difference is NaN are damage, too.
+        refit = _refit(folder)
+        with data_errors(f"the gate in {folder}", hint=refit), np.errstate(invalid="raise"):
+            stored, profile, policy = (_read_record(folder, name) for name in RECORDS)
             correction, after = (
-                None if calibration[name] is None else Correction.from_json(calibration[name])
+                None if stored[name] is None else Correction.from_json(stored[name])
                 for name in ("correction", "after")
             )
             local = None
-            if calibration["local"] is not None:
-                scale = Platt.from_json(calibration["local"])
+            if stored["local"] is not None:
+                scale = Platt.from_json(stored["local"])
                 local = LocalModel(GateModel.load(folder / "local", words), scale)
-            gate = cls(
-                words,
-                CalibratedModel(
-                    GateModel.load(folder, words),
-                    Platt.from_json(calibration["platt"]),
-                    FeatureProfile.from_json(_read_record(folder, "profile")),
-                    correction,
-                    local,
-                    after,
-                ),
-                VennAbers.from_json(calibration["interval"]),
-                Policy.from_json(_read_record(folder, "policy")),
-                card,
-                encoders,
-                StuffingFilter.load() if preset == HARDENED else None,
-            )
+            base, platt = GateModel.load(folder, words), Platt.from_json(stored["platt"])
+            known = FeatureProfile.from_json(profile)
+            model = CalibratedModel(base, platt, known, correction, local, after)
+            interval = VennAbers.from_json(stored["interval"])
+            gate = cls(words, model, interval, Policy.from_json(policy), card, encoders, stuffing_filter)  # fmt: skip
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
         return gate
 
@@ -356,11 +329,10 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
     card = dict(manifest.settings)
     if card.pop("schema", None) != feature_schema():
         raise NotReadyError(
-            f"{folder} was fitted with other features than this suffice has", hint=refit
+            f"{folder} was fitted with other features than this suffice", hint=refit
         )
     card.pop("model", None)
-    names = (card.get("encoder"), card.get("reranker"))
-    k = card.get("k")
+    names, k = (card.get("encoder"), card.get("reranker")), card.get("k")
     if type(k) is not int or k < 1 or not all(isinstance(one, str | None) for one in names):
         raise DataError(f"the card of {folder} has an invalid `k` or encoder name", hint=refit)
     return folder, card
@@ -374,28 +346,7 @@ def _as_json(part: Correction | Platt | None) -> dict[str, Any] | None:
     return None if part is None else part.as_json()
 
 
-@contextmanager
-def _readable(folder: Path) -> Iterator[None]:
-    """DataError where the folder does not hold what `Gate.save` wrote."""
-    try:
-        with np.errstate(invalid="raise"):  # numbers so large that their difference is NaN
-            yield
-    except (DataError, NotReadyError):
-        raise
-    except (
-        InputError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError,
-    ) as error:  # fmt: skip
-        raise DataError(
-            f"the gate in {folder} cannot be read: {error!r:.300}", hint=_refit(folder)
-        ) from error
-
-
 def _read_record(folder: Path, name: str) -> dict[str, Any]:
     record = read_json(folder / f"{name}.json")
-    try:
-        json.dumps(record, allow_nan=False)
-    except ValueError as error:
-        raise DataError(
-            f"{folder / name}.json contains NaN or infinity", hint=_refit(folder)
-        ) from error
+    json.dumps(record, allow_nan=False)  # ValueError where it contains NaN or infinity
     return record

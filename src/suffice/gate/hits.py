@@ -148,9 +148,6 @@ def normalize_other_runs(
     return [normalize_hits(hits.question, run, documents=documents, k=k) for run in runs]
 
 
-# ------------------------------------------------------------------------------ shapes
-
-
 def _parse_hit(hit: Any, place: int, documents: DocumentMap) -> tuple[Document, Hit]:
     if type(hit) is dict and hit.keys() <= _PLAIN:  # the usual case, made quick
         doc_id, title, text, score = map(hit.get, _PLAIN_FIELDS)
@@ -245,9 +242,6 @@ _OBJECTS: dict[str, Callable[[Any, int], _Scored]] = {
     "get_content": _from_node,
     "content": _from_haystack,
 }
-
-
-# ------------------------------------------------------------------------------ fields
 
 
 def _make_document(doc_id: Any, text: Any, place: int, fields: Mapping[str, Any]) -> Document:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, MissingExtraError, NotReadyError, SufficeError
+from suffice.errors import DataError, InputError, MissingExtraError, NotReadyError
 from suffice.gate.calibration import Correction, FeatureProfile, Platt
 from suffice.gate.extraction import Extraction, FeatureBatch
 from suffice.gate.features import (
@@ -45,7 +45,7 @@ from suffice.gate.features import (
 from suffice.gate.question import ParsedQuestion, QuestionModel, WordTable, question_features
 from suffice.numeric import log_odds, log_odds_array, sigmoid
 from suffice.storage import write_atomically
-from suffice.storage.artefacts import open_onnx, read_json
+from suffice.storage.artefacts import data_errors, open_onnx, read_json
 
 __all__ = [
     "BinaryClassifier", "CalibratedModel", "Description", "Ensemble", "GateModel",
@@ -56,6 +56,7 @@ __all__ = [
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]
+Record = Mapping[str, Any]  # JSON
 REFIT = "fit and save the gate again"
 MODEL_FORMAT, MODEL_RECORD, MODEL_FOLDS = 2, "model.json", 5
 HIT_TREES, HIT_LEAVES, ABSENT_TREES = 200, 15, 60
@@ -64,8 +65,6 @@ STEADY_SHARE = 0.6  # of the steady model, where many data sets teach
 STEADY_PENALTY = 0.01  # on its weights
 MIN_PROBABILITY = 2e-3  # clipped to this, so that no submodel outweighs the rest
 
-
-# ------------------------------------------------------------------------------ trees
 
 # The oldest formats that can express a tree model, so that old runtimes read it too.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
@@ -85,9 +84,8 @@ class OnnxTrees:
         inputs = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
         outputs = [one.name for one in self._session.get_outputs()]
         if inputs != [("rows", [columns])] or outputs != ["p"]:
-            raise DataError(
-                f"a tree model takes {inputs}, expected 'rows' of {columns} columns", hint=REFIT
-            )
+            expected = f"expected 'rows' of {columns} columns"
+            raise DataError(f"a tree model takes {inputs}, {expected}", hint=REFIT)
 
     def p(self, rows: Floats) -> Floats:
         """(rows,), float32."""
@@ -130,9 +128,8 @@ def trees_to_onnx(model: Any, columns: int) -> bytes:
     p = helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 1])
     graph = helper.make_graph([trees, link], "trees", [rows], [p])
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    file = helper.make_model(
-        graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="suffice"
-    )
+    about = {"ir_version": IR_VERSION, "producer_name": "suffice"}
+    file = helper.make_model(graph, opset_imports=opsets, **about)
     return bytes(file.SerializeToString(deterministic=True))
 
 
@@ -148,20 +145,17 @@ class _Tree(NamedTuple):
 
 
 def _trees(model: Any) -> Iterator[_Tree]:
-    from sklearn.ensemble import (
-        ExtraTreesClassifier,
-        HistGradientBoostingClassifier,
-        RandomForestClassifier,
-    )
+    from sklearn import ensemble
 
-    if isinstance(model, HistGradientBoostingClassifier):
+    if isinstance(model, ensemble.HistGradientBoostingClassifier):
         for (predictor,) in model._predictors:
             nodes = predictor.nodes
             if nodes["is_categorical"].any():
                 raise InputError("a boosted model with categorical columns cannot be saved")
-            split = (nodes[name] for name in ("feature_idx", "num_threshold", "left", "right"))
-            yield _Tree(*split, nodes["is_leaf"] > 0, nodes["value"])
-    elif isinstance(model, ExtraTreesClassifier | RandomForestClassifier):
+            feature, threshold = nodes["feature_idx"], nodes["num_threshold"]
+            left, right, leaf = nodes["left"], nodes["right"], nodes["is_leaf"] > 0
+            yield _Tree(feature, threshold, left, right, leaf, nodes["value"])
+    elif isinstance(model, ensemble.ExtraTreesClassifier | ensemble.RandomForestClassifier):
         for estimator in model.estimators_:
             tree = estimator.tree_
             left, right = tree.children_left, tree.children_right
@@ -250,14 +244,12 @@ class BinaryClassifier:
         return {"columns": self.columns, "share": self.share, "trees": self.trees is not None}
 
     @classmethod
-    def load(cls, path: Path, record: Mapping[str, Any]) -> BinaryClassifier:
+    def load(cls, path: Path, record: Record) -> BinaryClassifier:
         columns, trees = int(record["columns"]), None
         if record["trees"]:
             trees = OnnxTrees(np.fromfile(path, np.uint8).tobytes(), columns=columns)
         return cls(columns, float(record["share"]), trees)
 
-
-# ------------------------------------------------------------------------------ submodels
 
 TOP_HITS = 5  # hits, likeliest first, whose log-odds are features
 TOP_ABSENT = 8  # absent names that count, likeliest first
@@ -342,15 +334,11 @@ class Submodels:
         return {name: part.save(folder / f"{name}.onnx") for name, part in parts.items()}
 
     @classmethod
-    def load(
-        cls, folder: Path, record: Mapping[str, Any], words: WordTable, *, seed: int
-    ) -> Submodels:
+    def load(cls, folder: Path, record: Record, words: WordTable, *, seed: int) -> Submodels:
         submodels = cls(words, seed=seed)
         submodels.question = QuestionModel.load(folder, words)
-        submodels.hit, submodels.absent = (
-            BinaryClassifier.load(folder / f"{name}.onnx", record[name])
-            for name in ("hit", "absent")
-        )
+        submodels.hit = BinaryClassifier.load(folder / "hit.onnx", record["hit"])
+        submodels.absent = BinaryClassifier.load(folder / "absent.onnx", record["absent"])
         return submodels
 
 
@@ -447,23 +435,14 @@ def _check_labels(batch: FeatureBatch, labels: Sequence[SubmodelLabels]) -> None
     if len(batch) != len(labels):
         raise InputError(f"{len(batch)} questions and {len(labels)} labels, expected as many")
     for place, (one, label) in enumerate(zip(batch.extractions, labels, strict=True), start=1):
-        given, expected = (
-            (len(both[0]), len(both[1]))
-            for both in ((label.evidence, label.absent), (one.hits, one.absent))
-        )
-        if given != expected:
-            raise InputError(
-                f"labels {place} have {given[0]} hits and {given[1]} absent names, expected "
-                f"{expected[0]} and {expected[1]}"
-            )
+        hits, names = len(one.hits), len(one.absent)
+        if (len(label.evidence), len(label.absent)) != (hits, names):
+            found = f"{len(label.evidence)} hits and {len(label.absent)} absent names"
+            raise InputError(f"labels {place} have {found}, expected {hits} and {names}")
         if label.targets.keys() != labels[0].targets.keys() or "hops" not in label.targets:
-            raise InputError(
-                f"labels {place} have the targets {sorted(label.targets)}, expected 'hops' and "
-                "the same in each"
-            )
+            found = f"the targets {sorted(label.targets)}"
+            raise InputError(f"labels {place} have {found}, expected 'hops' and the same in each")
 
-
-# ------------------------------------------------------------------------------ ensemble
 
 _MAX_LOG_ODDS = float(
     log_odds_array(np.array(1.0), least=MIN_PROBABILITY)
@@ -501,8 +480,8 @@ class LinearModel:
             odds = forward @ x[1:] + x[0]
             missed = sample_weights * (1 / (1 + np.exp(-odds)) - yes)
             slope = np.concatenate([[missed.sum()], missed @ forward + STEADY_PENALTY * x[1:]])
-            likelihood = float(sample_weights @ (np.logaddexp(0, odds) - yes * odds) + STEADY_PENALTY / 2 * x[1:] @ x[1:])  # fmt: skip
-            return likelihood, slope
+            penalty = STEADY_PENALTY / 2 * x[1:] @ x[1:]
+            return float(sample_weights @ (np.logaddexp(0, odds) - yes * odds) + penalty), slope
 
         bounds = [(None, None)] + [(0, None)] * len(used)
         start = np.zeros(1 + len(used))
@@ -515,7 +494,7 @@ class LinearModel:
         return {"weights": self.weights.tolist(), "offset": self.offset}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> LinearModel:
+    def from_json(cls, record: Record) -> LinearModel:
         return cls(np.array(record["weights"], dtype=float), float(record["offset"]))
 
 
@@ -596,12 +575,10 @@ class Ensemble:
         return {**lines, **saved, "share": self.share}
 
     @classmethod
-    def load(cls, folder: Path, record: Mapping[str, Any]) -> Ensemble:
+    def load(cls, folder: Path, record: Record) -> Ensemble:
         linear, steady = (LinearModel.from_json(record[name]) for name in ("linear", "steady"))
-        boosted, extra = (
-            BinaryClassifier.load(folder / f"{name}.onnx", record[name])
-            for name in ("boosted", "extra")
-        )
+        boosted = BinaryClassifier.load(folder / "boosted.onnx", record["boosted"])
+        extra = BinaryClassifier.load(folder / "extra.onnx", record["extra"])
         return cls(linear, steady, boosted, extra, float(record["share"]))
 
 
@@ -624,9 +601,6 @@ def _balanced_weights(yes: Bools, data_sets: npt.NDArray[Any]) -> tuple[Floats, 
     if not teaching:  # every set has one label only: they teach together what none teaches alone
         return _balanced_weights(yes, np.zeros(len(yes)))
     return weights / teaching, teaching
-
-
-# ------------------------------------------------------------------------------ gate model
 
 
 class GateModel:
@@ -660,7 +634,7 @@ class GateModel:
         if data_sets is not None and len(data_sets) != len(labels):
             raise InputError(f"{len(data_sets)} data sets for {len(labels)} questions")
         complete = np.array([one.complete for one in labels], dtype=bool)
-        sets = np.array([str(one) for one in data_sets or [0] * len(labels)], dtype=object)
+        sets = np.array([str(one) for one in data_sets or ["all"] * len(labels)], dtype=object)
         folds = list(_cross_folds(complete, range(len(labels)) if groups is None else groups, self.seed))  # fmt: skip
         blocks, order = [], []
         for rest, held in folds:
@@ -691,9 +665,7 @@ class GateModel:
     @property
     def _fitted(self) -> Submodels:
         if not hasattr(self, "_submodels"):
-            raise NotReadyError(
-                "the gate's model is not fitted", hint="call fit, or load a saved one"
-            )
+            raise NotReadyError("the gate's model is not fitted", hint="call fit, or load one")
         return self._submodels
 
     def hops(self, questions: Sequence[ParsedQuestion]) -> Floats:
@@ -741,26 +713,21 @@ class GateModel:
     @classmethod
     def load(cls, folder: Path, words: WordTable | None = None) -> GateModel:
         """A model that `save` wrote; DataError where a file is damaged."""
-        try:
+        with data_errors(f"the model in {folder}", hint=REFIT):
             record = read_json(folder / MODEL_RECORD)
             if record["format"] != MODEL_FORMAT:
                 found = f"{folder} has model format {record['format']}"
                 raise NotReadyError(f"{found}, this suffice reads {MODEL_FORMAT}", hint=REFIT)
-            settings = record["settings"]
+            settings, parts = record["settings"], record["submodels"]
             model = cls(words or WordTable.load(), seed=int(settings["seed"]))
             model._extra = tuple(Feature(*map(str, one)) for one in settings["extra"])
-            submodels = record["submodels"]
-            model._submodels = Submodels.load(folder, submodels, model.words, seed=model.seed)
+            model._submodels = Submodels.load(folder, parts, model.words, seed=model.seed)
             if record["schema"] != model._schema():
                 said = f"the model in {folder} has other columns than this suffice"
                 raise NotReadyError(said, hint=REFIT)
             model._ensemble = Ensemble.load(folder, record["ensemble"])
             if model._ensemble.columns != {len(model.features)}:
                 raise ValueError("its parts have different columns")
-        except (DataError, NotReadyError):
-            raise
-        except (SufficeError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"the model in {folder} cannot be read: {error!r}", hint=REFIT) from error  # fmt: skip
         return model
 
 
@@ -780,15 +747,13 @@ def _cross_folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[
     _, of_group = np.unique(texts, return_inverse=True)
     if of_group.max() + 1 < MODEL_FOLDS:
         raise InputError(
-            f"{of_group.max() + 1} different questions, expected at least {MODEL_FOLDS}"
+            f"{of_group.max() + 1} different questions, expected {MODEL_FOLDS} or more"
         )
     split = StratifiedGroupKFold(MODEL_FOLDS, shuffle=True, random_state=seed)
     for rest, held in split.split(complete, complete, of_group):
         if len(np.unique(complete[rest])) < 2:
-            raise InputError(
-                "all complete questions, or all others, have the same words",
-                hint="label more questions",
-            )
+            said = "all complete questions, or all others, have the same words"
+            raise InputError(said, hint="label more questions")
         if len(held):
             yield rest, held
 
@@ -798,8 +763,6 @@ def _append_extra(table: Floats, extra: Floats | None) -> Floats:
         return table
     return np.column_stack([table, np.nan_to_num(np.asarray(extra))]).astype(np.float32)
 
-
-# ------------------------------------------------------------------------------ calibrated model
 
 NO_HITS_LOG_ODDS = -12.0
 

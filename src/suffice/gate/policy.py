@@ -59,9 +59,6 @@ def _check_open_share(value: object, name: str) -> float:
     return number
 
 
-# ------------------------------------------------------------------------------ records
-
-
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What a wrong answer (from incomplete evidence), an expansion and an abstention cost.
@@ -121,7 +118,7 @@ class Policy:
                 object.__setattr__(self, name, _check_number(value, name, at_most=1))
         kinds = (("costs", Costs), ("promise", (Promise, type(None))), ("chosen_by", str))
         for name, kind in kinds:
-            if not isinstance(getattr(self, name), kind):  # type: ignore[arg-type]
+            if not isinstance(getattr(self, name), kind):
                 value = getattr(self, name)
                 raise InputError(f"{name} is {value!r}, expected a record of that name")
 
@@ -218,9 +215,6 @@ class PolicyRule:
             return choose_by_risk(p, complete, costs=self.costs, **risk)
         choose = choose_by_cost if self.name == "cost" else choose_by_f1
         return choose(p, complete, costs=self.costs)
-
-
-# ------------------------------------------------------------------------------ choosing
 
 
 def choose_by_f1(
@@ -366,9 +360,6 @@ def _tie_ends(ranked: Floats, counts: Ints) -> Ints:
     return ends
 
 
-# ------------------------------------------------------------------------------ deciding
-
-
 def choose_actions(
     p: Numbers, p_after: Numbers | None, policy: Policy, *, rounds_left: int | npt.ArrayLike
 ) -> list[Action]:
@@ -392,9 +383,6 @@ def action_shares(actions: Sequence[Action]) -> dict[str, float]:
 
 def _reaches(p: Numbers, threshold: float | None) -> Bools:
     return np.zeros(len(p), bool) if threshold is None else p >= threshold
-
-
-# ------------------------------------------------------------------------------ input
 
 
 def _check_calibration(p: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Floats, Bools]:

@@ -30,7 +30,7 @@ from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate.features import QUESTION_COLUMNS
 from suffice.lexicon import AUXILIARIES, PREPOSITIONS
 from suffice.storage import open_artefact, write_atomically
-from suffice.storage.artefacts import read_array, read_json
+from suffice.storage.artefacts import data_errors, read_array, read_json
 
 __all__ = [
     "PARAPHRASES", "SENTENCE_OPENERS", "SHIPPED_WORD_TABLE", "STOP_WORDS",
@@ -40,9 +40,6 @@ __all__ = [
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
-
-
-# ------------------------------------------------------------------------------ lexicon
 
 
 def _word_set(text: str) -> frozenset[bytes]:
@@ -121,8 +118,6 @@ def _stem(word: bytes) -> bytes:
         return b" " + word + b" "
     return b" " + word[: max(4, (len(word) * 7 + 9) // 10)]
 
-
-# ------------------------------------------------------------------------------ normalized text
 
 _NORMALIZE_TABLE = bytes(
     ord(chr(byte).lower())
@@ -214,8 +209,6 @@ def _strip_name(run: bytes) -> bytes:
     return run.strip(b" .'-&").removesuffix(b"'s")
 
 
-# ------------------------------------------------------------------------------ word table
-
 WORD_TABLE_KIND, WORD_TABLE_VERSION = "word table", 2
 REBUILD_WORD_TABLE = "python -m suffice_research.training.word_table"
 SHIPPED_WORD_TABLE = Path(__file__).parent.parent / "models" / "words"
@@ -283,8 +276,6 @@ class WordTable:
         return np.asarray(sums / np.maximum(norms, _EPSILON)[:, None])
 
 
-# ------------------------------------------------------------------------------ parsed question
-
 # Bounds on the time that a hostile question can take.
 MAX_QUESTION_CHARS = 4_000
 MAX_QUESTION_WORDS = 24  # content words
@@ -329,8 +320,6 @@ def parse_question(question: str, words: WordTable) -> ParsedQuestion:
         form,
     )
 
-
-# ------------------------------------------------------------------------------ question features
 
 _NO_ROLES = _word_set("members numbers users")
 _LINK = rb"(?:of|that|which|who|whose|whom|where|when) "
@@ -397,8 +386,6 @@ def _grams(question: ParsedQuestion) -> dict[bytes, None]:
     words = _DIGITS.sub(b"NUMBER", question.form).split()
     return dict.fromkeys([*words, *map(b" ".join, pairwise(words))])
 
-
-# ------------------------------------------------------------------------------ question model
 
 STRUCTURE_WEIGHT = 0.2  # of a structure column, about that of one word
 QUESTION_RECORD, QUESTION_WEIGHTS = "question.json", "question.npy"
@@ -515,29 +502,22 @@ class QuestionModel:
     @classmethod
     def load(cls, folder: Path, words: WordTable) -> QuestionModel:
         """A model that `save` wrote; DataError where a file is missing or does not fit."""
-        try:
+        with data_errors(f"the question model in {folder}", hint=REFIT):
             record = read_json(folder / QUESTION_RECORD)
             model = cls(words, strength=record["strength"], min_count=record["min_count"])
             idf = [float(one) for one in record["idf"]]
-            model.targets = tuple(record["targets"])
             grams = [gram.encode("utf-8", "surrogateescape") for gram in record["grams"]]
+            model.targets = tuple(record["targets"])
             model._set_vocabulary(grams, idf[1:])
             model._offset = np.array(record["offset"], dtype=float)
             weights = read_array(folder / QUESTION_WEIGHTS, largest=_MAX_WEIGHT, hint=REFIT)
             vectors = words.dimensions + record["encoder_dimensions"]
-            height, targets = len(grams) + 1 + len(QUESTION_COLUMNS) + vectors, len(model.targets)
+            height, targets = len(model._idf) + len(QUESTION_COLUMNS) + vectors, len(model.targets)
             shapes = len(idf), model._offset.shape, weights.shape, tuple(record["columns"])
-        except (
-            InputError, OSError, ValueError, KeyError, TypeError, AttributeError, EOFError,
-        ) as error:  # fmt: skip
-            raise DataError(
-                f"the question model in {folder} cannot be read: {error!r}", hint=REFIT
-            ) from error
-        if shapes != (len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS):
-            raise DataError(
-                f"the question model in {folder} has other columns than this suffice", hint=REFIT
-            )
-        model._set_weights(weights)
+            expected = len(model._at) + 1, (targets,), (height, targets), QUESTION_COLUMNS
+            if shapes != expected:
+                raise ValueError(f"its columns are {shapes[:3]}, expected {expected[:3]}")
+            model._set_weights(weights)
         return model
 
 

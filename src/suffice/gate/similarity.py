@@ -33,9 +33,6 @@ _CLAUSE_BREAK = re.compile(  # case matters: not the "Who" that opens a question
 )
 
 
-# ------------------------------------------------------------------------------ an encoder
-
-
 def similarity_features(
     evidence: Sequence[Evidence], encoder: Encoder
 ) -> tuple[Floats, list[Floats], Floats]:
@@ -144,9 +141,6 @@ def _largest(values: Floats, count: int, padding: float = 0.0) -> Floats:
     return np.pad(-np.sort(-values)[:count], missing, constant_values=padding)
 
 
-# ------------------------------------------------------------------------------ a cross-encoder
-
-
 def relevance_features(
     evidence: Sequence[Evidence], reranker: Reranker
 ) -> tuple[Floats, list[Floats]]:
@@ -162,9 +156,6 @@ def relevance_features(
         columns = [scores, behind, _rank_shares(scores)]
         of_hits.append(np.column_stack(columns).astype(np.float32))
     return of_sets, of_hits
-
-
-# ------------------------------------------------------------------------------ other runs
 
 
 def agreement_features(

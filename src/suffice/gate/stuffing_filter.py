@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from suffice.errors import DataError, NotReadyError, SufficeError
+from suffice.errors import NotReadyError
 from suffice.gate.extraction import (
     MAX_TITLE_CHARS,
     FeatureBatch,
@@ -40,7 +40,7 @@ from suffice.gate.hits import MAX_PASSAGE_CHARS, NormalizedHits
 from suffice.gate.model import BinaryClassifier, hit_features
 from suffice.gate.question import STOP_WORDS, ParsedQuestion, WordTable, encode_text, normalize
 from suffice.storage import new_artefact, open_artefact, write_atomically
-from suffice.storage.artefacts import read_json
+from suffice.storage.artefacts import data_errors, read_json
 
 __all__ = [
     "FILTER_COLUMNS", "SHIPPED_FILTER", "SUPPORT_COLUMNS", "StuffingFilter",
@@ -124,7 +124,7 @@ class StuffingFilter:
             raise NotReadyError(
                 f"{folder} has other columns than this suffice", hint=REBUILD_FILTER
             )
-        try:
+        with data_errors(f"the stuffing filter in {folder}", hint=REBUILD_FILTER):
             record = read_json(folder / FILTER_RECORD)
             evidence, stuffed = (
                 BinaryClassifier.load(folder / f"{name}.onnx", record[name])
@@ -135,15 +135,6 @@ class StuffingFilter:
             if not fits or not all(0 <= one <= 1 for one in thresholds):
                 raise ValueError("its parts do not fit together")
             return cls(evidence, stuffed, *thresholds)
-        except DataError:
-            raise
-        except (
-            SufficeError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError,
-        ) as error:  # fmt: skip
-            raise DataError(
-                f"the stuffing filter in {folder} cannot be read: {error!r:.300}",
-                hint=REBUILD_FILTER,
-            ) from error
 
 
 def stuffing_features(batch: FeatureBatch, words: WordTable) -> Floats:
@@ -187,9 +178,6 @@ def _keep_hits(hits: NormalizedHits, kept: Sequence[bool]) -> NormalizedHits:
     ids = {hit.doc_id for hit in left}
     duplicates = {one: others for one, others in hits.duplicates.items() if one in ids}
     return NormalizedHits(replace(hits.evidence, hits=left), duplicates)
-
-
-# ------------------------------------------------------------------------------ support
 
 
 class _Cluster(NamedTuple):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,9 +57,6 @@ PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals, 
 OFFSET_PENALTY = 0.01
 CORRECTION_FOLDS = 5
 LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the gate's
-
-
-# ------------------------------------------------------------------------------ labelled questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +233,8 @@ def group_folds(groups: Sequence[str], folds: int, seed: int) -> npt.NDArray[np.
     return np.asarray(order[group] % folds)
 
 
-# ------------------------------------------------------------------------------ fitting
-
-
-@dataclass(frozen=True)
-class FittedGate:
-    """What a fit learned."""
+class FittedGate(NamedTuple):
+    """What a fit learned, in the order of Gate's fields."""
 
     model: CalibratedModel
     interval: VennAbers
@@ -308,12 +301,14 @@ def adapt_gate(
     adapted = CalibratedModel(base, model.calibration, profile, local=local)
     names = _transferable(profile.names)
     features = profile.standardize(table, names)
-    correction, odds = fit_correction(odds, features, rest.complete, rest.groups, names, seed=seed)
+    correction, held_out = fit_correction(
+        odds, features, rest.complete, rest.groups, names, seed=seed
+    )
     adapted = replace(adapted, correction=correction)
-    adapted = replace(adapted, after=_fit_after(adapted, rest, table, odds, seed))
+    adapted = replace(adapted, after=_fit_after(adapted, rest, table, held_out, seed))
     note = f"adapted to {len(examples.examples)} questions"
     card = {**card, "history": [*card.get("history", []), note]}
-    return _settle(adapted, rule, rest, aside, table, odds, card)
+    return _settle(adapted, rule, rest, aside, table, held_out, card)
 
 
 def _settle(
@@ -326,11 +321,11 @@ def _settle(
     card: Mapping[str, Any],
 ) -> FittedGate:
     """Choose the policy, and profile these questions; features keep the scale of the first fit."""
-    p, complete = sigmoid(odds), rest.complete
-    if rule.promises:
-        p = sigmoid(model.log_odds(model.describe(aside.batch).table))
-        complete = aside.complete
-    policy = rule.choose(p, complete)
+    policy = (
+        rule.choose(sigmoid(odds), rest.complete)
+        if not rule.promises
+        else rule.choose(sigmoid(model.log_odds(model.describe(aside.batch).table)), aside.complete)
+    )
     actions = choose_actions(sigmoid(odds), model.p_after(odds, table), policy, rounds_left=1)
     share, old = float(rest.complete.mean()), model.profile
     profile = FeatureProfile.fit(old.names, table, share, action_shares(actions))
@@ -381,9 +376,6 @@ def _fingerprint(examples: TrainingSet) -> str:
         record = repr((example.question, hits, sorted(example.needed)))
         digest.update(record.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-# ------------------------------------------------------------------------------ correction
 
 
 def fit_correction(

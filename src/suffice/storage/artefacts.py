@@ -151,6 +151,26 @@ def read_json(path: Path) -> dict[str, Any]:
     return record
 
 
+@contextmanager
+def data_errors(what: str, *, hint: str) -> Iterator[None]:
+    """DataError where `what` cannot be read, however a damaged file makes it fail."""
+    try:
+        yield
+    except (DataError, NotReadyError):
+        raise
+    except (
+        InputError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+        EOFError,
+    ) as error:
+        raise DataError(f"cannot read {what}: {error!r:.300}", hint=hint) from error
+
+
 def _is_inside(part: Path, folder: Path) -> bool:
     """Whether a file or link resolves to a place in the folder; False for impossible names."""
     try:
