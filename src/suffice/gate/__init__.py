@@ -14,5 +14,3 @@
 
 No gold label can be seen from here.
 """
-
-__all__: list[str] = []

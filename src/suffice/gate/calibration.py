@@ -25,11 +25,6 @@ from suffice.errors import InputError
 from suffice.gate.features import LOCAL_FEATURE
 from suffice.storage.artefacts import data_errors
 
-__all__ = [
-    "Correction", "FeatureProfile", "Platt", "VennAbers", "bin_shares", "calibration_metrics",
-    "feature_limits", "fit_interval",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 REFIT = "fit and save the gate again"
 PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels

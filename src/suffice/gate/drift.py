@@ -12,8 +12,6 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.gate.calibration import FeatureProfile, bin_shares
 
-__all__ = ["DRIFTED_PSI", "MIN_QUESTIONS", "Drift", "FeatureDrift", "measure_drift"]
-
 Floats = npt.NDArray[np.floating[Any]]
 MIN_QUESTIONS = 30  # recent ones
 DRIFTED_PSI = 0.25  # the customary limit

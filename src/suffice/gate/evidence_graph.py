@@ -13,8 +13,6 @@ from suffice.gate.extraction import SHORT_TITLE_KEY, Passage, parse_passage, tex
 from suffice.gate.question import WordTable, parse_question, search_key
 from suffice.types import DocId, Evidence
 
-__all__ = ["EvidenceGraph", "MissingItem", "NameMention", "build_evidence_graph"]
-
 
 @dataclass(frozen=True, slots=True)
 class NameMention:

@@ -23,10 +23,6 @@ from suffice.gate.question import ParsedQuestion, display_name
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Action, Document, Evidence, Reason
 
-__all__ = [
-    "FeatureView", "Occlusion", "explain_verdicts", "find_missing", "rank_reasons", "suggest_queries",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 MAX_SHOWN = 4  # reasons, missing things, and one more than queries
 MIN_EFFECT = 0.05  # log-odds below which a family is not a reason

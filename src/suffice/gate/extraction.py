@@ -54,11 +54,6 @@ from suffice.protocols import Encoder, Reranker, component_name
 from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.types import Document
 
-__all__ = [
-    "MAX_TITLE_CHARS", "NO_ENCODERS", "SHORT_TITLE_KEY", "Encoders", "Extraction", "FeatureBatch",
-    "Passage", "clear_passage_cache", "extract", "featurize", "parse_passage", "text_with_byline",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
 

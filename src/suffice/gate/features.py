@@ -12,13 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = [
-    "ABSENT_COLUMNS", "AGREEMENT", "AGREEMENT_HIT", "BEFORE_GUESSES", "BEHIND_GUESSES", "FEATURES",
-    "GUESS", "HIT_COLUMNS", "LOCAL_FEATURE", "PATH_COLUMNS", "QUESTION_COLUMNS",
-    "RELATIVE_HIT_COLUMNS", "RELEVANCE", "RELEVANCE_HIT", "SET_COLUMNS", "SIMILARITY",
-    "SIMILARITY_HIT", "STEADY_DIRECTIONS", "Feature",
-]  # fmt: skip
-
 
 class Feature(NamedTuple):
     family: str

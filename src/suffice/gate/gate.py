@@ -51,10 +51,6 @@ from suffice.types import Estimate, Verdict
 if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
 
-__all__ = [
-    "FAST", "GATE_KIND", "GATE_VERSION", "HARDENED", "PRESETS", "QUALITY", "SHIPPED_MODELS", "Gate",
-    "check_preset", "feature_schema", "open_gate_folder",
-]  # fmt: skip
 
 Floats = npt.NDArray[np.floating[Any]]
 Given = Sequence[tuple[Any, Any, Any]]  # question, hits, other runs

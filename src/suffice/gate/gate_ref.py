@@ -9,8 +9,6 @@ from suffice.errors import InputError, NotReadyError
 from suffice.gate.gate import FAST, Gate, check_preset, open_gate_folder
 from suffice.storage import MANIFEST, sha256_of
 
-__all__ = ["DEFAULT", "GateRef", "open_gate"]
-
 DEFAULT = "default"
 
 

@@ -27,11 +27,6 @@ import numpy as np
 from suffice.errors import InputError
 from suffice.types import DocId, Document, Evidence, Hit, Question
 
-__all__ = [
-    "MAX_PASSAGE_CHARS", "UNNAMED_ID_PREFIX", "DocumentMap", "NormalizedHits", "Pair", "normalize_hits",
-    "normalize_other_runs", "unpack_pair",
-]  # fmt: skip
-
 DocumentMap = Mapping[DocId, Document]
 Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
 _Scored = tuple[Document, float | None]

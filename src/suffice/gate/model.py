@@ -47,12 +47,6 @@ from suffice.numeric import log_odds, log_odds_array, sigmoid
 from suffice.storage import write_atomically
 from suffice.storage.artefacts import data_errors, open_onnx, read_json
 
-__all__ = [
-    "BinaryClassifier", "CalibratedModel", "Description", "Ensemble", "GateModel",
-    "LocalModel", "OnnxTrees", "SubmodelLabels", "Submodels", "boosted_trees", "hit_features",
-    "relative_hit_features", "trees_to_onnx",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]

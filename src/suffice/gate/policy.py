@@ -28,11 +28,6 @@ import numpy.typing as npt
 from suffice.errors import InputError, MissingExtraError, did_you_mean
 from suffice.types import Action
 
-__all__ = [
-    "Costs", "Policy", "PolicyRule", "Promise", "RealizedRisk", "action_shares", "choose_actions",
-    "choose_by_cost", "choose_by_f1", "choose_by_risk", "min_questions_for", "realized_risk",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

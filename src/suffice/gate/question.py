@@ -32,13 +32,6 @@ from suffice.lexicon import AUXILIARIES, PREPOSITIONS
 from suffice.storage import open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_array, read_json
 
-__all__ = [
-    "PARAPHRASES", "SENTENCE_OPENERS", "SHIPPED_WORD_TABLE", "STOP_WORDS",
-    "STOP_WORD_RARITY", "WORD_TABLE_KIND", "WORD_TABLE_VERSION", "ParsedQuestion", "QuestionModel",
-    "WordTable", "capitalized_runs", "display_name", "encode_text", "is_role_word", "normalize",
-    "parse_question", "question_features", "search_key", "title_search_key", "unique_names",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 
 

@@ -20,8 +20,6 @@ from suffice.gate.hits import MAX_PASSAGE_CHARS, UNNAMED_ID_PREFIX, NormalizedHi
 from suffice.protocols import Encoder, Reranker
 from suffice.types import Evidence
 
-__all__ = ["agreement_features", "relevance_features", "similarity_features", "split_clauses"]
-
 Floats = npt.NDArray[np.floating[Any]]
 NEAREST_HITS = EXPLAINING_HITS = 4
 RELEVANT_HITS = 5

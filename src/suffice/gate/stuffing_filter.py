@@ -42,11 +42,6 @@ from suffice.gate.question import STOP_WORDS, ParsedQuestion, WordTable, encode_
 from suffice.storage import new_artefact, open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 
-__all__ = [
-    "FILTER_COLUMNS", "SHIPPED_FILTER", "SUPPORT_COLUMNS", "StuffingFilter",
-    "drop_repeated_sentences", "stuffing_features", "support_features",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 Match = tuple[int, int, int]  # which word of the question, from where to where
 FILTER_KIND, FILTER_VERSION, FILTER_RECORD = "stuffing filter", 2, "filter.json"

@@ -36,11 +36,6 @@ from suffice.numeric import sigmoid
 from suffice.text import tokens
 from suffice.types import DocId, Document
 
-__all__ = [
-    "FittedGate", "LabelledQuestion", "TrainingSet", "adapt_gate", "build_training_set",
-    "fit_correction", "fit_gate", "group_folds",
-]  # fmt: skip
-
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions
