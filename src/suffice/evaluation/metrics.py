@@ -215,53 +215,17 @@ class RankingMetric:
 
 RANKING: tuple[RankingMetric, ...] = (
     RankingMetric("recall", "Share of the gold documents among the first k hits.", recall_at_k),
-    RankingMetric(
-        "complete",
-        "1 when every gold document is among the first k hits, else 0 (CompleteRecall@k).",
-        complete_at_k,
-    ),
+    RankingMetric("complete", "1 if all gold documents are in the first k, else 0.", complete_at_k),
     RankingMetric("coverage", "The FRAMES paper's word for recall.", recall_at_k),
-    RankingMetric(
-        "strict",
-        "The FRAMES paper's word for complete (strict coverage-gated correctness).",
-        complete_at_k,
-    ),
-    RankingMetric(
-        "precision",
-        "Share of gold among the first k places; empty places count as wrong.",
-        precision_at_k,
-    ),
-    RankingMetric(
-        "ndcg",
-        "Gain discounted by log2(rank + 1), relative to the best possible order.",
-        ndcg_at_k,
-    ),
-    RankingMetric(
-        "mrr",
-        "1 / rank of the first gold document, 0 when none is among the first k.",
-        reciprocal_rank_at_k,
-    ),
-    RankingMetric(
-        "map",
-        "Precision at the rank of each gold document found (0 where not), averaged over the gold.",
-        average_precision_at_k,
-    ),
-    RankingMetric("hits", "1 when any gold document is among the first k hits, else 0.", hit_at_k),
-    RankingMetric(
-        "official_hits",
-        "MultiHop-RAG's script: any gold in the first k; null questions left out.",
-        hit_at_k,
-    ),
-    RankingMetric(
-        "official_map",
-        "MultiHop-RAG's script: sum of (newly found gold / rank), divided by min(gold, k).",
-        official_map_at_k,
-    ),
-    RankingMetric(
-        "official_mrr",
-        "MultiHop-RAG's script: 1 / rank of the first gold among the first k.",
-        reciprocal_rank_at_k,
-    ),
+    RankingMetric("strict", "The FRAMES paper's word for complete.", complete_at_k),
+    RankingMetric("precision", "Share of gold; empty places count as wrong.", precision_at_k),
+    RankingMetric("ndcg", "Gain discounted by log2(rank + 1), relative to the best.", ndcg_at_k),
+    RankingMetric("mrr", "1 / rank of the first gold document, or 0.", reciprocal_rank_at_k),
+    RankingMetric("map", "Mean precision at the rank of each gold.", average_precision_at_k),
+    RankingMetric("hits", "1 if any gold document is among the first k hits, else 0.", hit_at_k),
+    RankingMetric("official_hits", "MultiHop-RAG's script: any gold in the first k.", hit_at_k),
+    RankingMetric("official_map", "MultiHop-RAG's script: new gold / rank.", official_map_at_k),
+    RankingMetric("official_mrr", "MultiHop-RAG's script: 1 / first rank.", reciprocal_rank_at_k),
     RankingMetric(
         "null_rejection",
         "Share of null questions whose best score stays below the threshold.",
@@ -525,95 +489,33 @@ class ProbabilityMetric:
         return self.function(predictions.labels, predictions.probabilities, weights, at)
 
 
+def _metric(
+    name: str, meaning: str, function: Any, at: str = "", default: float | None = None
+) -> ProbabilityMetric:
+    lower = name in ("brier", "log_loss", "ece", "mae", "aurc", "risk_at_coverage")
+    fractions = name in ("brier", "mae", "positive_rate")
+    return ProbabilityMetric(name, meaning, function, at, default, fractions, not lower)
+
+
 PROBABILITY: tuple[ProbabilityMetric, ...] = (
-    ProbabilityMetric(
-        "accuracy",
-        "Share of right decisions at the threshold.",
-        accuracy_at_threshold,
-        "threshold",
-        0.5,
+    _metric("accuracy", "Share of right decisions.", accuracy_at_threshold, "threshold", 0.5),
+    _metric("precision", 'Share of "yes" that is right.', precision_at_threshold, "threshold", 0.5),
+    _metric("recall", "Share of positives found.", recall_at_threshold, "threshold", 0.5),
+    _metric("f1", "Harmonic mean of precision and recall.", f1_at_threshold, "threshold", 0.5),
+    _metric("auroc", "Chance that a positive is above a negative; ties count half.", auroc),
+    _metric("auprc", "Average precision over the ranking of probabilities.", auprc),
+    _metric("brier", "Mean squared distance to what came true.", brier),
+    _metric("log_loss", "Mean surprise in nats at what came true.", log_loss),
+    _metric("ece", "Gap between predicted and observed share, over equal bins.", ece, "bins", 10),
+    _metric("mae", "Mean distance to what came true, or to the share of gold found.", mae),
+    _metric("aurc", "Area under the risk-coverage curve.", aurc),
+    _metric(
+        "coverage_at_risk", "Largest share answered at this risk.", coverage_at_risk, "risk", 0.1
     ),
-    ProbabilityMetric(
-        "precision",
-        "Share of the positive decisions that are right; undefined without one.",
-        precision_at_threshold,
-        "threshold",
-        0.5,
+    _metric(
+        "risk_at_coverage", "Risk if this share is answered.", risk_at_coverage, "coverage", 0.5
     ),
-    ProbabilityMetric(
-        "recall",
-        "Share of the positives that are decided positive; undefined without one.",
-        recall_at_threshold,
-        "threshold",
-        0.5,
-    ),
-    ProbabilityMetric(
-        "f1",
-        "Harmonic mean of precision and recall; undefined without positives and positive decisions.",
-        f1_at_threshold,
-        "threshold",
-        0.5,
-    ),
-    ProbabilityMetric(
-        "auroc",
-        "Chance that a positive stands above a negative; ties count half. Needs both classes.",
-        auroc,
-    ),
-    ProbabilityMetric(
-        "auprc", "Average precision over the ranking of probabilities. Needs a positive.", auprc
-    ),
-    ProbabilityMetric(
-        "brier",
-        "Mean squared distance to what came true.",
-        brier,
-        fractions=True,
-        higher_is_better=False,
-    ),
-    ProbabilityMetric(
-        "log_loss", "Mean surprise in nats at what came true.", log_loss, higher_is_better=False
-    ),
-    ProbabilityMetric(
-        "ece",
-        "Gap between predicted and observed share, averaged over bins of equal width.",
-        ece,
-        "bins",
-        10,
-        higher_is_better=False,
-    ),
-    ProbabilityMetric(
-        "mae",
-        "Mean distance to what came true, or to the share of gold found.",
-        mae,
-        fractions=True,
-        higher_is_better=False,
-    ),
-    ProbabilityMetric(
-        "aurc",
-        "Area under the risk-coverage curve: mean share of wrong answers over all thresholds.",
-        aurc,
-        higher_is_better=False,
-    ),
-    ProbabilityMetric(
-        "coverage_at_risk",
-        "Largest share answered with at most this share of wrong answers.",
-        coverage_at_risk,
-        "risk",
-        0.1,
-    ),
-    ProbabilityMetric(
-        "risk_at_coverage",
-        "Share of wrong answers when this share is answered, the surest first; lots among equals.",
-        risk_at_coverage,
-        "coverage",
-        0.5,
-        higher_is_better=False,
-    ),
-    ProbabilityMetric(
-        "positive_rate",
-        "Share of positives: what a constant guess would be measured against.",
-        positive_rate,
-        fractions=True,
-    ),
+    _metric("positive_rate", "Share of positives: what a constant guess gets.", positive_rate),
 )
 
 
