@@ -17,11 +17,9 @@ from suffice.registry import ENCODERS
 from suffice.retrieval.dense import (
     VectorSearch,
     WordLlamaEncoder,
-    nearest_vectors,
     unit_vectors,
 )
 from suffice.retrieval.memory import MemoryStore
-from suffice.retrieval.ranking import top_k
 from suffice.types import Condition, Document, Filter
 from suffice_research.retrievers.signals import DenseProxy
 
@@ -94,43 +92,6 @@ def test_unit_leaves_a_zero_row_as_it_is() -> None:
     np.testing.assert_allclose(
         unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0, 0]]
     )
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_search_in_blocks_equals_one_product(dtype, tmp_path: Path) -> None:
-    random = np.random.default_rng(5)
-    matrix = unit_vectors(random.standard_normal((1000, 16))).astype(dtype)
-    matrix[700] = matrix[3]  # a tie across blocks
-    np.save(tmp_path / "vectors.npy", matrix)
-    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    queries = np.vstack(
-        [unit_vectors(random.standard_normal((20, 16))), matrix[3:4].astype(np.float32)]
-    )
-    whole = top_k(np.round(queries @ matrix.astype(np.float32).T, 6), 10)
-    for rows in (7, 64, 10_000):
-        found = nearest_vectors(mapped, queries, k=10, block_rows=rows)
-        assert found.positions.tolist() == whole.positions.tolist()
-        np.testing.assert_allclose(found.scores, whole.scores, atol=2e-6)
-    assert found.positions[-1, :2].tolist() == [3, 700]
-
-
-def test_a_mask_and_a_k_above_the_matrix_are_kept_to() -> None:
-    matrix = np.eye(4, dtype=np.float32)
-    found = nearest_vectors(
-        matrix, matrix[:2], k=9, mask=np.array([False, True, True, False]), block_rows=2
-    )
-    assert [sorted(row[row >= 0].tolist()) for row in found.positions] == [[1, 2], [1, 2]]
-    masks = np.array([[True, False, False, False], [False, False, False, False]])
-    assert nearest_vectors(matrix, matrix[:2], k=1, mask=masks).positions.tolist() == [[0], [-1]]
-
-
-def test_vectors_of_another_dimension_are_refused() -> None:
-    with pytest.raises(InputError, match="do not fit"):
-        nearest_vectors(np.eye(4), np.ones((1, 3)), k=1)
-
-
-def test_an_empty_matrix_has_no_neighbours() -> None:
-    assert nearest_vectors(np.zeros((0, 4)), np.ones((2, 4)), k=3).positions.shape == (2, 0)
 
 
 @pytest.fixture(scope="module")

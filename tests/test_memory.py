@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from suffice.errors import InputError
+from suffice.retrieval.dense import unit_vectors
 from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.ranking import top_k
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
-from suffice.types import Document
+from suffice.types import Condition, Document, Filter
 
 
 def test_documents_can_be_given_when_it_is_made() -> None:
@@ -53,3 +56,49 @@ def test_negative_inner_products_are_hits_too() -> None:
     store = MemoryStore([Document("a", ""), Document("b", "")], np.array([[1.0, 0.0], [-1.0, 0.0]]))
     (hits,) = store.search_vectors(np.array([[1.0, 0.0]]), k=5)
     assert [(hit.doc_id, hit.score) for hit in hits] == [("a", 1.0), ("b", -1.0)]
+
+
+def numbered(vectors: np.ndarray, **metadata: str) -> MemoryStore:
+    return MemoryStore([Document(str(at), "", **metadata) for at in range(len(vectors))], vectors)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_vector_search_in_blocks_equals_one_product(
+    dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(5)
+    matrix = unit_vectors(random.standard_normal((1000, 16))).astype(dtype)
+    matrix[700] = matrix[3]  # a tie
+    queries = np.vstack([unit_vectors(random.standard_normal((20, 16))), matrix[3:4]])
+    kept = matrix.astype(np.float16).astype(np.float32)  # what a store keeps
+    whole = top_k(np.round(queries.astype(np.float32) @ kept.T, 6), 10)
+    for rows in (1, 7, 10_000):
+        monkeypatch.setattr("suffice.retrieval.ranking.BLOCK_BYTES", 4 * 1000 * rows)
+        found = numbered(matrix).search_vectors(queries, k=10)
+        assert [[int(hit.doc_id) for hit in hits] for hits in found] == whole.positions.tolist()
+        scores = [[hit.score for hit in hits] for hits in found]
+        np.testing.assert_allclose(scores, whole.scores, atol=2e-6)
+    assert [hit.doc_id for hit in found[-1][:2]] == ["3", "700"]
+
+
+def test_filters_and_a_k_above_the_store_are_kept_to() -> None:
+    vectors = np.eye(4, dtype=np.float32)
+    sources = ("Menu", "Lancet", "Lancet", "Menu")
+    documents = [Document(str(at), "", source=one) for at, one in enumerate(sources)]
+    lancet = Filter((Condition("source", "$in", ("Lancet",)),))
+    nothing = Filter((Condition("source", "$in", ("Vogue",)),))
+    store = MemoryStore(documents, vectors)
+    found = store.search_vectors(vectors[:2], k=9, filters=[lancet, nothing])
+    assert [sorted(hit.doc_id for hit in hits) for hits in found] == [["1", "2"], []]
+    (free,) = store.search_vectors(vectors[:1], k=1, filters=[None])
+    assert [hit.doc_id for hit in free] == ["0"]
+
+
+def test_vectors_of_another_dimension_are_refused() -> None:
+    with pytest.raises(InputError, match="have 3 dimensions, those in the store have 4"):
+        numbered(np.eye(4, dtype=np.float32)).search_vectors(np.ones((1, 3)), k=1)
+
+
+def test_a_store_without_vectors_has_no_neighbours() -> None:
+    assert MemoryStore().search_vectors(np.ones((2, 4)), k=3) == [(), ()]
+    assert MemoryStore([Document("a", "b")]).search_vectors(np.ones((2, 4)), k=3) == [(), ()]

@@ -1,7 +1,7 @@
-"""Dense retrieval: texts as unit vectors, and exact nearest-neighbour search among them.
+"""Dense retrieval: encoders that turn texts into unit vectors, and search by vectors.
 
 The default encoder is wordllama: static word-piece vectors that ship with its package and need
-numpy alone. Vectors may be float16 and memory-mapped: a search reads them block by block.
+numpy alone.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import NotReadyError
 from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.protocols import Encoder, Progress, Store, StoreQuery
 from suffice.registry import ENCODERS
-from suffice.retrieval.corpus import Mask, RaggedRows
+from suffice.retrieval.corpus import RaggedRows
 from suffice.retrieval.ranking import (
     Filters,
     HitLists,
-    Ranking,
     Scores,
     check_search,
     name_parts,
-    top_k,
 )
-from suffice.retrieval.store_checks import similarity
 
-BLOCK_ROWS = 65_536  # document vectors that are compared at once
 BATCH = 1024  # texts that WordLlamaEncoder counts the words of at once
 BLOCK_TEXTS = 256  # texts in one block of a BlockEncoder
 MAX_WORD_CHARS = 256  # longer runs of letters are cut: splitting into pieces is worse than linear
@@ -191,40 +187,6 @@ class BlockEncoder:
 
 def _encode_block(texts: Sequence[str], encoder: Encoder, *, query: bool) -> Floats:
     return np.asarray(encoder.encode(texts, query=query), dtype=np.float32)
-
-
-def nearest_vectors(
-    matrix: npt.NDArray[Any],
-    queries: npt.NDArray[Any],
-    *,
-    k: int,
-    mask: Mask | None = None,
-    block_rows: int = BLOCK_ROWS,
-) -> Ranking:
-    """The k rows of `matrix` with the highest inner product with each query, ties in row order.
-
-    `matrix` is (documents, dimension), float16 or float32, possibly memory-mapped; `mask` as in
-    `top_k`.
-    """
-    queries = np.asarray(queries, dtype=np.float32)
-    if matrix.ndim != 2 or queries.ndim != 2 or matrix.shape[1] != queries.shape[1]:
-        raise InputError(
-            f"query vectors of shape {queries.shape} do not fit document vectors of shape "
-            f"{matrix.shape}",
-            hint="encode questions with the encoder that the documents were encoded with",
-        )
-    best = top_k(np.zeros((len(queries), 0), np.float32), k)
-    for start in range(0, len(matrix), block_rows):
-        block = matrix[start : start + block_rows]
-        passing = None if mask is None else mask[..., start : start + block_rows]
-        found = top_k(similarity(queries, block), k, passing)
-        shifted = np.where(found.positions >= 0, found.positions + start, -1)
-        positions = np.hstack([best.positions, shifted])
-        # Earlier blocks are on the left, so ties stay in row order. Padding is nan: never chosen.
-        among = top_k(np.hstack([best.scores, found.scores]), k)
-        chosen = np.take_along_axis(positions, np.maximum(among.positions, 0), axis=1)
-        best = Ranking(np.where(among.positions >= 0, chosen, -1), among.scores)
-    return best
 
 
 class VectorSearch:

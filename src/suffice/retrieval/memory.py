@@ -17,17 +17,17 @@ import numpy.typing as npt
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
 from suffice.retrieval.corpus import Column, Corpus
-from suffice.retrieval.dense import nearest_vectors
 from suffice.retrieval.fusion import SignalRetriever
 from suffice.retrieval.lexical import Bm25
 from suffice.retrieval.ranking import (
     Filters,
     HitLists,
-    Ranking,
     check_search,
     filter_masks,
     make_hits,
     name_parts,
+    question_blocks,
+    top_k,
 )
 from suffice.retrieval.store_checks import (
     Floats,
@@ -38,6 +38,7 @@ from suffice.retrieval.store_checks import (
     check_query_vectors,
     pair_vectors,
     run_queries,
+    similarity,
 )
 from suffice.types import DocId, Document, Field
 
@@ -123,13 +124,14 @@ class MemoryStore:
         filters = check_filters(filters)
         if not len(view.with_vector):
             return [()] * len(queries)
-        masks = filter_masks(view.corpus, filters)
-        mask = None if masks is None else masks[:, view.with_vector]
-        ranking = nearest_vectors(view.matrix, queries, k=k, mask=mask)
-        positions = np.where(ranking.positions >= 0, view.with_vector[ranking.positions], -1)
-        return name_parts(
-            "dense", make_hits(Ranking(positions, ranking.scores), view.corpus.ids, {})
-        )
+        ids = [view.documents[at].doc_id for at in view.with_vector]
+        hits: HitLists = []
+        for block in question_blocks(queries, len(ids)):
+            masks = filter_masks(view.corpus, filters and filters[block])
+            mask = None if masks is None else masks[:, view.with_vector]
+            ranking = top_k(similarity(queries[block], view.matrix), k, mask)
+            hits += name_parts("dense", make_hits(ranking, ids, {}))
+        return hits
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
         return run_queries(self, queries, doc_ids)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Literal
 
@@ -66,8 +66,7 @@ class Mentions:
     excluded_dates: tuple[DateRange, ...] = ()
 
     def __bool__(self) -> bool:
-        named = (self.sources, self.categories, self.entities, self.titles, self.days, self.ranges)
-        return any((*named, self.excluded, self.excluded_categories, self.excluded_dates))
+        return any(getattr(self, one.name) for one in fields(self))
 
 
 def matching_metadata(mentions: Mentions, document: Document) -> tuple[str, ...]:

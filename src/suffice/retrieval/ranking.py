@@ -7,7 +7,7 @@ first, so the same scores give the same hits on every machine.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -168,7 +168,7 @@ def cap_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(capped)
 
 
-def question_blocks(questions: Sequence[str], documents: int) -> Iterator[slice]:
+def question_blocks(questions: Sized, documents: int) -> Iterator[slice]:
     """Slices of the questions whose score rows fit into BLOCK_BYTES together."""
     size = max(1, BLOCK_BYTES // (4 * max(documents, 1)))
     for start in range(0, len(questions), size):
