@@ -37,7 +37,7 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Table
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.hits import normalize_hits
-from suffice.gate.model import BinaryClassifier, OnnxTrees
+from suffice.gate.model import BinaryClassifier
 from suffice.gate.question import WordTable, parse_question
 from suffice.gate.stuffing_filter import FILTER_COLUMNS, StuffingFilter
 from suffice.library import Library
@@ -47,6 +47,7 @@ from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import MANIFEST, open_artefact
+from suffice.storage.artefacts import OnnxTrees
 
 __all__ = ["ARTEFACT_TARGETS", "rehash_manifest", "small_gate"]
 

@@ -22,7 +22,6 @@ from tests.small_world import FILMS
 import suffice
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.gate.gate import Gate
-from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import OnnxEncoder
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.storage import (
@@ -33,7 +32,7 @@ from suffice.storage import (
     read_json_array,
     read_jsonl,
 )
-from suffice.storage.artefacts import array_from_bytes, open_onnx, read_array
+from suffice.storage.artefacts import OnnxTrees, array_from_bytes, open_onnx, read_array
 
 ROWS = np.zeros((2, 3), dtype=np.float32)
 FEW = 8 * 1024 * 1024  # bytes that a refusal may cost

@@ -24,13 +24,13 @@ from suffice.gate.features import Feature
 from suffice.gate.hits import NormalizedHits, normalize_hits
 from suffice.gate.model import (
     GateModel,
-    OnnxTrees,
     SubmodelLabels,
     Submodels,
     hit_features,
     trees_to_onnx,
 )
 from suffice.gate.question import WordTable, parse_question
+from suffice.storage.artefacts import OnnxTrees
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 

@@ -45,7 +45,7 @@ from suffice.gate.features import (
 from suffice.gate.question import ParsedQuestion, QuestionModel, WordTable, question_features
 from suffice.numeric import log_odds, log_odds_array, sigmoid
 from suffice.storage import write_atomically
-from suffice.storage.artefacts import data_errors, open_onnx, read_json
+from suffice.storage.artefacts import OnnxTrees, data_errors, read_json
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -62,41 +62,6 @@ MIN_PROBABILITY = 2e-3  # clipped to this, so that no submodel outweighs the res
 
 # The oldest formats that can express a tree model, so that old runtimes read it too.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
-ROUNDING = 1e-3  # sums of many small shares may miss one by a little
-BATCH_ROWS = 256  # from about 1,000 rows on, onnxruntime takes four times as long for each
-
-
-class OnnxTrees:
-    """A saved tree model that gives the probability of "yes"; one thread: a check is short.
-
-    `content` are the bytes of an ONNX file; they are kept so that a loaded gate can be saved again.
-    """
-
-    def __init__(self, content: bytes, *, columns: int) -> None:
-        self.content = content
-        self._session = open_onnx(content, threads=1, hint=REFIT)
-        inputs = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
-        outputs = [one.name for one in self._session.get_outputs()]
-        if inputs != [("rows", [columns])] or outputs != ["p"]:
-            expected = f"expected 'rows' of {columns} columns"
-            raise DataError(f"a tree model takes {inputs}, {expected}", hint=REFIT)
-
-    def p(self, rows: Floats) -> Floats:
-        """(rows,), float32."""
-        if not len(rows):
-            return np.zeros(0)
-        given = np.ascontiguousarray(rows, dtype=np.float32)
-        blocks = (given[at : at + BATCH_ROWS] for at in range(0, len(rows), BATCH_ROWS))
-        try:
-            found = [self._session.run(["p"], {"rows": block})[0] for block in blocks]
-            p = np.asarray(found[0] if len(found) == 1 else np.concatenate(found)).ravel()
-        except Exception as error:  # onnxruntime does not export its error classes
-            raise DataError(f"a tree model fails: {error}", hint=REFIT) from error
-        if p.shape != (len(rows),):
-            raise DataError(f"a tree model gives {len(p)} numbers for {len(rows)} rows", hint=REFIT)
-        if not (p.min() > -ROUNDING and p.max() < 1 + ROUNDING):
-            raise DataError("a tree model gives numbers that are not probabilities", hint=REFIT)
-        return p
 
 
 def trees_to_onnx(model: Any, columns: int) -> bytes:

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import DataError, InputError, ModelError, NotReadyError
-from suffice.gate.model import OnnxTrees
 from suffice.integrations.onnx import (
     BGE_SMALL,
     MODEL_INPUTS,
@@ -42,7 +41,7 @@ from suffice.retrieval.builtin import DEFAULT_ENCODER
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import open_artefact
-from suffice.storage.artefacts import open_onnx
+from suffice.storage.artefacts import OnnxTrees, open_onnx
 from suffice.text import title_key, tokens
 
 __all__ = ["OnnxSetScorer", "PairTokenizer", "TokenPair", "bridge_quality", "pad_pairs"]

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import InputError, NotReadyError
 from suffice.numeric import log_odds_array
 from suffice.protocols import Encoder, Store, StoreQuery, documents_by_id
 from suffice.retrieval.candidate_pool import (
@@ -39,7 +39,7 @@ from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
-from suffice.storage.artefacts import open_onnx
+from suffice.storage.artefacts import OnnxTrees
 from suffice.types import DocId, Document, Hit
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -49,7 +49,6 @@ Reasons = dict[DocId, dict[str, float]]
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
-RANKER_ROWS = 256  # of one run: beyond some 1,000, onnxruntime takes far longer for each
 
 EXPANDED = 10  # candidates whose links join the pool at the start
 OUT = 24  # documents that a candidate names, at most so many join
@@ -88,30 +87,11 @@ class WeightedRanker:
         return np.asarray(1 / (1 + np.exp(3 - rows @ self._weights)))
 
 
-class TreeRanker:
-    """Boosted trees as ONNX, on one thread: a question is too short to share."""
+class TreeRanker(OnnxTrees):
+    """Boosted trees over FEATURES."""
 
     def __init__(self, content: bytes) -> None:
-        """`content` is an ONNX file; DataError where it is damaged or has other columns."""
-        self.content = content
-        self._session = open_onnx(content, threads=1, hint=REFIT.format(path="PATH"))
-        inputs = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
-        outputs = [one.name for one in self._session.get_outputs()]
-        if inputs != [("rows", [len(FEATURES)])] or outputs != ["p"]:
-            raise DataError(
-                f"a ranker takes {inputs}, expected 'rows' of {len(FEATURES)} columns",
-                hint="fit it again",
-            )
-
-    def p(self, rows: Floats) -> Floats:
-        given = np.ascontiguousarray(rows, dtype=np.float32)
-        starts = range(0, len(given), RANKER_ROWS)
-        try:
-            blocks = [given[start : start + RANKER_ROWS] for start in starts]
-            parts = [self._session.run(["p"], {"rows": block})[0] for block in blocks]
-            return np.concatenate(parts).reshape(len(given)).astype(float) if parts else np.zeros(0)
-        except Exception as error:  # onnxruntime does not export its exception classes
-            raise DataError(f"a ranker fails: {error}", hint=REFIT.format(path="PATH")) from error
+        super().__init__(content, columns=len(FEATURES), hint=REFIT.format(path="PATH"))
 
     def save(
         self, path: Path, *, card: Mapping[str, Any] | None = None, seed: int | None = None

@@ -57,12 +57,12 @@ class VocabularyExtractor:
         slack_days: int = 1,
         today: date | None = None,
     ) -> None:
-        self.vocabulary, self.fields, self.today = vocabulary, tuple(fields), today
+        self.vocabulary, self.fields, self.clock = vocabulary, tuple(fields), today
         self._slack = timedelta(days=slack_days)
 
     def extract(self, questions: Sequence[str]) -> list[Extraction]:
         """One extraction a question; its filter is empty where the question names nothing."""
-        mentions = self.vocabulary.mentions(questions, today=self.today)
+        mentions = self.vocabulary.mentions(questions, today=self.clock)
         return [self.of_mentions(one) for one in mentions]
 
     def of_mentions(self, mentions: Mentions) -> Extraction:
@@ -163,7 +163,7 @@ class ModelExtractor:
         fallback: Extractor | None = None,
         remember: int = 10_000,
     ) -> None:
-        self.model, self.vocabulary, self.fields, self.today = (
+        self.model, self.vocabulary, self.fields, self.clock = (
             model,
             vocabulary,
             tuple(fields),
@@ -213,7 +213,7 @@ class ModelExtractor:
         return PROMPT.format(
             fields=", ".join(self.fields),
             sources=", ".join(sources) or "(none)",
-            today=f"Today is {self.today}.\n" if self.today else "",
+            today=f"Today is {self.clock}.\n" if self.clock else "",
             first=first,
             second=second,
             question=" ".join(question.split()),

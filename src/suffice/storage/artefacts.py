@@ -415,3 +415,48 @@ def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
     except Exception as error:  # onnxruntime raises classes that it does not export
         what = "a network" if isinstance(model, bytes) else str(model)
         raise DataError(f"{what} is not a readable ONNX model: {error}", hint=hint) from error
+
+
+class OnnxTrees:
+    """A saved tree model that gives the probability of "yes"; one thread: a batch is short.
+
+    `content` are the bytes of an ONNX file; they are kept so that a loaded model can be saved.
+    """
+
+    ROUNDING = 1e-3  # sums of many small shares may miss one by a little
+    BATCH_ROWS = 256  # from about 1,000 rows on, onnxruntime takes four times as long for each
+
+    def __init__(
+        self, content: bytes, *, columns: int, hint: str = "fit and save it again"
+    ) -> None:
+        self.content, self._hint = content, hint
+        self._session = open_onnx(content, threads=1, hint=hint)
+        inputs = [(one.name, one.shape[1:]) for one in self._session.get_inputs()]
+        outputs = [one.name for one in self._session.get_outputs()]
+        if inputs != [("rows", [columns])] or outputs != ["p"]:
+            raise DataError(
+                f"a tree model takes {inputs}, expected 'rows' of {columns} columns", hint=hint
+            )
+
+    def p(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(rows,), float32."""
+        import numpy as np
+
+        if not len(rows):
+            return np.zeros(0)
+        given = np.ascontiguousarray(rows, dtype=np.float32)
+        blocks = (given[at : at + self.BATCH_ROWS] for at in range(0, len(rows), self.BATCH_ROWS))
+        try:
+            found = [self._session.run(["p"], {"rows": block})[0] for block in blocks]
+            p = np.asarray(found[0] if len(found) == 1 else np.concatenate(found)).ravel()
+        except Exception as error:  # onnxruntime does not export its error classes
+            raise DataError(f"a tree model fails: {error}", hint=self._hint) from error
+        if p.shape != (len(rows),):
+            raise DataError(
+                f"a tree model gives {len(p)} numbers for {len(rows)} rows", hint=self._hint
+            )
+        if not (p.min() > -self.ROUNDING and p.max() < 1 + self.ROUNDING):
+            raise DataError(
+                "a tree model gives numbers that are not probabilities", hint=self._hint
+            )
+        return p
