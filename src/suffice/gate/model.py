@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import DataError, InputError, MissingExtraError, NotReadyError
+from suffice.errors import InputError, MissingExtraError, NotReadyError
 from suffice.gate.calibration import Correction, FeatureProfile, Platt
 from suffice.gate.extraction import Extraction, FeatureBatch
 from suffice.gate.features import (
