@@ -110,4 +110,4 @@ def test_a_folder_without_the_data_is_refused_and_so_is_a_model_elsewhere(tmp_pa
         study(data=tmp_path)
     result = CliRunner().invoke(app, ["reproduce", "magaf", "--limit", "3"])
     assert result.exit_code == 2
-    assert "leave --limit and --model out" in result.output
+    assert "leave --limit out" in result.output

@@ -61,7 +61,7 @@ def study(
     data: Path | None = None,
     model: LanguageModel | None = None,
     limit: int | None = None,
-    letters: int = 6000,
+    max_chars: int = 6000,
     cache: Path | None = None,
     gate: str = FITTED,
     progress: Progress | None = None,
@@ -69,7 +69,7 @@ def study(
 ) -> Study:
     """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that are fitted on the way.
 
-    `letters` is how much of the passages a `model` is shown at once: what its window holds.
+    `max_chars` is how much of the passages a `model` is shown at once: what its window holds.
     """
     clock, hashes = StageTimer(), dict[str, str]()
     systems = BASELINES + LOOPS + (EXEMPLARS if model is not None else ())
@@ -78,7 +78,7 @@ def study(
         part=PART,
         limit=limit or (QUESTIONS if model is None else WITH_MODEL),
         gate=gate,
-        letters=letters,
+        max_chars=max_chars,
         seed=seed,
     )
     runs: dict[str, AnswerRun] = {}

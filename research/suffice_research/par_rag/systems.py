@@ -25,7 +25,7 @@ INTERLEAVED = 3  # documents that each sentence may add
 def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
     """Read, search for the sentence that was read, read what is new, until nothing new comes."""
     evidence, meter = setup.start()
-    reader, step = ModelReader(meter, max_chars=setup.letters), whole_question_step(question)
+    reader, step = ModelReader(meter, max_chars=setup.max_chars), whole_question_step(question)
     fresh: Sequence[Hit] = evidence.search(question, k=INTERLEAVED, retriever=None)
     held, asked, limit = list(fresh), {question}, setup.budget.documents
     while fresh and len(held) < limit and meter.rounds_left and not meter.out_of_time():

@@ -99,7 +99,7 @@ def answers(
             encoder=encoder,
             k=k,
             documents=documents,
-            letters=max_chars,
+            max_chars=max_chars,
             chunk_tokens=chunk_tokens,
             chunk_overlap=chunk_overlap,
             seed=seed,

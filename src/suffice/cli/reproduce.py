@@ -16,12 +16,10 @@ from typer import Argument, Option
 from suffice.cli import options as opt
 from suffice.cli.loaders import open_model
 from suffice.cli.output import command, print_json, progress_bar, say, say_written, show_tables
-from suffice.errors import InputError, NotReadyError
+from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.evaluation.study import Study
-
-INSTALL = "pip install ./research in a clone of the repository adds the studies of five papers"
 
 
 @command
@@ -41,15 +39,14 @@ def reproduce(
 ) -> None:
     """Reproduce the tables and figures of a paper."""
     from suffice.evaluation.report import require_report_extra, study_report
-    from suffice.evaluation.study import STUDIES
+    from suffice.evaluation.study import STUDIES, open_study
 
     names = STUDIES.names()
-    if not names:
-        raise NotReadyError("no study is installed", hint=INSTALL)
-    if paper is None:
+    if paper is None and names:
         print_json(names) if json else print("\n".join(names))
         return
-    run_study = STUDIES.get(paper)
+    paper = paper or "reproduce"
+    run_study = open_study(STUDIES, paper)
     given = {"quality": quality or None, "cache": cache, "limit": limit, "model": model}
     _check_options(paper, run_study, [name for name, value in given.items() if value is not None])
     if out:
@@ -57,7 +54,7 @@ def reproduce(
     opened = open_model(model, base_url, timeout_s=timeout_s, seed=seed or 42, cache=cache)
     options: dict[str, Any] = {**given, "model": opened, "seed": seed}
     if opened is not None:
-        options["letters"] = max_chars
+        options["max_chars"] = max_chars
     options = {name: value for name, value in options.items() if value is not None}
     with progress_bar(quiet=json) as progress:
         study = run_study(data=data, progress=progress, **options)

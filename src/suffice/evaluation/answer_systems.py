@@ -181,7 +181,7 @@ class AnswerSetup:
     model: LanguageModel | None = None
     budget: Budget = Budget()  # noqa: RUF009 - frozen
     k: int = 5  # hits that naive RAG reads
-    letters: int = 6000  # characters of passages that a model is shown at once
+    max_chars: int = 6000  # characters of passages that a model is shown at once
     clock: Callable[[], float] | None = None
 
     def start(self) -> tuple[EvidenceCache, MeteredModel]:
@@ -192,7 +192,7 @@ class AnswerSetup:
     ) -> AnswerOutcome:
         """What the reader makes of the question and of these hits."""
         step, passages = whole_question_step(question), evidence.passages(hits)
-        reading = ModelReader(meter, max_chars=self.letters).read(
+        reading = ModelReader(meter, max_chars=self.max_chars).read(
             step.text, step.answer_type, passages
         )
         reviewed = review(step.text, reading, passages, hops=1)
@@ -239,7 +239,7 @@ def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -
     def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
         judge: GateLike = gate if gated else AlwaysComplete(gate)
         options: Any = {"budget": setup.budget, "clock": setup.clock}
-        options["policy"] = replace(policy, max_passage_chars=setup.letters)
+        options["policy"] = replace(policy, max_passage_chars=setup.max_chars)
         outcome = _outcome(ask(question, setup.corpus, judge, setup.model, **options), gated=gated)
         return replace(outcome, answer=outcome.candidate) if always else outcome
 
@@ -498,7 +498,7 @@ class AnswerSettings:
     encoder: str = "wordllama"
     k: int = 5  # hits that naive RAG reads
     documents: int = 10  # most that the others may hold
-    letters: int = 6000  # characters of passages that a model is shown at once
+    max_chars: int = 6000  # characters of passages that a model is shown at once
     chunk_tokens: int = 0  # 0: documents stay whole
     chunk_overlap: int = 32
     seed: int = 42
@@ -537,7 +537,7 @@ def compare_answers(
         progress=progress,
     )
     budget = Budget(documents=settings.documents)
-    setup = AnswerSetup(corpus, model, budget, settings.k, settings.letters, clock)
+    setup = AnswerSetup(corpus, model, budget, settings.k, settings.max_chars, clock)
     options: Any = {"gate": settings.gate, "preset": settings.preset, "cache": cache}
     gates, seen = gates_for_questions(
         dataset, questions, setup, seed=seed, progress=progress, **options
