@@ -52,7 +52,8 @@ def base_weights(path: Path) -> dict[str, torch.Tensor]:
 
     def whole(name: str) -> np.ndarray:
         zero = given[f"{name}_zero_point"].astype(np.float32)
-        return (given[f"{name}_quantized"].astype(np.float32) - zero) * given[f"{name}_scale"]
+        floats = given[f"{name}_quantized"].astype(np.float32) - zero
+        return np.asarray(floats * given[f"{name}_scale"])
 
     found = {
         name: one

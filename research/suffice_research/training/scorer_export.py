@@ -33,7 +33,7 @@ HIDDEN, HEADS = 384, 12
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-class _Logits(torch.nn.Module):
+class _Logits(torch.nn.Module):  # type: ignore[misc]
     """The same numbers with less work: of the last layer only the first token's output is asked for."""
 
     def __init__(self, model: torch.nn.Module) -> None:

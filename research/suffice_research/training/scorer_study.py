@@ -354,7 +354,7 @@ class Study:
             for name in np.unique(names):
                 own = np.flatnonzero(names == name)
                 said[own] = trained_scorer.log_odds(
-                    self.scorers[str(name)], [pairs[at] for at in own]
+                    self.scorers[str(name)], [pairs[at] for at in own.tolist()]
                 )
             return said
 
@@ -362,7 +362,8 @@ class Study:
 
     def _unseen(self, name: str) -> np.ndarray:
         """The questions that the scorer or reader of this name learns from."""
-        return self.fold != int(name) if name.isdigit() else self.sets != name
+        chosen = self.fold != int(name) if name.isdigit() else self.sets != name
+        return np.asarray(chosen)
 
     def _fitted(self, passes: Iterable[States], names: Iterable[str]) -> dict[str, Any]:
         parts = list(passes)

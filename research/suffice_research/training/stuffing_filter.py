@@ -67,15 +67,15 @@ def fit_filter(
     ids = [[hit.doc_id for hit in one.evidence.hits] for one in taught.batch.hits]
     put = [frozenset[str]()] * len(examples) + [one.put for one in made]
     stuffed = [name in mine for names, mine in zip(ids, put, strict=True) for name in names]
-    judges = [
+    evidence, stuffing = (
         BinaryClassifier.fit(
             rows,
             np.array(labels, dtype=bool),
             boosted_trees(HIT_TREES, LEAF, seed, leaves=HIT_LEAVES),
         )
         for labels in (held, stuffed)
-    ]
-    return StuffingFilter(*judges, LIKELY, SUSPECT, SURE)
+    )
+    return StuffingFilter(evidence, stuffing, LIKELY, SUSPECT, SURE)
 
 
 # ------------------------------------------------------------------------------------------------------ lists

@@ -225,7 +225,7 @@ def read_once(k: Callable[[AnswerSetup], int], retriever: str | None = None) -> 
 class AlwaysComplete:
     """Stands for no gate: everything is complete. It still knows the gate's expected hops."""
 
-    def __init__(self, gate: GateLike | None = None) -> None:
+    def __init__(self, gate: object = None) -> None:
         if isinstance(gate, HopEstimator):
             self.hops = gate.hops
 

@@ -413,8 +413,10 @@ def equal_coverage_table(run: AnswerRun) -> Table:
                     cells += [score(one, name), score(other, name), gap]
             if len(cells) == 6:
                 rows.append((", by ".join(first), ", by ".join(second), coverage, *cells))
-    columns = ("with the gate", "without", "coverage", "incomplete", "without it", "difference")
-    columns += ("wrong", "wrong without it", "difference of wrong")
+    columns = (
+        *("with the gate", "without", "coverage", "incomplete", "without it", "difference"),
+        *("wrong", "wrong without it", "difference of wrong"),
+    )
     note = (
         "Of the answered, the surest first, at the same coverage of all questions; below 0: fewer "
         "with the gate. Differences with 95 % interval, paired bootstrap over questions."

@@ -133,10 +133,10 @@ def baseline_predictions(
             table = np.asarray(one.figures(questions), dtype=np.float64)
             found[one.name] = _predict_folds(table, complete, folds, one.model, seed)
     if reranker is not None and any(name in wanted for name, _ in CROSS_ENCODED):
-        table = cross_encoder_figures(questions, reranker)
+        read = cross_encoder_figures(questions, reranker)
         for at, (name, _) in enumerate(CROSS_ENCODED):
             if name in wanted:
-                found[name] = _predict_folds(table[:, [at]], complete, folds, platt_model, seed)
+                found[name] = _predict_folds(read[:, [at]], complete, folds, platt_model, seed)
     return found
 
 

@@ -7,7 +7,7 @@ as text: whoever checks them also parses them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,8 +61,11 @@ def trec_log_lines(
     # The runs are read twice, so that only found documents are held: a corpus may be very large.
     lists = (load_run_hits(one, BadRecords(skip=True)) for one in (run, *others))
     found = {hit.doc_id for one in lists for _, hits in one for hit in hits}
-    from_file = isinstance(corpus, Path)
-    every = load_documents(readable_file(corpus), bad) if from_file else corpus.get(sorted(found))
+    every: Iterable[Document | None]
+    if isinstance(corpus, Path):
+        place, every = str(corpus), load_documents(readable_file(corpus), bad)
+    else:
+        place, every = "the store", corpus.get(sorted(found))
     documents = {one.doc_id: one for one in every if one is not None and one.doc_id in found}
     known = [dict(load_run_hits(other, bad)) for other in others]
     for question_id, hits in load_run_hits(run, bad):
@@ -73,11 +76,10 @@ def trec_log_lines(
             continue
         lost = next((hit.doc_id for hit in hits if hit.doc_id not in documents), None)
         if lost is not None:
-            place = corpus if from_file else "the store"
             hint = "pass --skip-bad to judge it without text"
             bad.report(InputError(f"{run}: document {lost!r} is not in {place}", hint=hint))
-        lists = (hits, *(other.get(question_id, ()) for other in known))
-        ranked = [[_hit_record(hit, documents.get(hit.doc_id)) for hit in one] for one in lists]
+        each = (hits, *(other.get(question_id, ()) for other in known))
+        ranked = [[_hit_record(hit, documents.get(hit.doc_id)) for hit in one] for one in each]
         record = {"question_id": question_id, "question": texts[question_id]}
         yield Line(json.dumps({**record, "hits": ranked[0], "others": ranked[1:]}), where)
 

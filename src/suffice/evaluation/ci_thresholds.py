@@ -176,7 +176,8 @@ def threshold_records(results: Sequence[ThresholdResult]) -> list[dict[str, Any]
 
 def junit_xml(results: Sequence[ThresholdResult], run: GateRun) -> str:
     """JUnit's XML: a test case a threshold, whose name is the same in every build."""
-    counts = {"tests": str(len(results)), "failures": str(sum(one.failed for one in results))}
+    failures = sum(one.failed for one in results)
+    counts: Any = {"tests": str(len(results)), "failures": str(failures)}
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", name="suffice evaluate gate", **counts)
     where = NO_XML.sub("?", f"{run.dataset}.{run.retriever}.k{run.k}")

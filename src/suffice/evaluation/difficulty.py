@@ -421,13 +421,15 @@ def matrix_table(one: SystemDifficulty, *, of: str = "") -> Table:
 
 def slopes_table(found: Sequence[SystemDifficulty]) -> Table:
     """Both axes at once: the slopes of a plane through the errors."""
-    rows = tuple((one.system, one.matrix.whole.n, *_slopes(one).values()) for one in found)
+    rows: list[tuple[Cell, ...]] = [
+        (one.system, one.matrix.whole.n, *_slopes(one).values()) for one in found
+    ]
     note = (
         "Least squares over questions, each axis with the other held. "
         "In brackets: 95 % bootstrap interval."
     )
     columns = ("system", "n", "one hop more", "one quarter further")
-    return Table("What a step adds to the error rate", columns, rows, note)
+    return Table("What a step adds to the error rate", columns, tuple(rows), note)
 
 
 def _slopes(one: SystemDifficulty) -> dict[str, Interval]:

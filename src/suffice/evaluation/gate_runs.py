@@ -111,7 +111,14 @@ def _gate_run_from_json(document: dict[str, Any]) -> GateRun:
     baselines = fields["baselines"].items()
     fields["baselines"] = {name: tuple(map(float, values)) for name, values in baselines}
     run = dataclass_from_json(GateRun, fields)
-    columns = [run.question_ids, run.kinds, run.hops, run.complete, run.p, run.actions]
+    columns: list[Sequence[Any]] = [
+        run.question_ids,
+        run.kinds,
+        run.hops,
+        run.complete,
+        run.p,
+        run.actions,
+    ]
     columns += [*run.baselines.values(), run.labels or run.p]
     if len(set(map(len, columns))) > 1:
         raise ValueError("its columns have different lengths")

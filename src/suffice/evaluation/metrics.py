@@ -164,7 +164,7 @@ def precision_at_k(rankings: Rankings, k: int) -> Floats:
 
 
 def hit_at_k(rankings: Rankings, k: int) -> Floats:
-    return _with_gold(rankings, _relevant(rankings, k).any(axis=1))
+    return _with_gold(rankings, _relevant(rankings, k).sum(axis=1) > 0)
 
 
 def reciprocal_rank_at_k(rankings: Rankings, k: int) -> Floats:
