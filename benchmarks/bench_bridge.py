@@ -34,11 +34,11 @@ from benchmarks.reporting import (
 from suffice.datasets import load
 from suffice.evaluation.searching import index_documents
 from suffice.integrations.onnx import bge_small
-from suffice.integrations.set_scorer import bridge_quality
 from suffice.protocols import Retriever
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.name_links import name_links
+from suffice_research.bridge_quality import bridge_quality
 
 MODULE = "benchmarks.bench_bridge"
 ASKED, LIMIT_MS = 150, 20

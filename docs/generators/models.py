@@ -15,6 +15,7 @@ from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.retrieval.bridge import SHIPPED
 from suffice.storage import MANIFEST
 from suffice_research import hipporag
+from suffice_research.bridge_quality import SHIPPED_MODEL
 from suffice_research.training.gate import JUDGED, QUESTIONS
 from suffice_research.training.sources import SOURCES
 from suffice_research.training.transfer import DRAWS
@@ -312,7 +313,7 @@ def _index_cost() -> Iterator[str]:
 # ---------------------------------------------------------------------------------- its model cards
 
 LICENCES = {one.name: one.licence for one in SOURCES}
-SCORER = SHIPPED.parent / "bridge-scorer"
+SCORER = SHIPPED_MODEL
 
 
 def bridge_card_pages() -> dict[Path, str]:
@@ -365,7 +366,7 @@ def scorer_card(study: Study) -> str:
     return f"""# Model card: the set scorer of the bridge retriever, preset `quality`
 
 Reads a question, one sentence of each document held, and a candidate; says how probable it is that the candidate is needed
-next. In `models/bridge-scorer` ({_size(SCORER)}): `model.onnx` (BERT of 6 layers, 384 wide, int8), `tokenizer.json`,
+next. In `research/suffice_research/models/bridge-scorer` ({_size(SCORER)}): `model.onnx` (BERT of 6 layers, 384 wide, int8), `tokenizer.json`,
 `reader.onnx` (boosted trees that weigh what was read with the bridge's features). No network. Used by `bridge(store,
 preset="quality")`.
 

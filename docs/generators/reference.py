@@ -22,7 +22,6 @@ from suffice.evaluation.metrics import ANSWER_METRICS, PROBABILITY, RANKING
 from suffice.gate.features import FEATURES, RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
 from suffice.gate.policy import Costs
 from suffice.gate.stuffing_filter import SUPPORT_COLUMNS
-from suffice.integrations import set_scorer  # noqa: F401 - registers its retriever, installed as a plug-in or not
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.service.app import ERROR_DESCRIPTIONS, build_openapi, create_app
@@ -294,7 +293,7 @@ WRITTEN_FORMATS = {
         "a stage of a benchmark: a folder",
         "`suffice grade --out`",
     ),
-    "suffice.integrations.set_scorer.VERSION": (
+    "suffice_research.bridge_quality.VERSION": (
         "the bridge's set scorer: a folder of ONNX",
         "`python -m suffice_research.training.scorer_export`",
     ),

@@ -27,7 +27,7 @@ from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
-from suffice.integrations import onnx, set_scorer  # noqa: F401 - registers models, bridge-quality
+from suffice.integrations import onnx  # noqa: F401 - registers encoders and rerankers
 from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
 from suffice.registry import ENCODERS, RETRIEVERS

@@ -11,7 +11,6 @@ import pytest
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.qdrant import QdrantStore
-from suffice.integrations import set_scorer  # noqa: F401 - registers bridge-quality, installed as a plug-in or not
 from suffice.protocols import Store
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers

@@ -17,7 +17,7 @@ import onnx
 from onnx import numpy_helper
 
 from suffice.errors import MissingExtraError
-from suffice.integrations.set_scorer import PairTokenizer, TokenPair, pad_pairs
+from suffice_research.bridge_quality import PairTokenizer, TokenPair, pad_pairs
 from suffice_research.training.scorer_data import ScorerState
 
 try:

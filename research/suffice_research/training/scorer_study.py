@@ -26,21 +26,22 @@ import numpy as np
 from suffice.datasets import load
 from suffice.gate.model import trees_to_onnx
 from suffice.integrations.onnx import bge_small
-from suffice.integrations.set_scorer import PairTokenizer, TokenPair
 from suffice.numeric import log_odds_array
-from suffice.retrieval.bridge import (
-    LEAST_P,
-    QUALITY_FEATURES,
-    UNREAD,
-    QualityBridgeRetriever,
-    WeightedRanker,
-    quality_rows,
-    shortlist,
-)
+from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.candidate_pool import CandidatePool
 from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
+from suffice_research.bridge_quality import (
+    LEAST_P,
+    QUALITY_FEATURES,
+    UNREAD,
+    PairTokenizer,
+    QualityBridgeRetriever,
+    TokenPair,
+    quality_rows,
+    shortlist,
+)
 from suffice_research.embedding_cache import CachedEncoder
 from suffice_research.training.scorer_data import ScorerQuestion, load_questions, training_states
 

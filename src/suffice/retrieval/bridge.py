@@ -3,8 +3,6 @@
 Candidates are what text and vector search find, what the question names, and what is linked with
 the best of those by names; each chosen document adds its own links. A ranker says which candidate
 is needed next given those held, so the second document is chosen for what the first does not say.
-
-`QualityBridgeRetriever` also reads: a set scorer looks at the best candidates before each choice.
 """
 
 from __future__ import annotations
@@ -13,25 +11,21 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError, NotReadyError
-from suffice.numeric import log_odds_array
+from suffice.errors import NotReadyError
 from suffice.protocols import Encoder, Store, StoreQuery, documents_by_id
 from suffice.retrieval.candidate_pool import (
     COLUMN,
     FEATURES,
     CandidatePool,
-    Feature,
     question_terms,
 )
-from suffice.retrieval.corpus import Corpus, searchable_text
+from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.dense import VectorSearch
 from suffice.retrieval.filters import filter_for
 from suffice.retrieval.links import NAMESAKES
@@ -329,114 +323,3 @@ class BridgeRetriever:
         for pool, part in zip(pools, parts):
             part[pool.held] = -1
         return parts
-
-
-READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates read with none, one, two ... held
-LEAST_P = 3e-7  # log-odds of 15
-UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
-
-QUALITY_FEATURES = (
-    *FEATURES,
-    Feature("alone", "The scorer's log-odds with nothing held.", 1),
-    Feature("now", "The scorer's log-odds given what is held.", 1),
-    Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
-    Feature("now_behind", "How far `now` is behind the best candidate not held.", -1),
-)
-
-
-@runtime_checkable
-class SetScorer(Protocol):
-    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
-        """The probability that each candidate is needed next, given the held texts."""
-        ...
-
-
-class QualityBridgeRetriever(BridgeRetriever):
-    """A bridge whose best candidates are read by a set scorer before each choice.
-
-    Reading takes some forty milliseconds a candidate, so only the best are read: `first` before
-    anything is held, fewer in later rounds, where pairs are longer and less is missing. The ranker,
-    over QUALITY_FEATURES, chooses which to read and then which to hold.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        encoder: Encoder,
-        links: NameLinks,
-        ranker: Ranker,
-        *,
-        scorer: SetScorer,
-        first: int = READ_FIRST,
-        again: int | Sequence[int] = READ_AGAIN,
-        **options: Any,
-    ) -> None:
-        super().__init__(store, encoder, links, ranker, **options)
-        rounds = [again] if isinstance(again, int) else list(again)
-        if first < 1 or min(rounds, default=-1) < 0:
-            raise InputError(f"first is {first}, again is {again}: too few to read")
-        self.scorer, self.first, self.again = scorer, first, again
-        self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
-
-    def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
-        features = [pool.features() for pool in pools]
-        unread = [np.full(len(pool), UNREAD) for pool in pools]
-        guess = self._rank_read(pools, features, unread)
-        counts = [read_count(len(pool.held), self.first, self.again) for pool in pools]
-        now = self.read(pools, [shortlist(p, count) for p, count in zip(guess, counts)])
-        for pool, scores in zip(pools, now):
-            if not pool.held:
-                self._alone[pool] = scores
-        return self._rank_read(pools, features, now)
-
-    def _rank_read(
-        self, pools: Sequence[CandidatePool], features: Sequence[Floats], now: Sequence[Floats]
-    ) -> list[Floats]:
-        rows = []
-        for pool, own, scores in zip(pools, features, now):
-            known = self._alone.get(pool, np.zeros(0))  # candidates that joined later are unread
-            alone = np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
-            rows.append(quality_rows(own, alone, scores, pool.held))
-        return self._rank_rows(pools, rows)
-
-    def read(self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]) -> list[Floats]:
-        """The scorer's log-odds of the chosen candidates, UNREAD for the others."""
-        found = []
-        for pool, positions in zip(pools, chosen):
-            texts = [searchable_text(document) for document in pool.documents]
-            held, candidates = ([texts[at] for at in ats] for ats in (pool.held, positions))
-            p = self.scorer.score(pool.question.text, held, candidates)
-            row = np.full(len(pool), UNREAD)
-            row[list(positions)] = log_odds_array(np.asarray(p, dtype=float), least=LEAST_P)
-            found.append(row)
-        return found
-
-    def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """Scores from 1 (best) to 0 (last): a good encoder's are close together."""
-        scores = np.array([hit.score or 0.0 for hit in hits])
-        if not len(scores) or scores[0] <= scores[-1]:
-            return hits
-        spread = (scores - scores[-1]) / (scores[0] - scores[-1])
-        return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
-
-
-def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:
-    """The features with the scorer's log-odds beside them: (candidates, QUALITY_FEATURES)."""
-    free = np.ones(len(features), bool)
-    free[list(held)] = False
-    behind = [
-        np.where(one > UNREAD, one[free].max(initial=UNREAD) - one, -UNREAD) for one in (alone, now)
-    ]
-    return np.column_stack([features, alone, now, *behind]).astype(np.float32)
-
-
-def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_AGAIN) -> int:
-    """How many to read with so many held; `again` for every round, or for one, two ... held."""
-    if not held:
-        return first
-    return again if isinstance(again, int) else again[min(held, len(again)) - 1]
-
-
-def shortlist(p: Floats, count: int) -> list[int]:
-    """Positions of the best `count` that are not held."""
-    return [at for at in np.argsort(-p, kind="stable")[:count].tolist() if p[at] >= 0]

@@ -31,7 +31,7 @@ DEFAULT_RERANKER = "ms-marco-MiniLM-L-12-v2"
 BM25_AND_DENSE = (0.7, 0.3)
 RESEARCH_RETRIEVERS = (
     "tfidf metadata-tfidf dense-proxy graph hybrid-metagraph tfidf-word tfidf-char hybrid-title "
-    "ppr iterative"
+    "ppr iterative bridge-quality"
 ).split()
 
 
@@ -149,7 +149,7 @@ def bridge(
     `links` are those of the store's documents as they are now; without them, every document is read
     to find them.
     """
-    if preset == "quality":  # in suffice.integrations, so it is opened by its name
+    if preset == "quality":  # a plug-in of the research package
         if ranker is not None:
             raise InputError(
                 "the quality preset has its own ranker", hint="pass only one of preset and ranker"

@@ -10,29 +10,27 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.integrations.set_scorer import (
-    CANDIDATE_TOKENS,
-    HELD_TOKENS,
-    SHIPPED_MODEL,
-    OnnxSetScorer,
-    PairTokenizer,
-    most_relevant_sentence,
-)
-from suffice.retrieval.bridge import (
-    QUALITY_FEATURES,
-    UNREAD,
-    QualityBridgeRetriever,
-    SetScorer,
-    WeightedRanker,
-    quality_rows,
-    read_count,
-    shortlist,
-)
+from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
 from suffice.types import Document
+from suffice_research.bridge_quality import (
+    CANDIDATE_TOKENS,
+    HELD_TOKENS,
+    QUALITY_FEATURES,
+    SHIPPED_MODEL,
+    UNREAD,
+    OnnxSetScorer,
+    PairTokenizer,
+    QualityBridgeRetriever,
+    SetScorer,
+    most_relevant_sentence,
+    quality_rows,
+    read_count,
+    shortlist,
+)
 from suffice_research.training.scorer_data import ScorerQuestion, training_states
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"

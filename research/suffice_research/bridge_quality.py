@@ -1,4 +1,6 @@
-"""The set scorer: a small cross-encoder over the question, the held documents and a candidate.
+"""`bridge-quality`: the bridge retriever with a set scorer that reads its best candidates.
+
+The set scorer is a small cross-encoder over the question, the held documents and a candidate.
 
 It estimates how likely the candidate is needed next. Of each held document it reads the title and
 one sentence: the one that names the candidate, else the one with most of the question's words. So a
@@ -11,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -29,27 +32,25 @@ from suffice.integrations.onnx import (
     readable,
 )
 from suffice.lexicon import STOP_WORDS
+from suffice.numeric import log_odds_array
 from suffice.protocols import Encoder, Retriever, Store
-from suffice.registry import RETRIEVERS
-from suffice.retrieval.bridge import (
-    QUALITY_FEATURES,
-    READ_AGAIN,
-    READ_FIRST,
-    QualityBridgeRetriever,
-)
+from suffice.retrieval.bridge import BridgeRetriever, Ranker
 from suffice.retrieval.builtin import DEFAULT_ENCODER
+from suffice.retrieval.candidate_pool import FEATURES, CandidatePool, Feature
+from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import open_artefact
 from suffice.storage.artefacts import OnnxTrees, open_onnx
 from suffice.text import title_key, tokens
+from suffice.types import Hit
 
 __all__ = ["OnnxSetScorer", "PairTokenizer", "TokenPair", "bridge_quality", "pad_pairs"]
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 
 KIND, VERSION, READER_FILE = "set-scorer", 1, "reader.onnx"
-SHIPPED_MODEL = Path(__file__).resolve().parent.parent / "models" / "bridge-scorer"
+SHIPPED_MODEL = Path(__file__).resolve().parent / "models" / "bridge-scorer"
 REBUILD = "make it again: python -m suffice_research.training.scorer"
 
 # Longer questions and candidates add little and cost as much again.
@@ -58,6 +59,116 @@ CACHE_SIZE = 4096  # texts whose tokens are cached: a round reads much of what t
 MAX_CHARACTERS = 2_000  # of a text that are read: surely more than its tokens
 MAX_LOG_ODDS = 15
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])")
+
+READ_FIRST, READ_AGAIN = 20, (5, 3, 2, 2)  # candidates read with none, one, two ... held
+LEAST_P = 3e-7  # log-odds of 15
+UNREAD = -20.0  # below every log-odds, so that trees can tell it from what was read
+
+QUALITY_FEATURES = (
+    *FEATURES,
+    Feature("alone", "The scorer's log-odds with nothing held.", 1),
+    Feature("now", "The scorer's log-odds given what is held.", 1),
+    Feature("alone_behind", "How far `alone` is behind the best candidate not held.", -1),
+    Feature("now_behind", "How far `now` is behind the best candidate not held.", -1),
+)
+
+
+@runtime_checkable
+class SetScorer(Protocol):
+    def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> Floats:
+        """The probability that each candidate is needed next, given the held texts."""
+        ...
+
+
+class QualityBridgeRetriever(BridgeRetriever):
+    """A bridge whose best candidates are read by a set scorer before each choice.
+
+    Reading takes some forty milliseconds a candidate, so only the best are read: `first` before
+    anything is held, fewer in later rounds, where pairs are longer and less is missing. The ranker,
+    over QUALITY_FEATURES, chooses which to read and then which to hold.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        links: NameLinks,
+        ranker: Ranker,
+        *,
+        scorer: SetScorer,
+        first: int = READ_FIRST,
+        again: int | Sequence[int] = READ_AGAIN,
+        **options: Any,
+    ) -> None:
+        super().__init__(store, encoder, links, ranker, **options)
+        rounds = [again] if isinstance(again, int) else list(again)
+        if first < 1 or min(rounds, default=-1) < 0:
+            raise InputError(f"first is {first}, again is {again}: too few to read")
+        self.scorer, self.first, self.again = scorer, first, again
+        self._alone: WeakKeyDictionary[CandidatePool, Floats] = WeakKeyDictionary()
+
+    def rank(self, pools: Sequence[CandidatePool]) -> list[Floats]:
+        features = [pool.features() for pool in pools]
+        unread = [np.full(len(pool), UNREAD) for pool in pools]
+        guess = self._rank_read(pools, features, unread)
+        counts = [read_count(len(pool.held), self.first, self.again) for pool in pools]
+        now = self.read(pools, [shortlist(p, count) for p, count in zip(guess, counts)])
+        for pool, scores in zip(pools, now):
+            if not pool.held:
+                self._alone[pool] = scores
+        return self._rank_read(pools, features, now)
+
+    def _rank_read(
+        self, pools: Sequence[CandidatePool], features: Sequence[Floats], now: Sequence[Floats]
+    ) -> list[Floats]:
+        rows = []
+        for pool, own, scores in zip(pools, features, now):
+            known = self._alone.get(pool, np.zeros(0))  # candidates that joined later are unread
+            alone = np.concatenate([known, np.full(len(pool) - len(known), UNREAD)])
+            rows.append(quality_rows(own, alone, scores, pool.held))
+        return self._rank_rows(pools, rows)
+
+    def read(self, pools: Sequence[CandidatePool], chosen: Sequence[Sequence[int]]) -> list[Floats]:
+        """The scorer's log-odds of the chosen candidates, UNREAD for the others."""
+        found = []
+        for pool, positions in zip(pools, chosen):
+            texts = [searchable_text(document) for document in pool.documents]
+            held, candidates = ([texts[at] for at in ats] for ats in (pool.held, positions))
+            p = self.scorer.score(pool.question.text, held, candidates)
+            row = np.full(len(pool), UNREAD)
+            row[list(positions)] = log_odds_array(np.asarray(p, dtype=float), least=LEAST_P)
+            found.append(row)
+        return found
+
+    def _rescale(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Scores from 1 (best) to 0 (last): a good encoder's are close together."""
+        scores = np.array([hit.score or 0.0 for hit in hits])
+        if not len(scores) or scores[0] <= scores[-1]:
+            return hits
+        spread = (scores - scores[-1]) / (scores[0] - scores[-1])
+        return tuple(replace(hit, score=float(score)) for hit, score in zip(hits, spread))
+
+
+def quality_rows(features: Floats, alone: Floats, now: Floats, held: Sequence[int]) -> Floats:
+    """The features with the scorer's log-odds beside them: (candidates, QUALITY_FEATURES)."""
+    free = np.ones(len(features), bool)
+    free[list(held)] = False
+    behind = [
+        np.where(one > UNREAD, one[free].max(initial=UNREAD) - one, -UNREAD) for one in (alone, now)
+    ]
+    return np.column_stack([features, alone, now, *behind]).astype(np.float32)
+
+
+def read_count(held: int, first: int = READ_FIRST, again: int | Sequence[int] = READ_AGAIN) -> int:
+    """How many to read with so many held; `again` for every round, or for one, two ... held."""
+    if not held:
+        return first
+    return again if isinstance(again, int) else again[min(held, len(again)) - 1]
+
+
+def shortlist(p: Floats, count: int) -> list[int]:
+    """Positions of the best `count` that are not held."""
+    return [at for at in np.argsort(-p, kind="stable")[:count].tolist() if p[at] >= 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +369,3 @@ def bridge_quality(
         depth=depth,
         near=near,
     )
-
-
-RETRIEVERS.add("bridge-quality", bridge_quality)
