@@ -16,9 +16,14 @@ import numpy as np
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from suffice.errors import MissingExtraError
-from suffice.retrieval.bridge import QUALITY_FEATURES
 from suffice.storage import new_artefact, sha256_of
-from suffice_research.bridge_quality import KIND, READER_FILE, SHIPPED_MODEL, VERSION
+from suffice_research.bridge_quality import (
+    KIND,
+    QUALITY_FEATURES,
+    READER_FILE,
+    SHIPPED_MODEL,
+    VERSION,
+)
 from suffice_research.training.scorer import LAYERS, base_weights, cross_encoder
 
 try:
