@@ -1,4 +1,4 @@
-"""The loop: a question travels to an answer or an honest abstention, within its budget, and can be walked again."""
+"""`ask`: an answer or an abstention within the budget, and traces that replay."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def model(died: str = "20 March 851") -> Says:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- answering
+# --- answering
 
 
-def test_a_bridge_is_walked_without_a_model() -> None:
+def test_a_bridge_question_is_answered_without_a_model() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
     assert [(one.doc_id, one.sentence) for one in trace.citations] == [
@@ -64,13 +64,13 @@ def test_a_bridge_is_walked_without_a_model() -> None:
     assert trace.cost.calls == 0
 
 
-def test_a_comparison_is_joined_without_a_model() -> None:
+def test_a_comparison_is_answered_without_a_model() -> None:
     trace = ask(COMPARISON, TinyLibrary(), Wants("dog", "storm", "paradise", "aki"))
     assert trace.answer == "Dog Law"
     assert trace.steps[-2].by == "joined"
 
 
-def test_a_model_plans_reads_and_is_judged() -> None:
+def test_a_model_plans_reads_and_reviews() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, model(died="March 851"))
     assert trace.answer == "March 851"
     assert [call.purpose for call in trace.calls] == [
@@ -84,15 +84,15 @@ def test_a_model_plans_reads_and_is_judged() -> None:
     assert [step.by for step in trace.steps if step.number] == ["both", "model"]
 
 
-class Foresees(Wants):
+class EstimatesHops(Wants):
     def hops(self, questions: Sequence[str]) -> list[float]:
         return [3.0 for _ in questions]
 
 
-def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exemplars() -> None:
+def test_the_hops_the_gate_estimates_weigh_the_review_and_choose_exemplars() -> None:
     by_plan, foreseen = (
         ask(BRIDGE, TinyLibrary(), gate, model(died="March 851"))
-        for gate in (CONTENT, Foresees("lothair", "ermengarde"))
+        for gate in (CONTENT, EstimatesHops("lothair", "ermengarde"))
     )
     assert (by_plan.settings["hops"], foreseen.settings["hops"]) == (2, 3.0)
     reviews = [trace.steps[1].review for trace in (by_plan, foreseen)]
@@ -104,7 +104,7 @@ def test_the_hops_that_the_gate_foresees_weigh_the_review_and_choose_the_exempla
     assert by_plan.calls[0].key != foreseen.calls[0].key  # another prompt: plans of three hops
 
 
-def test_the_watcher_sees_every_step_and_the_end() -> None:
+def test_the_callback_receives_every_step_and_the_end() -> None:
     seen: list[Trace] = []
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, on_update=seen.append)
     assert [len(one.steps) for one in seen] == [0, 1, 2, 3, 3]
@@ -113,30 +113,30 @@ def test_the_watcher_sees_every_step_and_the_end() -> None:
 
 
 @pytest.mark.parametrize("question", ["", "  ", None, 7])
-def test_nothing_is_no_question(question: Any) -> None:
+def test_a_blank_question_is_an_error(question: Any) -> None:
     with pytest.raises(InputError, match="expected a text"):
         ask(question, TinyLibrary(), CONTENT)
 
 
-# ------------------------------------------------------------------------------------------------------- the gate
+# --- the gate
 
 
-def test_without_the_gates_consent_nothing_is_answered_and_what_is_missing_is_named() -> None:
+def test_if_the_gate_disagrees_ask_abstains_and_names_what_is_missing() -> None:
     trace = ask(BRIDGE, TinyLibrary(), Wants("lothair", "a charter"), budget=Budget(rounds=2))
     assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
     assert "a charter" in trace.missing
     assert trace.cost.rounds <= 2
-    assert any("the gate does not take the evidence for complete" in note for note in trace.notes)
+    assert any("the gate says that the evidence is incomplete" in note for note in trace.notes)
 
 
-def test_the_gate_may_be_left_out() -> None:
+def test_the_gate_can_be_switched_off() -> None:
     trace = ask(
         BRIDGE, TinyLibrary(), Wants("nothing that exists"), policy=AskPolicy(use_gate=False)
     )
     assert trace.answer == "20 March 851"
 
 
-def test_what_expansion_finds_is_read() -> None:
+def test_expanded_evidence_is_read() -> None:
     # No look of the plan's leads to the bakery; only the gate's next query, which is its name, does.
     bakery = replace(
         FILMS[-1],
@@ -156,26 +156,26 @@ def test_what_expansion_finds_is_read() -> None:
     assert 0 < trace.cost.rounds <= 12
 
 
-def test_no_answer_is_an_abstention_that_names_the_open_question() -> None:
+def test_without_an_answer_ask_abstains_and_names_the_open_question() -> None:
     trace = ask("Who is the mother of Maclean Rogers?", TinyLibrary(), Wants())
     assert trace.action is Action.ABSTAIN
     assert trace.missing == ("Who is the mother of Maclean Rogers?",)
 
 
-def test_a_plan_that_leads_nowhere_falls_back_to_the_question() -> None:
+def test_a_plan_without_an_answer_falls_back_to_the_question() -> None:
     trace = ask("When did Maclean Rogers's mother die?", TinyLibrary(), Wants())
     notes = [step.note for step in trace.steps]
     assert "not asked: it needs the answer to step 1" in notes
-    assert "the plan led to no answer: read as a whole" in notes
+    assert "the plan gave no answer: the question is read as a whole" in notes
 
 
-def test_an_empty_library_is_an_abstention() -> None:
+def test_an_empty_library_abstains() -> None:
     trace = ask(BRIDGE, TinyLibrary(()), Wants("lothair"), model())
     assert trace.action is Action.ABSTAIN
     assert trace.citations == ()
 
 
-# ------------------------------------------------------------------------------------------------------- looking
+# --- looking
 
 
 class Names(TinyLibrary):
@@ -192,7 +192,7 @@ class Names(TinyLibrary):
         return self
 
 
-def test_the_whole_is_looked_for_along_links_and_each_step_by_what_suits_the_library() -> None:
+def test_the_question_is_searched_along_links_and_steps_by_the_default_retriever() -> None:
     shelf = Names()
     ask(BRIDGE, shelf, CONTENT)
     assert shelf.by == [
@@ -209,17 +209,17 @@ def test_a_library_without_vectors_is_searched_as_usual() -> None:
     assert shelf.by == [None, None, None]
 
 
-def test_the_papers_way_is_dense_first_and_words_for_a_weak_step() -> None:
+def test_the_policy_can_search_dense_first_and_repair_by_words() -> None:
     shelf = Names()
     policy = AskPolicy(retriever="dense", survey_retriever=None)
     ask("When did Maclean Rogers die?", shelf, Wants(), policy=policy)
     assert shelf.by == ["dense", "dense", "bm25"]
 
 
-# ------------------------------------------------------------------------------------------------------- repair
+# --- repair
 
 
-def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> None:
+def test_a_weak_step_is_repaired_and_the_next_question_refined() -> None:
     readings = iter(
         [
             {"answer": "Teutberga", "sentences": []},
@@ -252,7 +252,7 @@ def test_a_weak_step_is_looked_at_again_and_the_next_question_is_refined() -> No
     assert trace.answer == "20 March 851"
 
 
-def test_without_review_nothing_is_repaired() -> None:
+def test_repairs_can_be_switched_off() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, model(), policy=AskPolicy(repair_steps=False))
     assert {call.purpose for call in trace.calls} == {"plan", "read"}
     assert trace.cost.rounds == 0
@@ -271,7 +271,7 @@ def test_a_contradiction_is_not_answered() -> None:
     assert trace.missing == ("sentences that say: When was Dog Law released? 1928",)
 
 
-# ------------------------------------------------------------------------------------------------------- budgets
+# --- budgets
 
 
 def test_calls_are_counted_and_stop_at_the_budget() -> None:
@@ -295,7 +295,7 @@ def test_tokens_and_money_stop_the_model() -> None:
     assert "the budget of money is spent: the model was not asked again" in poor.notes
 
 
-def test_time_stops_everything() -> None:
+def test_a_budget_of_seconds_stops_the_run() -> None:
     trace = ask(
         BRIDGE,
         TinyLibrary(),
@@ -320,7 +320,7 @@ def test_time_stops_everything() -> None:
         {"documents": 0},
     ],
 )
-def test_a_budget_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_budget_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="budget"):
         Budget(**wrong)
 
@@ -363,23 +363,23 @@ def test_with_a_bad_model_the_rules_answer_and_the_trace_says_so(bad: LanguageMo
     assert {step.by for step in trace.steps if step.number} == {"extractive"}
 
 
-def test_a_model_that_fails_twice_is_left_alone() -> None:
+def test_a_model_that_fails_twice_is_not_asked_again() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, Fails())
     assert trace.cost.calls == 2
     assert "the model failed twice in a row: the rest was done without it" in trace.notes
 
 
-def test_ten_megabytes_are_cut_but_paid_for() -> None:
+def test_a_huge_answer_is_cut_but_counted() -> None:
     meter = MeteredModel(Babbles(), Budget(tokens=5_000_000))
     assert len(meter.complete("say", purpose="test", schema={}) or "") == 20_000
     assert meter.cost.tokens > 2_000_000
     assert len(meter.calls[0].answer or "") == 20_000
 
 
-# ------------------------------------------------------------------------------------------------------- traces
+# --- traces
 
 
-def journeys() -> list[Trace]:
+def recorded_traces() -> list[Trace]:
     return [
         ask(BRIDGE, TinyLibrary(), CONTENT),
         ask(
@@ -410,7 +410,7 @@ def journeys() -> list[Trace]:
 
 @pytest.mark.parametrize("at", range(6))
 def test_a_stored_trace_replays_to_the_same_bytes(at: int, tmp_path: Path) -> None:
-    trace = journeys()[at]
+    trace = recorded_traces()[at]
     gate = [
         CONTENT,
         CONTENT,
@@ -427,7 +427,7 @@ def test_a_stored_trace_replays_to_the_same_bytes(at: int, tmp_path: Path) -> No
     )
 
 
-def test_a_replay_in_another_library_says_where_the_ways_part() -> None:
+def test_a_replay_in_another_library_names_the_first_difference() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, model())
     changed = TinyLibrary([replace(one, text=one.text.replace("851", "852")) for one in FILMS])
     with pytest.raises(DataError, match="does not replay"):
@@ -447,7 +447,7 @@ class Doubts:
         return np.full(len(texts), -5.0, np.float32)
 
 
-def test_what_a_cross_encoder_doubts_is_not_answered_and_replays_with_it_only() -> None:
+def test_an_answer_that_the_cross_encoder_rejects_is_not_given_and_replays_with_it_only() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT, reranker=Doubts())
     assert (trace.action, trace.settings["reranker"]) == (Action.ABSTAIN, "doubts")
     assert {step.review.by for step in trace.steps if step.review is not None} == {"cross-encoder"}
@@ -456,7 +456,7 @@ def test_what_a_cross_encoder_doubts_is_not_answered_and_replays_with_it_only() 
         replay(trace, TinyLibrary(), CONTENT)
 
 
-def test_the_tree_tells_the_journey() -> None:
+def test_the_tree_shows_the_steps() -> None:
     told = format_trace(ask(BRIDGE, TinyLibrary(), CONTENT))
     assert told.splitlines()[0] == BRIDGE
     assert "1. Who is the mother of Lothair II?" in told
@@ -465,7 +465,7 @@ def test_the_tree_tells_the_journey() -> None:
     assert told.splitlines()[-1] == "└─ ANSWER  20 March 851"
 
 
-def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_marks() -> None:
+def test_the_tree_of_an_abstention_names_what_is_missing_without_control_characters() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
     told = format_trace(
         ask(BRIDGE, TinyLibrary(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1))
@@ -475,7 +475,7 @@ def test_the_tree_of_an_abstention_names_what_is_missing_and_shows_no_control_ma
     assert "\u202e" not in told
 
 
-def test_old_traces_of_three_fields_are_still_traces() -> None:
+def test_a_trace_with_the_required_fields_only_is_a_trace() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     plain = Trace(trace.question, trace.steps, trace.answer)
     assert trace_from_json(json.loads(trace_to_json(plain))) == plain
@@ -485,13 +485,13 @@ def test_old_traces_of_three_fields_are_still_traces() -> None:
 
 
 @pytest.mark.parametrize("line", ["{}", '{"version": 2}', '{"version": 99, "steps": []}'])
-def test_a_file_of_other_things_is_refused_with_its_line(line: str, tmp_path: Path) -> None:
+def test_a_file_without_traces_is_an_error_with_its_line(line: str, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"t.jsonl:1: not a trace"):
         list(read_traces(tmp_path / "t.jsonl"))
 
 
-def test_no_hit_twice_in_what_is_held() -> None:
+def test_the_evidence_has_no_duplicates() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
     held: tuple[Hit, ...] = trace.steps[-1].hits
     assert len({hit.doc_id for hit in held}) == len(held) <= 10

@@ -107,10 +107,10 @@ def ids(one: Completion) -> list[DocId]:
     return [hit.doc_id for hit in one.hits]
 
 
-# ------------------------------------------------------------------------------------------------ what is found and held
+# --- what is found and held
 
 
-def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
+def test_links_lead_to_what_the_search_did_not_find() -> None:
     found = completed(["ada"], Counts("ada", "mary", "william"))
     assert ids(found) == ["ada", "mary", "william"]
     assert found.stopped is StopReason.ANSWER
@@ -121,7 +121,7 @@ def test_a_chain_of_links_leads_to_what_the_search_did_not_find() -> None:
     assert found.trace.steps[1].note == "holds mary, which ada names"
 
 
-def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
+def test_each_next_query_is_searched_once() -> None:
     lists = Lists({QUESTION: ["ada"], "William born": ["william"]})
     judge = Counts("ada", "william", "nobody", queries=["William born"])
     (found,) = expand([QUESTION], lists, judge, lookup, budget=ExpansionBudget(rounds=4))
@@ -130,19 +130,19 @@ def test_what_the_gate_says_to_look_for_is_looked_for_once() -> None:
     assert found.trace.steps[1].question == "William born"
 
 
-def test_one_document_may_be_enough() -> None:
+def test_one_document_can_be_enough() -> None:
     found = completed(["ada", "mary"], Counts("ada"))
     assert (ids(found), len(found.trace.steps)) == (["ada"], 1)
 
 
-def test_what_only_repeats_is_dropped_when_the_rest_is_enough() -> None:
+def test_superfluous_documents_are_dropped() -> None:
     found = completed(["soup", "ada", "mary"], Counts("ada", "mary"), follow=None)
     assert ids(found) == ["ada", "mary"]
     assert [step.note for step in found.trace.steps][-1] == "drops soup, which adds nothing"
     assert found.stopped is StopReason.ANSWER
 
 
-def test_a_set_that_is_not_enough_stays_whole() -> None:
+def test_incomplete_evidence_stays_whole() -> None:
     found = completed(
         ["soup", "ada"], Counts("ada", "nobody"), budget=ExpansionBudget(documents=2), follow=None
     )
@@ -150,7 +150,7 @@ def test_a_set_that_is_not_enough_stays_whole() -> None:
     assert found.verdict.action is Action.ABSTAIN
 
 
-def test_where_nothing_helps_it_goes_back_to_what_looked_best_and_abstains() -> None:
+def test_if_nothing_helps_it_returns_to_the_best_evidence_and_abstains() -> None:
     found = completed(
         ["ada", "soup", "fair", "soup-again", "mary"], Counts("ada", "x", "y"), follow=None
     )
@@ -160,7 +160,7 @@ def test_where_nothing_helps_it_goes_back_to_what_looked_best_and_abstains() -> 
     assert len(found.trace.steps) <= PATIENCE + 2
 
 
-def test_a_gap_of_two_is_crossed() -> None:
+def test_two_missing_documents_are_found() -> None:
     """The first of two missing documents does not show in the probability; the second does."""
 
     class Both(Counts):
@@ -175,7 +175,7 @@ def test_a_gap_of_two_is_crossed() -> None:
     assert set(ids(found)) == {"ada", "mary"}
 
 
-def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
+def test_the_ranking_decides_if_the_gate_cannot_tell() -> None:
     found = completed(
         ["ada", "soup", "fair"],
         Counts("ada", "nobody", noise=0.0),
@@ -185,7 +185,7 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
     assert ids(found) == ["ada", "soup"]
 
 
-# ------------------------------------------------------------------------------------------------ nothing endless
+# --- nothing endless
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,9 @@ def test_the_retrievers_order_counts_where_the_gate_cannot_tell() -> None:
         (ExpansionBudget(seconds=0), StopReason.SECONDS),
     ],
 )
-def test_each_limit_ends_it_as_a_value(budget: ExpansionBudget, why: StopReason) -> None:
+def test_each_limit_ends_the_expansion_without_an_error(
+    budget: ExpansionBudget, why: StopReason
+) -> None:
     found = completed(
         ["ada", "mary"], Counts("ada", "mary", "william"), budget=budget, clock=lambda: 7.0
     )
@@ -207,7 +209,7 @@ def test_each_limit_ends_it_as_a_value(budget: ExpansionBudget, why: StopReason)
     assert found.verdict.action is Action.ABSTAIN
 
 
-def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
+def test_the_given_clock_counts() -> None:
     times = iter([0.0, 1.0, 2.0, 9.0])
     found = completed(
         ["ada"],
@@ -219,7 +221,7 @@ def test_the_clock_that_is_given_is_the_one_that_counts() -> None:
     assert ids(found)[:2] == ["ada", "mary"]
 
 
-def test_checks_stay_within_the_limits_but_for_the_last_word() -> None:
+def test_checks_stay_within_the_budget_except_the_last() -> None:
     found = completed(
         ["ada", "soup", "fair", "mary"],
         Counts("ada", "mary", "x"),
@@ -228,7 +230,7 @@ def test_checks_stay_within_the_limits_but_for_the_last_word() -> None:
     assert found.checks <= 6 + 2
 
 
-def test_all_candidates_of_all_questions_are_judged_in_one_batch_a_round() -> None:
+def test_all_candidates_are_checked_in_one_batch_per_round() -> None:
     judge = Counts("ada", "mary", "william")
     lists = Lists({QUESTION: ["ada", "soup"], "other": ["mary", "fair"]})
     done = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
@@ -239,7 +241,7 @@ def test_all_candidates_of_all_questions_are_judged_in_one_batch_a_round() -> No
     ]  # the first hits; then soup and mary beside ada; fair, ada and william beside mary
 
 
-def test_a_question_among_others_ends_as_it_does_alone() -> None:
+def test_a_question_in_a_batch_ends_as_it_does_alone() -> None:
     lists = Lists({QUESTION: ["ada", "soup"], "other": ["soup", "fair"]})
     judge = Counts("ada", "mary", "william")
     both = expand([QUESTION, "other"], lists, judge, lookup, follow=follow)
@@ -248,7 +250,7 @@ def test_a_question_among_others_ends_as_it_does_alone() -> None:
     ]
 
 
-def test_a_page_that_names_a_hundred_thousand_others_costs_a_few_checks() -> None:
+def test_a_page_with_a_hundred_thousand_links_costs_a_few_checks() -> None:
     read = []
 
     def hub(doc_ids: Sequence[DocId]) -> list[Iterable[DocId]]:
@@ -265,14 +267,14 @@ def test_a_page_that_names_a_hundred_thousand_others_costs_a_few_checks() -> Non
     assert found.checks < 20
 
 
-def test_links_in_a_circle_and_to_itself_end() -> None:
+def test_circular_links_end() -> None:
     found = completed(
         ["ada"], Counts("ada", "x"), follow=lambda some: [("ada", "mary", one) for one in some]
     )
     assert found.stopped is StopReason.NOTHING
 
 
-def test_an_empty_search_is_an_answer_too() -> None:
+def test_no_hits_give_a_completion() -> None:
     found = completed([], Counts("ada"))
     assert (found.hits, found.stopped, found.verdict.action) == (
         (),
@@ -283,7 +285,7 @@ def test_an_empty_search_is_an_answer_too() -> None:
     assert expand([], Lists({}), Counts("ada"), lookup) == []
 
 
-def test_a_link_must_bring_more_than_the_next_of_the_list_to_go_before_it() -> None:
+def test_a_link_must_gain_more_than_the_next_of_the_ranking() -> None:
     found = completed(["ada", "soup"], Counts("ada", "mary", "william"))
     assert [step.note for step in found.trace.steps][1:] == [
         "holds soup, next in the list",
@@ -293,12 +295,12 @@ def test_a_link_must_bring_more_than_the_next_of_the_list_to_go_before_it() -> N
     ]
 
 
-def test_a_document_that_is_gone_is_a_hit_without_a_text() -> None:
+def test_a_deleted_document_is_a_hit_without_a_text() -> None:
     found = completed(["ada", "burnt"], Counts("ada", "burnt"))
     assert ids(found) == ["ada", "burnt"]
 
 
-def test_texts_reach_the_search_box_only_through_the_gate() -> None:
+def test_texts_reach_the_search_only_through_the_gate() -> None:
     lists = Lists({QUESTION: ["ada", "mary"]})
     expand([QUESTION], lists, Counts("ada", "mary", "william"), lookup, follow=follow)
     assert lists.asked == [[QUESTION]]
@@ -307,7 +309,7 @@ def test_texts_reach_the_search_box_only_through_the_gate() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"rounds": -1}, {"rounds": 1.5}, {"documents": 0}, {"checks": True}, {"seconds": -1}]
 )
-def test_limits_must_make_sense(wrong: dict[str, Any]) -> None:
+def test_an_invalid_budget_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"budget: {next(iter(wrong))}"):
         ExpansionBudget(**wrong)
 

@@ -1,4 +1,4 @@
-"""Kept journeys: what is no trace is refused with its place, and what is one replays to the same bytes or says why not."""
+"""Saved traces: invalid ones are errors with their place, others replay to the same bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Mumbles:
         return ['{"answer": "Ermengarde of Tours", "sentences": [1, 2]}' for _ in prompts]
 
 
-def journey() -> Trace:
+def recorded_trace() -> Trace:
     return ask(
         BRIDGE,
         TinyLibrary(),
@@ -52,9 +52,9 @@ def written(path: Path, *lines: str) -> Path:
     return path
 
 
-def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> None:
+def test_many_traces_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> None:
     file = save_traces(
-        tmp_path / "t.jsonl", [journey(), ask(BRIDGE, TinyLibrary(), GATE), journey()]
+        tmp_path / "t.jsonl", [recorded_trace(), ask(BRIDGE, TinyLibrary(), GATE), recorded_trace()]
     )
     assert "".join(
         trace_to_json(replay(one, TinyLibrary(), GATE)) + "\n" for one in read_traces(file)
@@ -72,8 +72,8 @@ def test_many_journeys_in_one_file_replay_to_the_same_bytes(tmp_path: Path) -> N
         ('{"question": "Who?", "hits": [' * 2000, "not valid JSON"),
     ],
 )
-def test_what_is_no_trace_is_refused_with_its_line(line: str, why: str, tmp_path: Path) -> None:
-    good = trace_to_json(journey())
+def test_an_invalid_trace_is_an_error_with_its_line(line: str, why: str, tmp_path: Path) -> None:
+    good = trace_to_json(recorded_trace())
     with pytest.raises(InputError, match=r"t.jsonl:2: ") as caught:
         list(read_traces(written(tmp_path / "t.jsonl", good, line, good)))
     assert why in str(caught.value)
@@ -81,13 +81,13 @@ def test_what_is_no_trace_is_refused_with_its_line(line: str, why: str, tmp_path
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
-def test_a_trace_that_was_cut_off_is_refused(share: float, tmp_path: Path) -> None:
-    good = trace_to_json(journey())
+def test_a_truncated_trace_is_an_error(share: float, tmp_path: Path) -> None:
+    good = trace_to_json(recorded_trace())
     with pytest.raises(InputError, match=r"t.jsonl:1: not valid JSON"):
         list(read_traces(written(tmp_path / "t.jsonl", good[: int(share * len(good))])))
 
 
-def test_a_file_of_bytes_and_a_line_without_end_are_refused(tmp_path: Path) -> None:
+def test_binary_files_and_endless_lines_are_errors(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(bytes(range(255, 10, -1)) * 40)
     with pytest.raises(InputError, match="bytes:1: not UTF-8"):
         list(read_traces(tmp_path / "bytes"))
@@ -99,9 +99,9 @@ def test_a_file_of_bytes_and_a_line_without_end_are_refused(tmp_path: Path) -> N
         list(read_traces(tmp_path / "nowhere"))
 
 
-def test_what_stands_before_a_bad_line_is_read(tmp_path: Path) -> None:
-    lines = read_traces(written(tmp_path / "t.jsonl", trace_to_json(journey()), "{}"))
-    assert next(lines) == journey()
+def test_lines_before_a_bad_one_are_read(tmp_path: Path) -> None:
+    lines = read_traces(written(tmp_path / "t.jsonl", trace_to_json(recorded_trace()), "{}"))
+    assert next(lines) == recorded_trace()
     with pytest.raises(InputError, match=r"t.jsonl:2"):
         next(lines)
 
@@ -133,11 +133,12 @@ def damaged(value: Any) -> Iterator[Any]:
             )
 
 
-def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
+def test_a_damaged_trace_is_an_error_or_does_not_replay() -> None:
     """Never a crash, and never a replay of something else: each of its parts is changed in turn."""
-    trace = ask(BRIDGE, TinyLibrary(), GATE, budget=Budget(rounds=0))
+    library = TinyLibrary()
+    trace = ask(BRIDGE, library, GATE, budget=Budget(rounds=0))
     told = json.loads(trace_to_json(trace))
-    refused = parted = 0
+    refused = different = 0
     for other in damaged(told):
         try:
             found = trace_from_json(other) if isinstance(other, dict) else None
@@ -148,18 +149,18 @@ def test_a_damaged_trace_is_refused_or_says_that_it_does_not_replay() -> None:
             continue
         assert format_trace(found)
         try:
-            assert trace_to_json(replay(found, TinyLibrary(), GATE)) == trace_to_json(found)
+            assert trace_to_json(replay(found, library, GATE)) == trace_to_json(found)
         except SufficeError:
-            parted += 1
+            different += 1
     assert refused > 500
-    assert parted > 150
+    assert different > 150
 
 
 @pytest.mark.parametrize(
     "value",
     [None, [], {"doc_id": "a"}, {"doc_id": "a", "sentence": True, "text": ""}, {"doc_id": 1}],
 )
-def test_a_record_is_what_its_fields_say(value: Any) -> None:
+def test_a_dataclass_is_built_only_from_values_of_its_types(value: Any) -> None:
     assert dataclass_from_json(Citation, {"doc_id": "a", "sentence": 0, "text": "b"}) == Citation(
         "a", 0, "b"
     )

@@ -157,7 +157,7 @@ class _AskRun:
         steps = self.plan.steps
         for number, step in enumerate(steps, start=1):
             if self.meter.out_of_time():
-                self.meter.note("the budget of seconds is spent: not every step was taken")
+                self.meter.note("the budget of seconds is spent: some steps were skipped")
                 break
             if step.combine:
                 self._record(self._combine(number, step))
@@ -170,7 +170,7 @@ class _AskRun:
         final = self.latest.get(len(steps))
         unanswered = final is None or final.answer is None
         if len(steps) > 1 and unanswered and not self.meter.out_of_time():
-            note = "the plan led to no answer: read as a whole"
+            note = "the plan gave no answer: the question is read as a whole"
             self._answer_step(0, whole_question_step(self.question), note=note)
 
     def _answers(self) -> dict[int, str]:
@@ -265,7 +265,7 @@ class _AskRun:
         return Step(
             fill_answers(step.text, self._answers()),
             (),
-            note="" if answer is not None else "the earlier answers do not say",
+            note="" if answer is not None else "the earlier answers do not decide it",
             number=number,
             answer=answer,
             citations=_citations(needed),
@@ -291,7 +291,7 @@ class _AskRun:
         (verdict,) = self.gate.check_batch(
             [(self.question, held)], documents=self.cache.documents, rounds_left=left
         )
-        self._record(Step(self.question, held, verdict, "the gate looks at what is held"))
+        self._record(Step(self.question, held, verdict, "the gate checks the evidence"))
         return verdict
 
     def expand(self) -> Verdict:
@@ -336,7 +336,7 @@ class _AskRun:
             queries = [f"what this would find: {query}" for query in verdict.next_queries]
             missing += verdict.missing or queries or ["something that the gate cannot name"]
             self.meter.note(
-                f"the gate does not take the evidence for complete: {verdict.p_complete:.2f}"
+                f"the gate says that the evidence is incomplete: {verdict.p_complete:.2f}"
             )
         ordered = [step for _, step in sorted(self.latest.items())]
         if final is None:

@@ -49,7 +49,7 @@ class StopReason(StrEnum):
     ANSWER = "the gate says answer"
     NOTHING = "nothing raises the probability"
     ROUNDS = "the limit of rounds is reached"
-    DOCUMENTS = "as many documents are held as may be"
+    DOCUMENTS = "the limit of documents is reached"
     CHECKS = "the limit of checks is reached"
     SECONDS = "the limit of seconds is reached"
 
@@ -273,7 +273,7 @@ class _Expander:
             if run.stopped is StopReason.NOTHING and len(run.best[1]) < len(run.held)
         ]
         for run in back:
-            run.hold(run.best[1], "", "goes back to the set that looked most complete")
+            run.hold(run.best[1], "", "returns to the evidence that looked most complete")
         self.check(back, rounds_left=0)
 
     def drop_superfluous(self, runs: Sequence[_Expansion]) -> None:
@@ -370,7 +370,7 @@ def _candidates(
     )
     lists: list[tuple[Iterable[_Candidate], int, float]] = [(ranked, NEXT_RANKED, 0.0)]
     for query in run.next_queries:
-        why = f"found by looking for {query!r}"
+        why = f"found by the query {query!r}"
         hits = [_Candidate(hit, 0, query, why) for hit in run.searched.get(query, ())]
         lists.append((hits, PER_QUERY, OFF_LIST_PENALTY))
     lists.append((linked, PER_ROUND_LINKS, OFF_LIST_PENALTY))

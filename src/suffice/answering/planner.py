@@ -161,8 +161,8 @@ def make_plan(
     except InputError as error:
         why = "the model made no plan"
         if answer is not None:
-            why = f"the model's plan does not hold: {error}"
-        return replace(by_rules, notes=(f"{why}; the rules' plan is followed",))
+            why = f"the model's plan is invalid: {error}"
+        return replace(by_rules, notes=(f"{why}; the rules' plan is used",))
 
 
 def refine_step(
