@@ -434,7 +434,9 @@ def test_every_module_says_what_it_is_for_and_public_ones_list_their_names() -> 
         if name in public and not listed:
             wrong.append(f"{name} is public and has no __all__")
         wrong += [
-            f"{name} lists {one} and does not define it" for one in listed if one not in bound
+            f"{name} lists {one} and does not define it"
+            for one in listed
+            if one not in bound and "__getattr__" not in bound
         ]
     assert wrong == []
 
