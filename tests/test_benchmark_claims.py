@@ -161,4 +161,4 @@ def test_a_name_with_two_bearers_means_neither() -> None:
     )
     assert pages.find("Steno", "person") is None
     one = PageIndex([parse_page(page("Steno (painter)", "Steno is an Italian painter."))])
-    assert one.find("Steno", "person", relation="director") is None
+    assert one.find("Steno", "person", ("director", "film")) is None

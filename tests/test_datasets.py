@@ -31,7 +31,7 @@ def gold_question(
     )
 
 
-# ----------------------------------------------------------------------------------------------------- names
+# -------------------------------------------------------------------------------------------- names
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_one():
@@ -86,7 +86,7 @@ def test_without_the_research_package_the_controlled_collection_says_how_to_get_
     assert "pip install ./research" in caught.value.hint
 
 
-# ------------------------------------------------------------------------------------------------- bad files
+# ---------------------------------------------------------------------------------------- bad files
 
 
 def broken(folder: Path, content: bytes, *, suffix: str = ".json") -> Path:
@@ -185,7 +185,7 @@ def test_a_question_with_half_a_surrogate_pair_is_a_bad_record(tmp_path):
         list(datasets.load("jsonl", questions=path).questions())
 
 
-# ------------------------------------------------------------------------------------------------- summaries
+# ---------------------------------------------------------------------------------------- summaries
 
 
 def small(
@@ -263,7 +263,7 @@ def test_skipped_records_are_counted_once_however_often_the_data_is_read(tmp_pat
     assert datasets.describe(dataset).skipped == 2
 
 
-# ---------------------------------------------------------------------------------------------------- splits
+# ------------------------------------------------------------------------------------------- splits
 
 
 def questions_of(part: tuple[GoldQuestion, ...]) -> list[str]:
@@ -328,7 +328,7 @@ def test_shares_that_do_not_add_up_are_refused(shares):
         datasets.split([], shares=shares)
 
 
-# -------------------------------------------------------------------------------------------------- fetching
+# ----------------------------------------------------------------------------------------- fetching
 
 
 class FakeHub:
@@ -393,7 +393,7 @@ def test_a_format_without_public_files_asks_for_a_path():
         datasets.load("jsonl")
 
 
-# ------------------------------------------------------------------------------------------------- real files
+# --------------------------------------------------------------------------------------- real files
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_a_corpus_file_for_frames_is_a_mistake(tmp_path):
         datasets.load("frames", questions=frames_file(tmp_path), corpus=tmp_path / "corpus.json")
 
 
-# --------------------------------------------------------------------------------------------- the real file
+# ------------------------------------------------------------------------------------ the real file
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def ada(**changes: Any) -> dict[str, Any]:
     return {**record, **changes}
 
 
-# --------------------------------------------------------------------------------- HotpotQA and 2WikiMultiHopQA
+# --------------------------------------------------------------------- HotpotQA and 2WikiMultiHopQA
 
 
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa"])
@@ -153,7 +153,7 @@ def test_gold_outside_the_corpus_file_is_found(tmp_path):
         datasets.check_gold(found)
 
 
-# ----------------------------------------------------------------------------------------------------- MuSiQue
+# ------------------------------------------------------------------------------------------ MuSiQue
 
 
 def paragraph(title: str, text: str, supporting: bool) -> dict[str, Any]:

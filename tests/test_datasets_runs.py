@@ -23,7 +23,7 @@ def lines(path: Path, *objects: object) -> Path:
     return path
 
 
-# -------------------------------------------------------------------------------------------------------- BEIR
+# --------------------------------------------------------------------------------------------- BEIR
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_an_incomplete_beir_folder_is_an_error(beir):
         datasets.load("beir", beir)
 
 
-# -------------------------------------------------------------------------------------------------------- TREC
+# --------------------------------------------------------------------------------------------- TREC
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_bad_trec_qrels_are_an_error_and_can_be_skipped(trec, qrels, said):
     assert dataset.bad.count == 1
 
 
-# ------------------------------------------------------------------------------------------------------- ragas
+# -------------------------------------------------------------------------------------------- ragas
 
 
 def row(**changes: object) -> dict[str, object]:
@@ -255,7 +255,7 @@ def test_a_bad_ragas_row_is_an_error(tmp_path, change, said):
     assert list(dataset.documents()) == []
 
 
-# ------------------------------------------------------------------------------------------- our own JSON Lines
+# ------------------------------------------------------------------------------- our own JSON Lines
 
 
 def test_a_document_keeps_every_field(tmp_path):

@@ -1,9 +1,10 @@
 """The news of the controlled collection: who makes it, who reports what on which day, and the articles that say so.
 
-A beat is one trade with a few rival newsmakers; a few outlets follow each of them over one season. So every article stands
-among others that look right: the same newsmaker in another outlet or on another day, the same outlet and topic with another
-newsmaker. A beat depends on the seed and its own number only: articles stream in bounded memory, and the first thousand are the
-same whether a million follow or none.
+A beat is one trade with a few rival newsmakers; a few outlets follow each of them over one season.
+So every article stands among others that look right: the same newsmaker in another outlet or on
+another day, the same outlet and topic with another newsmaker. A beat depends on the seed and its
+own number only: articles stream in bounded memory, and the first thousand are the same whether a
+million follow or none.
 """
 
 from __future__ import annotations
@@ -310,7 +311,7 @@ def _fill(rng: Random, report: Report) -> dict[str, str]:
     }
 
 
-# ----------------------------------------------------------------------------------------------- sentences
+# ---------------------------------------------------------------------------------------- sentences
 
 _TITLES = (
     "{name}: {fact}",
@@ -435,9 +436,9 @@ def controlled_collection(
 ) -> Dataset:
     """The collection of that seed and size; the defaults are the paper's Table 1.
 
-    A larger one has more newsmakers and articles of the same kind, and the same 2,556 questions spread
-    over all of them; a smaller one has proportionally fewer questions. It always has 23 outlets and 5
-    categories.
+    A larger one has more newsmakers and articles of the same kind, and the same 2,556 questions
+    spread over all of them; a smaller one has proportionally fewer questions. It always has 23
+    outlets and 5 categories.
     """
     newsroom = Newsroom(_whole("seed", seed), difficulty or Difficulty())
     if _whole("documents", documents) < newsroom.beat_size:

@@ -1,6 +1,6 @@
-"""Build a benchmark from a corpus (GRADE): claims, triples, knowledge graph, questions with gold and difficulty.
+"""Build a benchmark from a corpus (GRADE): questions with gold and difficulty.
 
-`build_benchmark` runs all stages; each stage is cached.
+`build_benchmark` runs all stages, from claims over a knowledge graph to questions, and caches each.
 """
 
 from __future__ import annotations

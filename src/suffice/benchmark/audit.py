@@ -1,13 +1,13 @@
 """An audit of a benchmark: what a careful reader would hold against it, counted and with examples.
 
     duplicates           the same text, or the same documents and answer, twice
-    answer leakage       the answer is in the question, where the question does not offer it as a choice
+    answer leakage       the answer is in the question, which does not offer it as a choice
     one document         one document alone has the answer and every name of the question
     lexical shortcuts    BM25 alone finds all the evidence, or the answer in its first hit
     balance              hops, kinds, answers, and how questions begin
 
-None of these makes a question wrong by itself: a benchmark that BM25 solves is sound but tells little.
-They are shown so that you know what a score measures.
+None of these makes a question wrong by itself: a benchmark that BM25 solves is sound but tells
+little. They are shown so that you know what a score measures.
 """
 
 from __future__ import annotations

@@ -184,13 +184,13 @@ _COUNTED = re.compile(
 # The page's name stands by itself, not before a noun ("a Chicago theater") or inside a name.
 _STANDS = re.compile(
     r"(?:^|\b(?:in|of|at|from|to|by|with|for|against|near|into|across|between|within|that|and|when|"
-    r"where) )\{\}(?=$|[.,;]| (?:is|was|were|are|has|had|in|on|by|and|with|to|at|from|since|between|"
-    r"during|became|did|became|[a-z]+ed)\b)"
+    r"where) )\{\}(?=$|[.,;]| (?:is|was|were|are|has|had|in|on|by|and|with|to|at|from|since|"
+    r"between|during|became|did|became|[a-z]+ed)\b)"
 )
 # A sentence that depends on the one before it cannot be asked about.
 _POINTS_BACK = re.compile(
-    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|Their|"
-    r"Such|Another)\b|\b(?:this|these|former|latter|same year)\b"
+    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|"
+    r"Their|Such|Another)\b|\b(?:this|these|former|latter|same year)\b"
 )
 
 

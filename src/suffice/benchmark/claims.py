@@ -1,9 +1,9 @@
 """Claims: the factual sentences of a corpus, each in words that stand alone.
 
 "She was born in Paris." says nothing outside its page. Where a sentence is about the page's own
-subject ("He", "The film", the surname alone), the rules put the page's title in that place. They add
-nothing else, and `is_consistent` checks that. A sentence with an unknown subject makes no claim about
-the page.
+subject ("He", "The film", the surname alone), the rules put the page's title in that place. They
+add nothing else, and `is_consistent` checks that. A sentence with an unknown subject makes no claim
+about the page.
 """
 
 from __future__ import annotations
@@ -134,15 +134,6 @@ def _opens_with(sentence: str, title: str) -> bool:
     return bool(key) and (key[-1] in lead or key[0] in lead)
 
 
-_SCREEN = ("director", "film", "actor", "producer", "writer", "actress")
-_PARENTHESES = {  # relation -> words in a person's title that fit it
-    **dict.fromkeys(("director", "screenwriter", "producer", "cast", "creator"), _SCREEN),
-    "composer": ("composer", "music", "singer"),
-    "performer": ("singer", "music", "rapper", "band"),
-    "author": ("writer", "author"),
-}
-
-
 class PageIndex:
     """The pages of a corpus by name: which title a name means."""
 
@@ -179,10 +170,11 @@ class PageIndex:
         by_name = self._sex_of_name.get(_first_name(name), "")
         return (page.sex if page else "") or next(by_rank, "") or by_name
 
-    def find(self, name: str, kind: str = "", *, relation: str = "") -> str | None:
+    def find(self, name: str, kind: str = "", hints: Sequence[str] | None = None) -> str | None:
         """The only title that this name can mean, of pages of that kind; `kind` "" is any.
 
-        A person whose title has a parenthesis shares the name with another: it must fit the relation.
+        A person whose title has a parenthesis shares the name with another: with `hints`, the
+        parenthesis must have one of them.
         """
         fitting = [
             title
@@ -193,9 +185,8 @@ class PageIndex:
             return None
         (title,) = fitting
         parenthesis = title[len(base_title(title)) :].casefold()
-        if kind == "person" and parenthesis and relation:
-            words = _PARENTHESES.get(relation, ())
-            return title if any(word in parenthesis for word in words) else None
+        if kind == "person" and parenthesis and hints is not None:
+            return title if any(word in parenthesis for word in hints) else None
         return title
 
 

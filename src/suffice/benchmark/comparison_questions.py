@@ -1,13 +1,13 @@
 """Comparison questions: two or three facts of the same relation, each at the end of its own path.
 
-    comparison          Which film came out earlier, A or B?                            two documents
-    temporal            Which of the films A, B and C was released last?                three
-    bridge_comparison   Who was born first, the director of film A or B?                three
-                        Which film has the director who was born later, A or B?         four
-                        Who died first, the father of the director of A or ...?         five
+    comparison          Which film came out earlier, A or B?                           two documents
+    temporal            Which of the films A, B and C was released last?               three
+    bridge_comparison   Who was born first, the director of film A or B?               three
+                        Which film has the director who was born later, A or B?        four
+                        Who died first, the father of the director of A or ...?        five
 
-What is compared differs clearly: by a year at least, or by days where both days are known. Pairs are
-drawn by the seed among the facts of one relation, so nothing quadratic is ever held.
+What is compared differs clearly: by a year at least, or by days where both days are known. Pairs
+are drawn by the seed among the facts of one relation, so nothing quadratic is ever held.
 """
 
 from __future__ import annotations

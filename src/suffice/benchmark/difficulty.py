@@ -2,9 +2,9 @@
 
     D_r(question) = 1 - aggregate over the documents it needs of similarity(question, document)
 
-The aggregate is the minimum: one needed document unlike the question is enough to lose the chain. The
-mean and the power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of the
-difficulty matrix, hops its rows.
+The aggregate is the minimum: one needed document unlike the question is enough to lose the chain.
+The mean and the power mean (p = -2) are the paper's other two. Quartiles of D_r are the columns of
+the difficulty matrix, hops its rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ AGGREGATIONS: Mapping[str, Callable[[Floats, Ints, Ints], Floats]] = {
 
 @dataclass(frozen=True)
 class Similarities:
-    """Similarity of each question to the documents it needs, concatenated; documents per question."""
+    """Similarities to the needed documents of all questions in a row, and how many each has."""
 
     values: Floats
     counts: Ints
@@ -69,7 +69,7 @@ def similarities(
     """Cosine of each question with each document it needs; every document is encoded once."""
     if len(questions) != len(needed):
         raise InputError(
-            f"{len(questions)} questions but the documents of {len(needed)}, expected one per question"
+            f"{len(questions)} questions and {len(needed)} lists of documents, expected one each"
         )
     rows: dict[str, int] = {}
     texts = (searchable_text(document) for documents in needed for document in documents)

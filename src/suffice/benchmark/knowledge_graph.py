@@ -1,9 +1,10 @@
 """The knowledge graph: triples as edges, the links that the texts leave out, and paths through it.
 
-Claims are clustered, and names of one thing are looked for inside a cluster, where similar names are
-about the same matter. *Exactly* equivalent names are merged everywhere. *Contextually* equivalent ones
-(a short name that means one page only here) get each other's edges of that cluster. Only unambiguous
-edges carry a question: `KnowledgeGraph.only` has the relations with exactly one object.
+Claims are clustered, and names of one thing are looked for inside a cluster, where similar names
+are about the same matter. *Exactly* equivalent names are merged everywhere. *Contextually*
+equivalent ones (a short name that means one page only here) get each other's edges of that cluster.
+Only unambiguous edges carry a question: `KnowledgeGraph.only` has the relations with exactly one
+object.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _SMALL |= {word.casefold().strip(".") for word in RANKS}
 
 
 class RuleEquivalences:
-    """Equal names by rules: the same words but for ranks, a name that the page gives, a short form."""
+    """Equal names by rules: the same words but for ranks, a name on the page, a short form."""
 
     def __init__(self, pages: PageIndex) -> None:
         self.pages = pages
@@ -172,7 +173,7 @@ def merge_equivalent_names(
     equivalences: Iterable[Equivalence],
     clusters: Mapping[str, Sequence[int]],
 ) -> list[Triple]:
-    """The triples with equal names merged, plus those with names that are equal in their cluster."""
+    """The triples with equal names merged, plus those with names equal in their cluster."""
     always: dict[str, set[str]] = defaultdict(set)
     within: dict[tuple[int, str], set[str]] = defaultdict(set)
     for one in equivalences:
@@ -220,7 +221,7 @@ class KnowledgeGraph:
 
 
 def _fullest(edges: Sequence[Triple]) -> Triple | None:
-    """The edge whose object says most ("2 June 1904" and "1904"); None if another contradicts it."""
+    """The edge whose object says most ("2 June 1904", not "1904"); None if they contradict."""
     if any(edge.several for edge in edges):
         return None
     best = max(
@@ -229,37 +230,6 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
     words = set(tokens(best.object))
     parts = [set(tokens(edge.object)) for edge in edges]
     return best if all(part and part <= words for part in parts) else None
-
-
-_MIRRORED = {"husband": "wife", "wife": "husband", "spouse": "spouse", "sibling": "sibling"}
-_SCREEN = re.compile(
-    r"director|film|act(?:or|ress)|writer|producer|cinema|animat|television|theat|comedian|editor|"
-    r"dramatist|playwright"
-)
-_MUSIC = re.compile(
-    r"compos|music|sing|song|pianist|conductor|rapper|guitarist|band|lyricist|artist|producer"
-)
-_TRADES = {
-    **dict.fromkeys(("director", "producer", "cast"), _SCREEN),
-    "screenwriter": re.compile(f"{_SCREEN.pattern}|author|novelist|journalist|poet"),
-    "author": re.compile(
-        r"writer|author|novelist|poet|journalist|playwright|dramatist|songwriter|compos|sing|essayist|"
-        r"histor|philosoph"
-    ),
-    "composer": _MUSIC,
-    "performer": _MUSIC,
-}
-_BORN = "birth date"
-_AGES = {  # relation -> the dates of subject and object, and how many years the object may be older
-    "father": (_BORN, _BORN, 13, 80),
-    "mother": (_BORN, _BORN, 12, 60),
-    "child": (_BORN, _BORN, -80, -12),
-    **dict.fromkeys(("husband", "wife", "spouse"), (_BORN, _BORN, -60, 60)),
-    "sibling": (_BORN, _BORN, -40, 40),
-    **dict.fromkeys(
-        ("director", "screenwriter", "producer", "cast"), ("release date", _BORN, 8, 95)
-    ),
-}
 
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
@@ -272,9 +242,11 @@ def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
             years[one.subject, one.relation] = int(match.group())
     held = [one for one in held if _is_possible(one, years, pages)]
     back = [
-        replace(one, subject=one.object, relation=_MIRRORED[one.relation], object=one.subject)
+        replace(one, subject=one.object, relation=relation, object=one.subject)
         for one in held
-        if one.relation in _MIRRORED and one.object in pages.by_title and not one.several
+        if (relation := get_relation(one.relation).back)
+        and one.object in pages.by_title
+        and not one.several
     ]
     return KnowledgeGraph([*held, *back])
 
@@ -284,16 +256,16 @@ def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: Pa
     page = pages.by_title.get(triple.object)
     if page is None or page.kind != "person":
         return True
-    trade = _TRADES.get(triple.relation)
-    if trade is not None and trade.search(page.defined) is None:
+    relation = get_relation(triple.relation)
+    if relation.trades and not re.search(relation.trades, page.defined):
         return False
-    if triple.relation not in _AGES:
+    if relation.years is None:
         return True
-    mine, other, least, most = _AGES[triple.relation]
-    first, second = years.get((triple.subject, mine)), years.get((triple.object, other))
+    date, least, most = relation.years
+    first, second = years.get((triple.subject, date)), years.get((triple.object, "birth date"))
     if first is None or second is None:
         # Two plain words may be anybody's name; ranks, places and numbers make a name one person's.
-        return trade is not None or re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
+        return relation.trades != "" or re.search(r",| of |[IVX]{2,}|\d", triple.object) is not None
     return least <= first - second <= most
 
 

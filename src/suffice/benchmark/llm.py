@@ -4,11 +4,12 @@ The model proposes, the text decides: a claim must say what its sentence says, t
 must be in its claim, a group may only have names that were given, a question must not name what it
 asks for, nor what lies in between. Whatever fails is left out.
 
-An answer is JSON that fits a schema. One that cannot be used is asked for once more with a reminder,
-then given up: one lost item is no reason to stop. A server that fails several times in a row is: the
-run ends with an error, and since answers are cached (`integrations.openai.CachedModel`), the same
-command continues where it was. Every request is counted, and a budget ends the run before it is
-overdrawn. With `fallback`, rules do what the model cannot.
+An answer is JSON that fits a schema. One that cannot be used is asked for once more with a
+reminder, then given up: one lost item is no reason to stop. A server that fails several times in a
+row is: the run ends with an error, and since answers are cached
+(`integrations.openai.CachedModel`), the same command continues where it was. Every request is
+counted, and a budget ends the run before it is overdrawn. With `fallback`, rules do what the model
+cannot.
 """
 
 from __future__ import annotations
@@ -143,8 +144,8 @@ class LLMClient:
     def ask(self, prompt: Prompt, text: str, parse: Callable[[Any], T]) -> T | None:
         """What `parse` makes of the answer; None if no answer is usable, or if rules continue.
 
-        `parse` raises ValueError, KeyError or TypeError for an answer that it cannot use. ModelError:
-        the server does not answer, or the budget is spent.
+        `parse` raises ValueError, KeyError or TypeError for an answer that it cannot use.
+        ModelError: the server does not answer, or the budget is spent.
         """
         if self._failures and self._failures[0][0].name != prompt.name:
             self._failures.clear()  # a model that fails in one stage may do well in another
@@ -323,7 +324,7 @@ def _is_grounded(claim: Claim, title: str) -> bool:
 
 
 class ModelTriples:
-    """Triples by a model. `pages` turns names into titles; only `relations` are allowed, if given."""
+    """Triples by a model; `pages` turns names into titles, `relations` limits the relations."""
 
     def __init__(
         self,
@@ -507,8 +508,8 @@ LLM_STAGES = ("claims", "triples", "equivalences", "questions", "validation")
 def make_llm_stages(client: LLMClient, chosen: Collection[str] = LLM_STAGES) -> Stages:
     """The stages of a run, the chosen ones by the model and the others by rules.
 
-    Rules can only ask about relations they know: if they write the questions, the model may only use
-    those.
+    Rules can only ask about relations they know: if they write the questions, the model may only
+    use those.
     """
     for name in chosen:
         if name not in LLM_STAGES:

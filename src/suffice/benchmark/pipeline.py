@@ -2,10 +2,10 @@
 
     corpus ▸ claims ▸ triples ▸ clusters ▸ knowledge ▸ paths ▸ questions ▸ valid ▸ benchmark
 
-A stage's key is a hash of its settings, of who does it, of the code and of its inputs' keys. A stage
-whose key is on disk is loaded instead of done: a killed run continues where it was, and a changed
-setting reruns only what depends on it. With rules only, the same corpus, settings and seed give the
-same bytes.
+A stage's key is a hash of its settings, of who does it, of the code and of its inputs' keys. A
+stage whose key is on disk is loaded instead of done: a killed run continues where it was, and a
+changed setting reruns only what depends on it. With rules only, the same corpus, settings and seed
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Records = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
-    """How to build a benchmark: at most `per_hop` chains of each length, `per_form` of each form."""
+    """At most `per_hop` chains of each length, and `per_form` questions of each other form."""
 
     seed: int = 42
     per_hop: int = 400
@@ -131,20 +131,20 @@ def build_benchmark(
     settings: BenchmarkSettings | None = None,
     stages: Stages | None = None,
     progress: Progress | None = None,
-    mapped: JobRunner = run_in_process,
+    run: JobRunner = run_in_process,
 ) -> Benchmark:
     """Build the benchmark of a corpus in the folder `out`, or what is missing there.
 
-    `mapped` is where the rules run.
+    `run` is where the rules run.
     """
-    run = _Run(
+    builder = _Builder(
         Path(out),
         settings or BenchmarkSettings(),
         stages or Stages(),
         progress or (lambda what, done, total: None),
-        mapped,
+        run,
     )
-    return run.build(documents)
+    return builder.build(documents)
 
 
 # Stages that take a block at a time, wherever the block runs.
@@ -166,14 +166,14 @@ def question_records(
 
 
 @dataclass
-class _Run:
+class _Builder:
     """One run over one folder. A stage returns its output and its key."""
 
     out: Path
     settings: BenchmarkSettings
     stages: Stages
     progress: Progress
-    mapped: JobRunner
+    run: JobRunner
 
     def __post_init__(self) -> None:
         self._cache = StageCache(self.out)
@@ -269,8 +269,8 @@ class _Run:
         )
         if not records:
             rules = (
-                "the rules know sentences like 'X was directed by Y' about the documents' titles, in "
-                "English; give documents titles, or use a language model (--model)"
+                "the rules know English sentences like 'X was directed by Y' about the documents' "
+                "titles; give documents titles, or use a language model (--model)"
             )
             model = (
                 "no relation that the language model found is in its sentence; "
@@ -432,16 +432,16 @@ class _Run:
     def _encoder(self) -> Encoder:
         name = self.settings.encoder
         encoder = ENCODERS.get(name)()
-        local = self.mapped is run_in_process
-        return encoder if local else BlockEncoder(name, encoder, self.mapped)
+        local = self.run is run_in_process
+        return encoder if local else BlockEncoder(name, encoder, self.run)
 
     def _in_blocks(
         self, name: str, do: Callable[[Any, Any], Records], stage: object, items: Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
         """The records of all blocks. A model is called from here, where its cost is counted."""
-        mapped = self.mapped if _by(stage) == _RULES else run_in_process
+        run = self.run if _by(stage) == _RULES else run_in_process
         job = Job(f"making {name}", do, stage, key=self._cache.keys[name])
-        for done, records in enumerate(mapped(job, split_into_blocks(items, _BLOCK)), 1):
+        for done, records in enumerate(run(job, split_into_blocks(items, _BLOCK)), 1):
             yield from records
             self.progress(job.name, min(done * _BLOCK, len(items)), len(items))
 

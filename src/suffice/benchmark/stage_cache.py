@@ -1,4 +1,4 @@
-"""The stage outputs of a benchmark on disk: complete or absent, keyed by all they were made from."""
+"""The stage outputs of a benchmark on disk: complete or absent, keyed by their inputs."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     documents ▸ claims ▸ triples ▸ equivalences ▸ paths ▸ questions ▸ judgements
 
 Every stage that a language model could do has one method, batch in and batch out. The rule-based
-stages need no model (`claims.RuleClaims`, `triples.RuleTriples`, ...); those by a model are in `llm`.
-You can mix them.
+stages need no model (`claims.RuleClaims`, `triples.RuleTriples`, ...); those by a model are in
+`llm`. You can mix them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """Subject, relation, object and the document that says so. Names are page titles if possible."""
+    """Subject, relation, object and the document that says so. Names are titles if possible."""
 
     subject: str
     relation: str

@@ -2,8 +2,8 @@
 
 A pattern is a trigger ("directed by", "the son of") and a matcher of the names after it; the simple
 ones are in `sentence_patterns.toml`, the relations in `relations.toml`. Matchers prefer silence to
-errors, since one wrong fact spoils a chain of five: they skip sentences that turn to another work or
-person, or that give a rough date. Names become titles where a page of the expected kind has that
+errors, since one wrong fact spoils a chain of five: they skip sentences that turn to another work
+or person, or that give a rough date. Names become titles where a page of the expected kind has that
 title.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from suffice.benchmark.claims import Page, PageIndex
 from suffice.benchmark.stage_protocols import Claim, Triple
@@ -33,7 +33,7 @@ PARENT = "parent"  # father or mother: the sentence does not say which
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The object's kind and the words for a question: see `relations.toml`."""
+    """A relation of `relations.toml`, which explains the fields."""
 
     object: str = ""
     of: tuple[str, ...] = ()
@@ -45,11 +45,19 @@ class Relation:
     bridge_first: tuple[str, ...] = ()
     bridge_last: tuple[str, ...] = ()
     bridge_same: tuple[str, ...] = ()
+    back: str = ""
+    trades: str = ""
+    titles: tuple[str, ...] = ()
+    years: tuple[str, int, int] | None = None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 RELATIONS = {
-    name: Relation(one.pop("object"), **{field: tuple(ways) for field, ways in one.items()})
-    for name, one in load_toml("relations.toml").items()
+    name: Relation(**{key: _frozen(value) for key, value in fields.items()})
+    for name, fields in load_toml("relations.toml").items()
 }
 _OPEN = Relation()
 
@@ -75,8 +83,8 @@ Matcher = Callable[[str, Page, bool, Collection[str]], Matches]
 _GOES_ON = re.compile(
     r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|"
     r"until|during|but|is|was|are|were|has|had|daughter|son|starring|featuring|based|about|the|an?|"
-    r"his|her|its|also|both|under|through|over|then|while|between|because|along|near|since|produced|"
-    r"directed|written|edited|released|married)\b)[a-z]"
+    r"his|her|its|also|both|under|through|over|then|while|between|because|along|near|since|"
+    r"produced|directed|written|edited|released|married)\b)[a-z]"
 )
 _TURNED = re.compile(
     r"^['’]s\b|\b(?:who|whose|which|that|his|her|their|when|where|after|before|son|daughter|wife|"
@@ -107,7 +115,7 @@ def _of_page(text: str, at: int, page: Page) -> bool:
     return not _TURNED.search(rest) and not re.search(r"[,;] [A-Z]\w+ *$", rest)
 
 
-# --------------------------------------------------------------------------------------------- works
+# -------------------------------------------------------------------------------------------- works
 
 _MONTHS = "|".join(MONTHS)
 _DATE = (
@@ -193,7 +201,7 @@ def _country(relation: str, page: Page) -> Matches:
         yield RelationMatch(relation, (found.pop(),))
 
 
-# --------------------------------------------------------------------------------------------- lives
+# -------------------------------------------------------------------------------------------- lives
 
 _LIFE = re.compile(r"\((?P<life>[^()]*\d{3,4}[^()]*)\)")
 _EVENT = re.compile(
@@ -270,7 +278,7 @@ def _born_and_died(text: str, page: Page, first: bool, joined: Collection[str]) 
         yield RelationMatch("burial place", (place,))
 
 
-# ------------------------------------------------------------------------------------------ families
+# ----------------------------------------------------------------------------------------- families
 
 # What a person is called before the name: "the late actor ".
 _LOWER = (
@@ -302,8 +310,8 @@ _SPOUSE = (
 _PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}(?=[A-Z])")
 _SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}(?=[A-Z])")
 _OFTEN = re.compile(
-    r"\b(?:first|second|third|fourth|firstly|secondly|twice|thrice|former|ex-\w+|divorced|remarried|"
-    r"again|later|times|engaged|wives|husbands|marriages|widow|widower|half|law)\b"
+    r"\b(?:first|second|third|fourth|firstly|secondly|twice|thrice|former|ex-\w+|divorced|"
+    r"remarried|again|later|times|engaged|wives|husbands|marriages|widow|widower|half|law)\b"
 )
 
 
@@ -454,7 +462,8 @@ class RuleTriples:
             yield from ((parents[sex], title) for sex, title in zip(sexes, titles) if sex)
 
     def _title(self, name: str, kind: str, relation: str) -> str:
-        """The title that the name means, whole or as the first of a list of places; else the name."""
+        """The title that the name, or the first of its places, means; else the name."""
         first = name.split(",")[0] if kind in ("place", "") else name
-        found = (self.pages.find(form, kind, relation=relation) for form in (name, first))
+        hints = get_relation(relation).titles
+        found = (self.pages.find(form, kind, hints) for form in (name, first))
         return next((title for title in found if title is not None), name)

@@ -2,8 +2,8 @@
 
 Each check is a line of CHECKS. A question must name its start so that one page is meant, must not
 contain its answer, must find every fact in its document, and must need every one of its documents:
-no document names two things that the chain joins by a detour, and none in the whole corpus names both
-the start and the answer.
+no document names two things that the chain joins by a detour, and none in the whole corpus names
+both the start and the answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMMON = frozenset({"yes", "no"}) | {title_key(country) for country in _DEMONYM
 
 
 class RuleJudge:
-    """Checks over the whole corpus; the texts are read once for the names that questions start from."""
+    """Checks over the whole corpus, which is searched once for the names in the questions."""
 
     def __init__(self, documents: Sequence[Document], pages: PageIndex) -> None:
         self.pages = pages

@@ -96,7 +96,7 @@ def grade(
                 settings=settings,
                 stages=stages,
                 progress=progress,
-                mapped=executor,
+                run=executor,
             )
         finally:
             if budgeted is not None and client is not None:

@@ -2,7 +2,8 @@
 
 `load("frames", "test.tsv")` returns a Dataset; its `documents()` and `questions()` stream. To add a
 format, write a module with a `load` function and add a line to FORMATS. A collection that is
-generated instead of loaded plugs in as an entry point `dataset.<name>` of the group `suffice.plugins`.
+generated instead of loaded plugs in as an entry point `dataset.<name>` of the group
+`suffice.plugins`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What loads a format (`load(files, skip_bad=...)`), and its public files where there are any."""
+    """What loads a format (`load(files, skip_bad=...)`), and its public files if there are any."""
 
     load: Callable[..., Dataset]
     hub: HubFiles | None = None
@@ -77,9 +78,9 @@ def load(
 ) -> Dataset:
     """Load a data set from a folder or file, or from a question file and a corpus file.
 
-    Without any path the public files are fetched. With `skip_bad`, bad records are left out, counted
-    and listed in `.bad`; otherwise the first one raises an InputError. Case, hyphens and underscores
-    in the name do not matter.
+    Without any path the public files are fetched. With `skip_bad`, bad records are left out,
+    counted and listed in `.bad`; otherwise the first one raises an InputError. Case, hyphens and
+    underscores in the name do not matter.
     """
     known = {_plain(one): one for one in FORMATS} | {"2wiki": "2wikimultihopqa"}
     if _plain(name) not in known:

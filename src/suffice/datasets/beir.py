@@ -1,9 +1,9 @@
 """BEIR: a folder of corpus.jsonl, queries.jsonl and qrels/<split>.tsv.
 
-Documents and queries have `_id` and `text`, documents also `title`. Qrels have the columns query-id,
-corpus-id and score; a score above 0 is gold. The split is test if there is one, else the only one;
-to choose another, pass its file, such as scifact/qrels/dev.tsv, as `path` or as `questions`. Queries
-without a line in the qrels belong to other splits and are left out.
+Documents and queries have `_id` and `text`, documents also `title`. Qrels have the columns
+query-id, corpus-id and score; a score above 0 is gold. The split is test if there is one, else the
+only one; to choose another, pass its file, such as scifact/qrels/dev.tsv, as `path` or as
+`questions`. Queries without a line in the qrels belong to other splits and are left out.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ class Dataset:
 
     `documents` and `questions` take a BadRecords and return what they load; None where the data set
     has no such part. With `one_file` both passes read the same records, so a bad one counts once.
-    `whole_corpus` is False where the documents are only retrieved ones: missing gold is then no error.
+    `whole_corpus` is False where the documents are only retrieved ones: missing gold is then no
+    error.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Dataset:
         return both
 
 
-# ------------------------------------------------------------------------------ shared by the loaders
+# ---------------------------------------------------------------------------- shared by the loaders
 
 
 def from_file(

@@ -1,8 +1,9 @@
 """FRAMES: questions with their Wikipedia links, in the layout of the public test.tsv.
 
 The file names articles but contains no text. As in the paper, the corpus is every gold article by
-its title: the document's id is the title as a link writes it, with underscores; its title has spaces;
-its text is empty. `docs/decisions/0003-frames-links.md` says which links name an article, and why.
+its title: the document's id is the title as a link writes it, with underscores; its title has
+spaces; its text is empty. `docs/decisions/0003-frames-links.md` says which links name an article,
+and why.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _NO_ARTICLES = frozenset(
 
 
 def linked_articles(record: Record) -> tuple[str, ...]:
-    """The articles that a row links to, in order: "Utica,_New_York". Case is ignored for repeats."""
+    """The articles that a row links to, in order, each once: "Utica,_New_York"."""
     found: dict[str, str] = {}
     for column, cell in record.value.items():
         if _is_link_column(column):

@@ -1,9 +1,9 @@
 """HotpotQA and 2WikiMultiHopQA: questions with supporting facts and a context of titled paragraphs.
 
 Questions: `_id`, `question`, `answer`, `type`, `supporting_facts` ([title, sentence number] pairs:
-the titles are the gold), `context` ([title, sentences] pairs). Corpus: one object title -> sentences,
-or a list (or JSON Lines) of `title` with `text` or `sentences`. Without a corpus file the corpus is
-pooled from the contexts. A document's id is its title.
+the titles are the gold), `context` ([title, sentences] pairs). Corpus: one object title ->
+sentences, or a list (or JSON Lines) of `title` with `text` or `sentences`. Without a corpus file
+the corpus is pooled from the contexts. A document's id is its title.
 """
 
 from __future__ import annotations

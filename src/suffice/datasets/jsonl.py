@@ -1,4 +1,4 @@
-"""Our own JSON Lines: one document a line, and one question with its gold a line; or a JSON array of them.
+"""Our own JSON Lines (or a JSON array): documents, and questions with their gold, one a line.
 
 A document: `doc_id` (or `id`, `_id`), `text`, and optionally `title`, `source`, `category`,
 `published_at` (an ISO date), `entities` (a list of names), `parent` (the id of the document this is

@@ -1,4 +1,4 @@
-"""Where the files of a data set are: named by the caller, found in a folder, or fetched from the hub.
+"""Where the files of a data set are: given, found in a folder, or fetched from the hub.
 
 The hub publishes a hash of each file, which the download must match. Nothing is retried: offline,
 the error says at once how to pass a path.

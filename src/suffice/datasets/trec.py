@@ -1,10 +1,10 @@
-"""TREC: qrels, the run where someone already retrieved, and topics and documents where there are any.
+"""TREC: qrels, and where there are any, a run, topics and documents.
 
-Run lines are `question Q0 document rank score tag`, the lines of a question together; qrels lines are
-`question 0 document relevance`, and relevance above 0 is gold. Topics are `question<TAB>text`; without
-them the question texts are empty. Documents are our own JSON Lines (or BEIR's corpus.jsonl). A folder
-contains *.run (or run.txt, run.trec), *.qrels (or qrels.txt), topics.tsv and corpus.jsonl; as single
-files, `path` is the run and `questions` the qrels.
+Run lines are `question Q0 document rank score tag`, the lines of a question together; qrels lines
+are `question 0 document relevance`, and relevance above 0 is gold. Topics are `question<TAB>text`;
+without them the question texts are empty. Documents are our own JSON Lines (or BEIR's
+corpus.jsonl). A folder contains *.run (or run.txt, run.trec), *.qrels (or qrels.txt), topics.tsv
+and corpus.jsonl; as single files, `path` is the run and `questions` the qrels.
 """
 
 from __future__ import annotations

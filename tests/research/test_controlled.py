@@ -88,7 +88,7 @@ def named_dates(text: str) -> list[tuple[date, date]]:
     return [(mention.first, mention.last) for mention in date_mentions(text)]
 
 
-# ------------------------------------------------------------------------------------------------ the counts
+# --------------------------------------------------------------------------------------- the counts
 
 
 def test_table_1_of_the_paper_holds_exactly(documents, examples):
@@ -139,7 +139,7 @@ def test_plain_tfidf_comes_out_near_the_papers_row(documents, examples):
     assert np.mean([share == 1 for share in shares]) == pytest.approx(0.210, abs=0.04)
 
 
-# ---------------------------------------------------------------------------------------------- the articles
+# ------------------------------------------------------------------------------------- the articles
 
 
 def test_every_article_states_its_fact_in_100_to_250_words(documents, reports):
@@ -198,7 +198,7 @@ def test_veiled_words_never_repeat_the_words_of_the_fact():
             )
 
 
-# --------------------------------------------------------------------------------------------- the questions
+# ------------------------------------------------------------------------------------ the questions
 
 
 def test_paths_share_an_entity_and_resolve_to_documents(documents, examples):
@@ -332,7 +332,7 @@ def test_people_leave_out_the_marks_in_outlets_names_about_half_the_time(example
         assert texts.count(plain) > 10
 
 
-# ------------------------------------------------------------------------------------- seeds, sizes, mistakes
+# --------------------------------------------------------------------------- seeds, sizes, mistakes
 
 
 def test_the_default_collection_has_these_bytes():
