@@ -154,10 +154,10 @@ def test_dead_rows_leave_the_indexes(folder: Path) -> None:
         store.delete(["byron", "river"])
         store.compact()
         with store.snapshot() as snapshot:
-            assert snapshot._searcher is not None
-            assert snapshot._searcher.num_docs == len(store) == 4
-            assert snapshot._records is not None
-            assert len(snapshot._records) == 4
+            assert snapshot.searcher is not None
+            assert snapshot.searcher.num_docs == len(store) == 4
+            assert snapshot.records is not None
+            assert len(snapshot.records) == 4
         assert [one.doc_id for one in store.documents()] == ["ada", "babbage", "tokyo", "arabic"]
         assert [
             hits[0].doc_id for hits in store.search_vectors(VILLAGE_VECTORS[[0, 1, 4, 5]], k=1)
@@ -183,8 +183,8 @@ def test_many_deletes_are_cleaned_up_without_being_asked(tmp_path: Path) -> None
         store.put([Document(f"d{n}", "same words") for n in range(1500)])
         store.delete([f"d{n}" for n in range(1400)])
         with store.snapshot() as snapshot:
-            assert snapshot._searcher is not None
-            assert snapshot._searcher.num_docs == 100
+            assert snapshot.searcher is not None
+            assert snapshot.searcher.num_docs == 100
         assert ids(store, "words", k=200) == [f"d{n}" for n in range(1400, 1500)]
 
 

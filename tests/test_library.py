@@ -203,7 +203,7 @@ def test_manifests_of_another_kind_version_or_shape_are_refused(plain: Path) -> 
     for change, error, words in (
         ({"version": 99}, NotReadyError, "newer"),
         ({"kind": "gate"}, InputError, "is a gate"),
-        ({"surprise": 1}, DataError, "cannot be read"),
+        ({"surprise": 1}, DataError, "cannot read"),
     ):
         file.write_text(json.dumps({**manifest, **change}))
         with pytest.raises(error, match=words):

@@ -21,7 +21,7 @@ EXTRAS = {
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
     "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
     "hub": (("huggingface-hub",), "models from a hub"),
-    "llm": (("openai", "tenacity"), "language models"),
+    "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),
     "qdrant": (("qdrant-client",), "a store on Qdrant"),
     "langchain": (("langchain-core",), "LangChain"),

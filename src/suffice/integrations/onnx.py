@@ -87,15 +87,24 @@ def readable(text: str, characters: int = MAX_CHARACTERS) -> str:
 
 
 class _OnnxModel:
-    """A tokenizer and a network: texts in, the network's first output out.
+    """A tokenizer and a network: texts in, the network's first output out. `threads` 0: all cores.
 
     Texts run one by one unless `batch` is larger: an int8 model scales its numbers by the largest
     in the batch, so a text's result would depend on its neighbours, and without padding one by one
     is no slower on a CPU. In a larger batch, texts of similar length run together.
     """
 
-    def __init__(self, folder: str | Path, *, threads: int, batch: int, max_tokens: int) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        name: str | None = None,
+        threads: int = 0,
+        batch: int = 1,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
         folder = Path(folder)
+        self.name = name or folder.name
         missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
         if missing:
             hint = f"expected a folder with {' and '.join(MODEL_FILES)}"
@@ -106,51 +115,41 @@ class _OnnxModel:
                 hint="threads from 0 (all cores), batch from 1, max_tokens from 4 on",
             )
         hint = "take the file tokenizer.json of the model"
-        self.tokenizer = load_tokenizer(folder / "tokenizer.json", InputError, hint)
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(max_tokens)
+        self._tokenizer = load_tokenizer(folder / "tokenizer.json", InputError, hint)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_tokens)
         try:
-            self.session = open_onnx(folder / "model.onnx", threads=threads)
+            self._session = open_onnx(folder / "model.onnx", threads=threads)
         except DataError as error:
             raise InputError(str(error), hint="check that the download finished") from error
-        self.batch = batch
-        self.inputs = {one.name for one in self.session.get_inputs()}
-        if unknown := self.inputs - set(MODEL_INPUTS):
+        self._batch = batch
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        if unknown := self._inputs - set(MODEL_INPUTS):
             raise InputError(
                 f"{folder / 'model.onnx'} needs {sorted(unknown)}, unlike a BERT-like model",
                 hint="give an encoder or cross-encoder, exported without other inputs",
             )
 
-    def run(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], npt.NDArray[Any]]]:
+    def _run(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], npt.NDArray[Any]]]:
         """Positions of a batch and the first output for it; batches in order of length."""
-        encodings = self.tokenizer.encode_batch(list(texts))
+        encodings = self._tokenizer.encode_batch(list(texts))
         order = sorted(range(len(encodings)), key=lambda at: len(encodings[at].ids))
-        for start in range(0, len(order), self.batch):
-            chosen = order[start : start + self.batch]
+        for start in range(0, len(order), self._batch):
+            chosen = order[start : start + self._batch]
             feed = pad_tokens([(encodings[at].ids, encodings[at].type_ids) for at in chosen])
             try:
-                output = self.session.run(None, {name: feed[name] for name in self.inputs})[0]
+                output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
             except Exception as error:  # onnxruntime does not export its exceptions
                 hint = "check that tokenizer and model belong together"
                 raise ModelError(f"the ONNX model failed: {error}", hint=hint) from error
             yield chosen, np.asarray(output)
 
 
-class OnnxEncoder:
+class OnnxEncoder(_OnnxModel):
     """The unit vector of a text's first token (CLS). `query_prefix` is put before questions."""
 
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        name: str | None = None,
-        query_prefix: str = "",
-        threads: int = 0,
-        batch: int = 1,
-        max_tokens: int = MAX_TOKENS,
-    ) -> None:
-        self._model = _OnnxModel(folder, threads=threads, batch=batch, max_tokens=max_tokens)
-        self.name = name or Path(folder).name
+    def __init__(self, folder: str | Path, *, query_prefix: str = "", **options: Any) -> None:
+        super().__init__(folder, **options)
         self.query_prefix = query_prefix
         self.dimension = int(self._vectors(["x"]).shape[1])
 
@@ -165,7 +164,7 @@ class OnnxEncoder:
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
         rows: list[npt.NDArray[Any]] = [np.empty(0)] * len(texts)
-        for chosen, output in self._model.run(texts):
+        for chosen, output in self._run(texts):
             if output.ndim not in (2, 3):
                 hint = "expected (texts, tokens, dimension)"
                 raise InputError(f"the model's output has shape {output.shape}", hint=hint)
@@ -174,27 +173,15 @@ class OnnxEncoder:
         return unit_vectors(np.stack(rows))
 
 
-class OnnxReranker:
+class OnnxReranker(_OnnxModel):
     """A cross-encoder: reads question and text together and scores them by its first logit."""
-
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        name: str | None = None,
-        threads: int = 0,
-        batch: int = 1,
-        max_tokens: int = MAX_TOKENS,
-    ) -> None:
-        self._model = _OnnxModel(folder, threads=threads, batch=batch, max_tokens=max_tokens)
-        self.name = name or Path(folder).name
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
         """(texts,), higher is better."""
         scores = np.zeros(len(texts), np.float32)
         if texts:
             pairs = [(readable(question), readable(text)) for text in texts]
-            for chosen, output in self._model.run(pairs):
+            for chosen, output in self._run(pairs):
                 if output.ndim != 2:
                     hint = "expected (texts, logits)"
                     raise InputError(f"the model's output has shape {output.shape}", hint=hint)

@@ -7,6 +7,7 @@ them and every byte of the answer. Nothing is sent after it, and nobody waits fo
 from __future__ import annotations
 
 import queue
+import random
 import threading
 import time
 from collections import deque
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
-from suffice.errors import InputError, MissingExtraError, ModelError
+from suffice.errors import InputError, ModelError
 
 __all__ = ["RateLimit", "ServerBusyError", "call_with_retries", "retry_after", "run_concurrently"]
 
@@ -109,28 +110,18 @@ def call_with_retries(
     A pause is what the server asks for plus a random, growing share, so that clients do not come
     back together. If it would end after the deadline, the error is raised at once.
     """
-    try:
-        import tenacity
-    except ImportError as error:
-        raise MissingExtraError("asking a language model", extra="llm") from error
-    deadline = time.monotonic() + seconds
-
-    def requested_pause(state: tenacity.RetryCallState) -> float:
-        return getattr(state.outcome.exception(), "pause", 0.0) if state.outcome else 0.0
-
-    def is_retryable(error: BaseException) -> bool:
-        return isinstance(error, ModelError) and error.retryable
-
-    growing = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE_S, max=MAX_PAUSE_S)
-    last = tenacity.stop_after_attempt(retries + 1)
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(is_retryable),
-        wait=tenacity.wait_combine(requested_pause, growing),
-        stop=tenacity.stop_any(last, tenacity.stop_before_delay(seconds)),
-        sleep=sleep,
-        reraise=True,
-    )
-    return retrying(lambda: call(deadline - time.monotonic()))
+    deadline, attempt = time.monotonic() + seconds, 0
+    while True:
+        try:
+            return call(deadline - time.monotonic())
+        except ModelError as error:
+            growing = random.uniform(0, min(FIRST_PAUSE_S * 2**attempt, MAX_PAUSE_S))
+            pause = getattr(error, "pause", 0.0) + growing
+            too_late = time.monotonic() + pause >= deadline
+            if not error.retryable or attempt == retries or too_late:
+                raise
+        sleep(pause)
+        attempt += 1
 
 
 class _Headers(Protocol):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ from suffice.registry import STORES
 from suffice.retrieval.corpus import Mask
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.store_checks import (
+    Floats,
     check_field,
     check_filters,
     check_query_vectors,
@@ -73,76 +75,42 @@ MAX_IDLE = 8  # connections kept open for the next readers
 DISK_HINT = "check that the disk is healthy, has room and is writable, then try again"
 
 
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The reads of a store at one generation.
+    """The parts of a store at one generation.
 
     SQLite decides: a row of the text index or the vector file that it does not name is no hit.
     """
 
-    def __init__(
-        self,
-        database: SqliteDocuments,
-        state: StoreState,
-        searcher: tantivy.Searcher | None,
-        records: Records | None,
-    ) -> None:
-        self._database, self._state = database, state
-        self._searcher, self._records = searcher, records
+    database: SqliteDocuments
+    state: StoreState
+    searcher: tantivy.Searcher | None
+    records: Records | None
 
-    @property
-    def generation(self) -> int:
-        return self._state.generation
-
-    def __len__(self) -> int:
-        return self._state.documents
-
-    def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        held = self._database.get(unique_ids(doc_ids))
-        return [held.get(doc_id) for doc_id in doc_ids]
-
-    def documents(self) -> Iterator[Document]:
-        return (document for _, document in self._database.documents())
-
-    def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
-        encodable = [one.encode("utf-8", "replace").decode() for one in values]
-        return self._database.lookup(check_field(field), encodable)
-
-    def values(self, field: Field) -> dict[str, int]:
-        return self._database.values(check_field(field))
-
-    def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
-        k = check_search(questions, k, filters)
-        wanted = check_filters(filters) or [None] * len(questions)
-        return [self._text_hits(question, k, filter) for question, filter in zip(questions, wanted)]
-
-    def _text_hits(self, question: str, k: int, filter: Filter | None) -> tuple[Hit, ...]:
-        if self._searcher is None:
+    def text_hits(self, question: str, k: int, filter: Filter | None) -> tuple[Hit, ...]:
+        if self.searcher is None:
             return ()
-        k = min(k, max(self._state.documents, 1))
+        k = min(k, max(self.state.documents, 1))
         limit = k + EXTRA_HITS
         while True:
-            found = search_index(self._searcher, question, limit, filter)
-            located = self._database.locate([row for _, row in found])
+            found = search_index(self.searcher, question, limit, filter)
+            located = self.database.locate([row for _, row in found])
             alive = [(-score, *located[row]) for score, row in found if row in located]
             # More hits cannot matter once the last one seen scores less than the k-th alive.
-            if len(found) < limit or (
-                len(alive) >= k and (found[-1][0] < -alive[k - 1][0] or len(alive) >= k + MAX_TIES)
-            ):
+            settled = len(alive) >= k and found[-1][0] < -alive[k - 1][0]
+            if len(found) < limit or settled or len(alive) >= k + MAX_TIES:
                 break
             limit *= 4
         return tuple(_hit(doc_id, -score, "bm25") for score, _, doc_id in sorted(alive)[:k])
 
-    def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
-        questions = check_query_vectors(vectors, dimension=self._state.dimension or None)
-        k = check_search([""] * len(questions), k, filters)
-        wanted = check_filters(filters) or [None] * len(questions)
-        if self._records is None or not len(questions):
-            return [()] * len(questions)
-        filled = np.ones(len(self._records), dtype=bool)
-        filled[self._database.empty_slots()] = False
-        masks = {one: filled & self._mask(one) if one else filled for one in set(wanted)}
-        nearest = nearest_records(self._records, questions, k, [masks[one] for one in wanted])
-        located = self._database.locate([int(row) for one in nearest for row in one.rows])
+    def vector_hits(self, vectors: Floats, k: int, filters: Sequence[Filter | None]) -> HitLists:
+        if self.records is None or not len(vectors):
+            return [()] * len(vectors)
+        filled = np.ones(len(self.records), dtype=bool)
+        filled[self.database.empty_slots()] = False
+        masks = {one: filled & self._mask(one) if one else filled for one in set(filters)}
+        nearest = nearest_records(self.records, vectors, k, [masks[one] for one in filters])
+        located = self.database.locate([int(row) for one in nearest for row in one.rows])
         return [
             tuple(
                 _hit(located[row][1], score, "dense")
@@ -152,8 +120,8 @@ class Snapshot:
         ]
 
     def _mask(self, filter: Filter) -> Mask:
-        mask = np.zeros(self._state.slots, dtype=bool)
-        mask[self._database.slots_matching(filter)] = True
+        mask = np.zeros(self.state.slots, dtype=bool)
+        mask[self.database.slots_matching(filter)] = True
         return mask
 
 
@@ -234,25 +202,28 @@ class EmbeddedStore:
     @property
     def generation(self) -> int:
         with self._reading() as snapshot:
-            return snapshot.generation
+            return snapshot.state.generation
 
     def __len__(self) -> int:
         with self._reading() as snapshot:
-            return len(snapshot)
+            return snapshot.state.documents
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         with self._reading() as snapshot:
-            return snapshot.get(doc_ids)
+            held = snapshot.database.get(unique_ids(doc_ids))
+        return [held.get(doc_id) for doc_id in doc_ids]
 
     def documents(self) -> Iterator[Document]:
         with self._reading() as snapshot:
-            yield from snapshot.documents()
+            yield from (document for _, document in snapshot.database.documents())
 
     def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
+        k = check_search(questions, k, filters)
+        wanted = check_filters(filters) or [None] * len(questions)
         for _ in range(2):
             try:
                 with self._reading() as snapshot:
-                    return snapshot.search_text(questions, k=k, filters=filters)
+                    return [snapshot.text_hits(*one) for one in zip(questions, repeat(k), wanted)]
             except DamagedIndexError as error:
                 self._repair(error)
         message = f"the text index of {self.path} was damaged and has been rebuilt"
@@ -260,19 +231,23 @@ class EmbeddedStore:
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
         with self._reading() as snapshot:
-            return snapshot.search_vectors(vectors, k=k, filters=filters)
+            queries = check_query_vectors(vectors, dimension=snapshot.state.dimension or None)
+            k = check_search([""] * len(queries), k, filters)
+            wanted = check_filters(filters) or [None] * len(queries)
+            return snapshot.vector_hits(queries, k, wanted)
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
         with self.pinned():
             return run_queries(self, queries, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
+        encodable = [one.encode("utf-8", "replace").decode() for one in values]
         with self._reading() as snapshot:
-            return snapshot.lookup(field, values)
+            return snapshot.database.lookup(check_field(field), encodable)
 
     def values(self, field: Field) -> dict[str, int]:
         with self._reading() as snapshot:
-            return snapshot.values(field)
+            return snapshot.database.values(check_field(field))
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
