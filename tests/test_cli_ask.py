@@ -99,7 +99,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
         (["--trace", "nowhere/trace.jsonl"], "the folder nowhere does not exist"),
         (["--replay", "nowhere.jsonl"], "give a question, or"),
         (["--base-url", "http://127.0.0.1:9/v1"], "needs --model"),
-        (["--model", "m", "--base-url", "localhost:9"], "no address"),
+        (["--model", "m", "--base-url", "localhost:9"], "not an address"),
         (["--money", "1"], "needs the prices"),
         (["--prices", "cheap"], "expected two numbers"),
     ],
