@@ -1,1 +1,1 @@
-"""Timings against what a user would use instead, as ratios within one run. Nothing here is a test."""
+"""Timings against what you would use instead, as ratios within one run. Nothing here is a test."""

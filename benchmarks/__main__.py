@@ -1,9 +1,7 @@
-"""`make bench`: every benchmark in turn, then all ratios in one table. `--write` makes the pages in docs/results.
+"""`make bench`: run every benchmark, then print all ratios in one table. `--write` writes the pages in docs/results.
 
-`--quick` keeps to the small sizes, and leaves out the parts that take minutes even so (qdrant, batch, name-links).
-
-`python -m benchmarks gate` (or `bridge`, `serve`) runs one part alone: all of them take half an hour, and need not run again
-because the gate has changed.
+`--quick` uses small sizes and skips the parts that take minutes even so (qdrant, batch, name-links).
+`python -m benchmarks gate` runs one part; all of them take half an hour.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import os
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
-)  # before numpy is imported: one core is what the figures are about
+)  # before numpy is imported: the figures are for one core
 
 import argparse
 import sys
@@ -92,7 +90,7 @@ def page(
 
 
 def run(part: str, asked: argparse.Namespace, found: dict[str, list[ResultTable]]) -> list[str]:
-    """The benchmarks of one part in turn, and its page; what broke. Its tables join what was found."""
+    """Run the benchmarks of one part and write its page; returns what failed. Its tables are added to `found`."""
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
     before = load_average()
     broken: list[str] = []
@@ -100,7 +98,7 @@ def run(part: str, asked: argparse.Namespace, found: dict[str, list[ResultTable]
     for name, tables in PARTS[part].items():
         sections[name], lost = collect_tables(name, tables(asked.quick))
         broken += lost
-        if asked.write:  # after each, so that a run that is cut short leaves what it measured
+        if asked.write:  # after each section, so that a stopped run keeps what it measured
             written = page(part, sections, command, asked.quick, (before, load_average()))
             PAGES[part].write_text(written, encoding="utf-8")
     found[part] = [one for tables in sections.values() for one in tables]
@@ -109,10 +107,10 @@ def run(part: str, asked: argparse.Namespace, found: dict[str, list[ResultTable]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="one part; all unless told")
+    parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="one part; default: all")
     parser.add_argument("--quick", action="store_true", help="the small sizes only")
     parser.add_argument(
-        "--write", action="store_true", help="write the part's page in docs/results from this run"
+        "--write", action="store_true", help="write the page in docs/results from this run"
     )
     asked = parser.parse_args()
     chosen = (
@@ -126,10 +124,10 @@ def main() -> int:
     if asked.write:
         (RESULTS / "performance.md").write_text(NOTE + overview.page(RESULTS), encoding="utf-8")
     if below := [title for tables in found.values() for title in missed_requirements(tables)]:
-        print(f"below what is required, here and now: {', '.join(below)}", file=sys.stderr)
+        print(f"requirement missed in this run: {', '.join(below)}", file=sys.stderr)
     if broken:
-        print(f"error: did not finish: {', '.join(broken)}", file=sys.stderr)
-    return int(bool(broken))  # a figure that falls short is a measurement, too
+        print(f"error: failed: {', '.join(broken)}", file=sys.stderr)
+    return int(bool(broken))  # a missed requirement is a measurement, too
 
 
 if __name__ == "__main__":

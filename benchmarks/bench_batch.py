@@ -1,9 +1,9 @@
-"""Checks by the million: what the process that reads and writes holds in memory, and what Dask costs and wins.
+"""A million checks: memory of the process that reads and writes, and what Dask costs and gains.
 
-The command `suffice check --batch - --json` itself, fed line by line and its output hashed, in a process of its own. Each
-question has two hits of thirty words: a log as small as it gets, so that carrying blocks about weighs as much as it can. Times
-on the wall, because what is measured is how two workers share the work; the hash says that they gave the same bytes.
-`python -m benchmarks.bench_batch`, with `--checks 100000` where a million take too long.
+Runs `suffice check --batch - --json` in its own process, fed line by line, and hashes its output. Each question has
+two hits of thirty words, the smallest log possible, so that moving blocks weighs as much as it can. Times are wall
+times, because the question is how two workers share the work; the hash shows that they produce the same bytes.
+Use `--checks 100000` if a million take too long.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from suffice.jobs import Job, split_into_blocks
 from suffice_research.controlled import controlled_collection
 
 HITS, WORDS = 2, 30
-MOST_GROWTH = 1.25  # of the peak, from 10,000 checks to the most
+MOST_GROWTH = 1.25  # of the peak, from 10,000 checks to the largest count
 
 
 def questions(count: int) -> Iterator[str]:
-    """Lines of a log, made as they are asked for."""
+    """Lines of a log, made on demand."""
     texts = [
         " ".join(document.text.split()[:WORDS]) for document in controlled_collection().documents()
     ]
@@ -65,7 +65,7 @@ def questions(count: int) -> Iterator[str]:
 
 
 class Sink:
-    """A standard output that remembers the hash of what was written."""
+    """A standard output that keeps the hash of what was written."""
 
     def __init__(self) -> None:
         self.digest, self.lines = hashlib.sha256(), 0
@@ -79,7 +79,7 @@ class Sink:
         return False
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
 
 def run_checks(count: int, scheduler: str | None) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _row(count: int, where: str, found: dict[str, Any], *others: str) -> tuple[s
 
 
 def _memory_mib(process: subprocess.Popen[bytes]) -> str:
-    """What a process holds now."""
+    """Resident memory of a process now."""
     return f"{psutil.Process(process.pid).memory_info().rss / 2**20:.0f}"
 
 
@@ -179,9 +179,9 @@ def identity_job(block: Sequence[str], ready: object) -> list[str]:
 
 
 def overhead(address: str, blocks: int) -> ResultTable:
-    """Blocks of 256 lines of this log that nobody looks at."""
+    """Blocks of 256 lines of this log, with an empty job."""
     held = list(split_into_blocks(questions(256 * blocks), 256))
-    BatchRunner(address).close()  # the workers have come
+    BatchRunner(address).close()  # wait for the workers
     size = sum(map(len, held[0])) / 2**10
     started = time.perf_counter()
     with BatchRunner(address) as batch:

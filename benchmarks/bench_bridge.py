@@ -1,7 +1,7 @@
-"""Bridge: what a question costs beside BM25 and hybrid, and what building name links costs from 10 k to 1 M documents.
+"""Bridge: the cost of a question compared with BM25 and hybrid, and of building name links for 10 k to 1 M documents.
 
-`python -m benchmarks.bench_bridge --data DIR` answers MuSiQue's questions over its 11,656 passages, one at a time on one core.
-The documents of the second table are those of bench_links: about 200 words, each naming four titles.
+`python -m benchmarks.bench_bridge --data DIR` answers MuSiQue's questions over its 11,656 passages, one at a time on
+one core. The documents of the second table are those of bench_links: about 200 words, each naming four titles.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
-)  # before numpy is imported: one core is what the figures are about
+)  # before numpy is imported: the figures are for one core
 
 import argparse
 import json
@@ -47,7 +47,7 @@ CHARGED = "LLM-built graphs send every passage to a model: at least one call a p
 
 
 def measure_questions(data: Path) -> dict[str, float]:
-    """Medians over questions: milliseconds on the wall and of the processor, for each retriever."""
+    """Medians over questions: wall and processor milliseconds of each retriever."""
     folder = data / "musique"
     dataset = load(
         "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
@@ -70,7 +70,7 @@ def measure_questions(data: Path) -> dict[str, float]:
 
 
 def measure_quality(data: Path) -> dict[str, float]:
-    """The same for bridge-quality on one core. What it reads does not grow with the corpus, so that a small one will do."""
+    """The same for bridge-quality on one core. What it reads does not grow with the corpus, so a small one is enough."""
     folder = data / "musique"
     dataset = load(
         "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
@@ -82,7 +82,7 @@ def measure_quality(data: Path) -> dict[str, float]:
 
 
 def timed(name: str, retriever: Retriever, questions: list[str]) -> dict[str, float]:
-    """Milliseconds a question, the first five left out."""
+    """Milliseconds per question, without the first five."""
     wall, used = [], []
     for question in questions:
         begun, spent = time.perf_counter(), time.process_time()

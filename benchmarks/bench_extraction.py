@@ -1,6 +1,6 @@
-"""Reading a question and its hits, which is most of what a check costs: time by number and length of hits, and beside others.
+"""Extraction from a question and its hits, most of the cost of a check: time by number and length of hits.
 
-`python -m benchmarks.bench_extraction`. The texts are made: a tenth of the words begin with a capital, as in an encyclopedia.
+The texts are made up: a tenth of the words are capitalized, as in an encyclopedia.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Case = tuple[str, list[str], list[str], list[float]]
 
 
 def cases(count: int, hits: int, length: int) -> list[Case]:
-    """Questions that name the first hit; hits that name one another now and then."""
+    """Questions that name the first hit; hits that sometimes name each other."""
     rng = np.random.default_rng(4)
     syllables = [
         first + last
@@ -56,7 +56,7 @@ def cases(count: int, hits: int, length: int) -> list[Case]:
 
 
 def each_ms(does: Callable[[Case], object], made: list[Case], rounds: int = 5) -> float:
-    """The median over the cases of the best of some rounds, processor time: what other work adds falls away."""
+    """Median over the cases of the best of some rounds, in processor time: other work on the machine drops out."""
     best = [float("inf")] * len(made)
     for _ in range(rounds):
         for at, case in enumerate(made):

@@ -1,10 +1,9 @@
-"""The gate: one check, a batch, and loading; against a cross-encoder over the same hits, and MAGAF's pipeline row by row.
+"""The gate: one check, a batch, and loading; compared with a cross-encoder over the same hits and MAGAF's pipeline.
 
-Questions and titles are those of the controlled collection, each with ten hits of 100 words. The pipeline of the paper is its
-20 features of one question and scikit-learn's forest over one row, as it would run in a service. Processor time, so that
-other work on the machine counts little; the systems take turns in every round and the median of a system's times counts.
-The gate keeps the pages it has read last: it is timed with every page new, and beside that with pages it has seen before.
-`python -m benchmarks.bench_gate`.
+Questions and titles come from the controlled collection, each with ten hits of 100 words. The paper's pipeline is
+its 20 features of one question and scikit-learn's forest over one row, as it would run in a service. Times are
+processor times; the systems take turns in every round, and the median counts. The gate caches the pages it has read
+last, so it is timed with new pages and with pages it has seen.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def medians(
     held: Sequence[RetrievedQuestion],
     rounds: int,
 ) -> dict[str, list[float]]:
-    """Milliseconds of each call. The slow ones run on every tenth question."""
+    """Milliseconds per call. The slow systems run on every tenth question."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         way(held[0])

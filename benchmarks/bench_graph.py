@@ -1,7 +1,6 @@
-"""Graph propagation: one question, 20 seeds, 10 k to 1 M documents; against a stored scipy matrix and NetworkX at 10 k.
+"""Graph propagation: one question, 20 seeds, 10 k to 1 M documents; compared with scipy and NetworkX at 10 k.
 
-The documents are those of the controlled generator, streamed: only their metadata is kept, as codes. One core.
-`python -m benchmarks.bench_graph`.
+The documents come from the controlled generator, streamed: only their metadata is kept, as codes. One core.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ def seed_rows(documents: int, questions: int) -> list[sparse.csr_matrix]:
 
 
 class Times(NamedTuple):
-    """Milliseconds a question: the median on the wall, and on the processor the fastest round's mean.
+    """Milliseconds per question: the wall median, and the mean of the fastest round in processor time.
 
-    Other work on the machine can only add to a round, so the fastest is nearest to what the work itself takes.
+    Other work on the machine can only slow a round down, so the fastest is closest to the work itself.
     """
 
     median: float
@@ -92,7 +91,7 @@ def timed(work: Callable[[Any], object], rows: Sequence[Any], rounds: int = ROUN
 
 
 def materialised(parts: dict[str, Any]) -> sparse.csr_matrix:
-    """The whole matrix, relation by relation, as a user with scipy would store it."""
+    """The whole matrix, relation by relation, as a scipy user would store it."""
     documents = len(parts["days"])
     total = (parts["entities"] @ parts["entities"].T).tocsr()
     for weight, codes in ((0.15, parts["sources"]), (0.20, parts["categories"])):
@@ -184,7 +183,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
 
 
 def growth(ours: dict[int, Times]) -> tuple[bool, str]:
-    """Whether no step took longer than in proportion to the documents, and how long a further document takes."""
+    """Whether each step took at most proportionally longer, and the time of one more document."""
     linear, steps = True, []
     for a, b in pairwise(sorted(ours)):
         times, further = (

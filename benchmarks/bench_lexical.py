@@ -1,10 +1,8 @@
-"""BM25 and TF-IDF top 10 on the 2Wiki corpus: ours against bm25s called directly and rank_bm25, same questions, one run.
+"""BM25 and TF-IDF top 10 on the 2Wiki corpus: ours, bm25s called directly, and rank_bm25, on the same questions.
 
-Each is given raw questions and returns its ten best; making the index is not timed. A round runs all of them in turn and the
-fastest of the rounds counts, so that a busy machine slows them alike. rank_bm25 answers only the first questions: it takes so
-long. `python -m benchmarks.bench_lexical`.
-
-With `--variants` it prints what stop words, repeated words and k1 do to BM25: the figures of docs/decisions/0006-lexical.md.
+Each system gets raw questions and returns its ten best; indexing is not timed. A round runs all of them in turn, and
+the fastest round counts, so that a busy machine slows them alike. rank_bm25 only answers the first questions: it is
+slow. `--variants` prints the effect of stop words, repeated words and k1 on BM25, for docs/decisions/0006-lexical.md.
 """
 
 from __future__ import annotations

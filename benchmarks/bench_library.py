@@ -42,7 +42,7 @@ QUESTIONS, K = 200, 10
 
 
 def texts(count: int) -> Iterator[str]:
-    """Zipf-drawn texts, the same for every system; drawn in blocks, so that the generator is no part of the picture."""
+    """Texts drawn by Zipf's law in blocks, the same for every system."""
     random = np.random.default_rng(42)
     names = np.array([f"w{rank:x}" for rank in range(VOCABULARY)], dtype=object)
     weights = 1 / np.arange(1, VOCABULARY + 1)
@@ -78,7 +78,7 @@ def questions() -> list[str]:
 
 
 class Clock:
-    """Time on the wall, which the machine's other work lengthens, and on the processor, all threads together."""
+    """Wall time, which other work on the machine lengthens, and processor time of all threads."""
 
     def __init__(self) -> None:
         self.wall, self.processor = time.perf_counter(), time.process_time()

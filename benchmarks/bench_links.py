@@ -1,9 +1,9 @@
-"""Mention links: time, links and peak memory from 10 k to 1 M titles and as many documents of about 200 words.
+"""Mention links: time, links and peak memory for 10 k to 1 M titles and as many documents of about 200 words.
 
-Every document names four random titles among words that are in no title, so that what is found in it does not depend on how
-many titles there are, and growth shows. The second table compares ways to find titles in text: the Aho-Corasick library in use,
-its other automaton, the other library, and a dictionary of title keys by first word.
-`python -m benchmarks.bench_links` gives the figures of docs/decisions/0007-mention-links.md.
+Every document names four random titles among words that are in no title, so the matches per document do not depend
+on the number of titles, and growth shows. The second table compares ways to find titles in text: the Aho-Corasick
+library in use, its other automaton, the other library, and a dictionary of title keys by first word. The figures are
+in docs/decisions/0007-mention-links.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEARCHED, FEW = 5000, 5
 
 
 def vocabulary() -> tuple[list[str], list[str]]:
-    """Words of titles and of texts, all different, pronounceable and mixed, so that they share beginnings as real ones do."""
+    """Words of titles and of texts, all different, pronounceable and shuffled, so that they share prefixes as real ones do."""
     syllables = [
         a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el", "or")
     ]
@@ -74,7 +74,7 @@ def documents(count: int, names: list[str], words: list[str]) -> Iterator[Docume
 
 
 class Stopwatch:
-    """Processor time, so that other work on the machine does not count; it stands still while the texts are made."""
+    """Processor time, so that other work does not count; it pauses while the texts are made."""
 
     def __init__(self) -> None:
         self.start, self.paused, self.letters = time.process_time(), 0.0, 0
@@ -117,7 +117,7 @@ def measure(count: int) -> dict[str, float]:
 
 
 def reading_us(index: TitleIndex, texts: list[str]) -> float:
-    """Finding the titles alone. Texts just read find the parts of the automaton that they need in the caches."""
+    """Finding the titles alone."""
     start = time.process_time()
     for _ in index.mentions(texts):
         pass

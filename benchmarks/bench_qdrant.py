@@ -1,12 +1,12 @@
-"""The store on Qdrant beside the embedded one: same hits, time of each operation, memory, round trips, quality on real data.
+"""The Qdrant store compared with the embedded one: same hits, operation times, memory, round trips, quality.
 
     python -m benchmarks.bench_qdrant                            3 nodes, 3 shards, 2 copies; 1,000 and 10,000 documents
     python -m benchmarks.bench_qdrant --sizes 100000,1000000     only these
-    python -m benchmarks.bench_qdrant --quality DATA             bridge and hybrid-metagraph on three data sets, nothing else
+    python -m benchmarks.bench_qdrant --quality DATA             only bridge and hybrid-metagraph on three data sets
 
-Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are started here on 127.0.0.1,
-or are those of QDRANT_URL (host:port, with commas). The note below a table says whether they ran under emulation, which makes
-each of their times many times worse; what they find is the same.
+Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are started here on
+127.0.0.1, or are those of QDRANT_URL (host:port, comma-separated). The note below a table says whether they ran under
+emulation, which makes every time much worse; what they find is the same.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def questions() -> list[str]:
 
 @contextmanager
 def cluster() -> Iterator[tuple[str, list[int]]]:
-    """Hosts of a cluster, and the processes to ask for their memory: none, where the servers are not ours."""
+    """Hosts of a cluster, and its processes, to measure their memory; none if the servers are not ours."""
     if given := os.environ.get("QDRANT_URL"):
         yield given.rpartition("//")[2].strip("/"), []
         return
@@ -191,7 +191,7 @@ def _agreement(
 
 
 def _overlap(ours: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> float:
-    """The mean share of the longer list that both hold; two that found nothing agree."""
+    """Mean share of the longer list that both contain; two empty lists agree."""
     pairs = [
         ({hit.doc_id for hit in one}, {hit.doc_id for hit in other})
         for one, other in zip(ours, theirs)
@@ -207,7 +207,7 @@ def _overlap(ours: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> 
 
 
 def _gap(true: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> float:
-    """The largest relative difference of scores in the same place."""
+    """Largest relative difference of scores at the same rank."""
     pairs = [
         (one.score or 0.0, other.score or 0.0)
         for some, others in zip(true, theirs)
@@ -346,7 +346,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
 
 
 def quality_tables(quick: bool) -> Iterator[ResultTable]:
-    """On the real data, where it is: SUFFICE_DATA, or the folder beside the project."""
+    """On the real data, if available: SUFFICE_DATA, or the folder beside the project."""
     data = Path(
         os.environ.get("SUFFICE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
     )

@@ -1,8 +1,8 @@
-"""The service: checks over HTTP with ten hits of 100 words, asked by a second process on the same machine.
+"""The service: checks over HTTP with ten hits of 100 words, from a second process on the same machine.
 
-Three loads on a real server with two workers: a steady one of 300 requests a second (each is timed from the moment it was due,
-so that a stall counts for all who would have come), as fast as eight connections go, and far too many at once. Processor time
-of server and load together says what the machine could do alone, whoever else is on it. `python -m benchmarks.bench_serve`.
+Three loads on a real server with two workers: a steady 300 requests a second (timed from when each was due, so that a
+stall counts for everyone), as fast as eight connections can go, and far too many at once. The processor time of server
+and load generator shows what the machine could do alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CROWD = 400  # connections of the overload
 
 @dataclass
 class Tally:
-    """What came back: statuses, and for those that were served how long it took."""
+    """Statuses, and the seconds of successful responses."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Tally:
 
 
 class Client(asyncio.Protocol):
-    """One connection that asks again as soon as it is answered, or when its next turn is due."""
+    """One connection that sends the next request when answered, or when it is due."""
 
     def __init__(
         self, tally: Tally, requests: list[bytes], first: int, until: float, every: float | None
@@ -132,7 +132,7 @@ async def generate_load(
 
 
 def bodies() -> list[bytes]:
-    """Requests as they go over the wire."""
+    """Raw HTTP requests."""
     from benchmarks.bench_gate import cases
 
     made = []
@@ -166,7 +166,7 @@ def bodies() -> list[bytes]:
 def server(
     *words: str, workers: int = WORKERS, stderr: IO[str] | None = None, **environment: str
 ) -> Iterator[tuple[int, psutil.Process]]:
-    """A real service on a free port, ready, with more words for its command line."""
+    """A real service on a free port, ready, with more arguments for its command line."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -263,7 +263,7 @@ def tables(quick: bool) -> Iterator[ResultTable]:
 
 
 def soak(minutes: int, rate: float) -> Iterator[ResultTable]:
-    """Memory, minute by minute, under a steady load of ever the same questions."""
+    """Memory, minute by minute, under a steady load of the same questions."""
     rows, held = [], []
     with server() as (port, process):
         run_load(port, 20, 24, rate)  # caches fill

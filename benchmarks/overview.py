@@ -1,6 +1,6 @@
-"""All ratios in one table: from a run, or from the pages in docs/results, which are where the figures are kept.
+"""All ratios in one table: from a run, or from the pages in docs/results, which hold the figures.
 
-A part's page is read back as the tables that it was made of, so that there is one copy of a figure.
+A part's page is parsed back into its tables, so that there is one copy of each figure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TABLE = re.compile(r"^\*\*([^\n]+?)\.\*\* ?([^\n]*)\n\n```\n(.*?)\n```$", re.MU
 
 @dataclass(frozen=True)
 class Ratio:
-    """Two cells of one table: of the last table whose title begins so, the rows that begin with these words."""
+    """Two cells of one table: the last table whose title matches, and the rows that begin with these words."""
 
     part: str
     what: str
@@ -39,7 +39,7 @@ class Ratio:
     alike: bool = False  # the two rows begin with the same cell, and differ in the next
 
     def of(self, tables: Sequence[ResultTable]) -> tuple[str, str, str] | None:
-        """Ours, theirs, and how many times better ours is; None where it was not measured."""
+        """Ours, theirs, and how many times better ours is; None if it was not measured."""
         for one in reversed([table for table in tables if re.match(self.table, table.title)]):
             at, other = (
                 one.columns.index(name)
@@ -129,7 +129,7 @@ def _table(title: str, says: str, drawn: str) -> ResultTable:
 
 
 def page(results: Path) -> str:
-    """docs/results/performance.md: the table, and where each part's figures come from."""
+    """docs/results/performance.md: the table, and the source of each part's figures."""
     pages = {part: results / f"performance-{part}.md" for part in TITLES}
     texts = {
         part: path.read_text(encoding="utf-8") if path.exists() else ""
@@ -181,6 +181,6 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _number(cell: str) -> float:
-    """The number in a cell; 0 where there is none."""
+    """The number in a cell; 0 if there is none."""
     found = re.fullmatch(r"[\d,]+(?:\.\d+)?", cell)
     return float(cell.replace(",", "")) if found else 0.0

@@ -1,7 +1,7 @@
-"""What a benchmark hands over: a table, one sentence that says what it shows and what is required, and whether that was kept.
+"""What a benchmark returns: a table, a sentence that says what it shows and requires, and whether that was kept.
 
-A bench module has `tables(quick)`, which yields them as they are measured; `python -m benchmarks` prints all and, with
-`--write`, makes a page in docs/results of what it printed. The parts of `robustness/` hand over the same.
+A bench module has `tables(quick)`, which yields tables as they are measured. `python -m benchmarks` prints them all and,
+with `--write`, writes a page in docs/results. The parts of `robustness/` return the same.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class ResultTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
-    kept: bool | None = None  # None where nothing is required
+    kept: bool | None = None  # None if nothing is required
 
     def table(self) -> str:
-        """In plain letters: the first column to the left, figures to the right."""
+        """As plain text: the first column left-aligned, figures right-aligned."""
         lines = [self.columns, *self.rows]
         widths = [max(len(line[at]) for line in lines) for at in range(len(self.columns))]
         laid = [
@@ -47,7 +47,7 @@ class ResultTable:
 
 
 def print_tables(tables: Iterable[ResultTable]) -> Iterator[ResultTable]:
-    """Print each table as soon as it is there, and pass it on."""
+    """Print each table as soon as it is measured, and pass it on."""
     for one in tables:
         parts = (f"\n{one.title}", one.says, "", one.table(), *one.notes, one.verdict())
         print("\n".join(part for at, part in enumerate(parts) if part or at == 2), flush=True)
@@ -55,12 +55,12 @@ def print_tables(tables: Iterable[ResultTable]) -> Iterator[ResultTable]:
 
 
 def print_all(tables: Iterable[ResultTable]) -> int:
-    """Print them all; the exit status says whether what is required was kept."""
+    """Print all tables; the exit status says whether every requirement was kept."""
     return int(any(one.kept is False for one in list(print_tables(tables))))
 
 
 def collect_tables(name: str, tables: Iterable[ResultTable]) -> tuple[list[ResultTable], list[str]]:
-    """One section, printed as it comes, and its name where it broke. Whatever breaks costs no figures but its own."""
+    """Print and collect the tables of one section, and its name if it failed. A failure only costs its own figures."""
     print(f"\n=== {name} ===", flush=True)
     held: list[ResultTable] = []
     try:
@@ -73,12 +73,12 @@ def collect_tables(name: str, tables: Iterable[ResultTable]) -> tuple[list[Resul
 
 
 def missed_requirements(tables: Iterable[ResultTable]) -> list[str]:
-    """What fell short of what is required of it."""
+    """Titles of the tables whose requirement was not kept."""
     return [one.title for one in tables if one.kept is False]
 
 
 def machine_info() -> str:
-    """Cores, processor and memory; nothing that names the machine."""
+    """Cores, processor and memory; nothing that identifies the machine."""
     try:
         listed = subprocess.run(
             ["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}
@@ -104,7 +104,7 @@ def print_progress(what: str) -> None:
 
 
 def run_in_subprocess(module: str, *arguments: str) -> dict[str, Any]:
-    """A measurement in a process of its own, so that its peak memory is its own; it prints one JSON object."""
+    """Run a measurement in its own process, so that its peak memory is its own; it prints one JSON object."""
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False
     )
@@ -114,8 +114,7 @@ def run_in_subprocess(module: str, *arguments: str) -> dict[str, Any]:
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held. Linux hands a parent's getrusage peak down to its children, so it is asked first
-    for the peak since the program began."""
+    """Peak memory of this process. On Linux a child inherits its parent's getrusage peak, so VmHWM is read first."""
     status = Path("/proc/self/status")
     peak = (
         re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
