@@ -268,3 +268,15 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
         assert "byron" not in [hit.doc_id for hit in lib.search(question, **options)]
         hits = lib.search(question, gate=WantsByron(), **options)
         assert {hit.doc_id: hit.relaxed for hit in hits}["byron"]
+
+
+def test_without_wordllama_a_library_searches_by_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suffice.library.find_spec", lambda name: None)
+    with Library.build(tmp_path / "lib", VILLAGE) as library:
+        assert library.encoder_name is None
+        assert library.search("Ada", k=1)
+    monkeypatch.undo()
+    with Library.build(tmp_path / "lib", VILLAGE) as library:  # adds to it as it is
+        assert library.encoder_name is None

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -67,7 +68,7 @@ class Library:
         path: Path | str,
         documents: Iterable[Document],
         *,
-        encoder: str | None = "wordllama",
+        encoder: str | None = "auto",
         links: bool = True,
         rebuild: bool = False,
         progress: Progress | None = None,
@@ -75,18 +76,24 @@ class Library:
     ) -> Library:
         """Make a library in a new or empty folder, or add to an existing one.
 
-        Documents with a known id are replaced. Without an encoder only words are searched. `links`
+        Documents with a known id are replaced. The encoder "auto" is the existing library's, or
+        wordllama where the extra `vectors` is installed; with None only words are searched. `links`
         finds mention links now instead of at first use. On Qdrant, `rebuild` builds a new library
         beside the old one and then switches over in one step. `run` runs the encoding and linking,
         for example a `suffice.engines.batch.BatchRunner`; by default this process does.
         """
-        if encoder is not None:
+        auto = encoder == "auto"
+        if auto:
+            encoder = "wordllama" if find_spec("wordllama") else None
+        elif encoder is not None:
             ENCODERS.get(encoder)  # a wrong name fails before the work
         if rebuild and not is_qdrant_address(path):
             hint = "build in another folder"
             raise InputError(f"{path} is a folder, which cannot be rebuilt in place", hint=hint)
         ensure_library(path, encoder)
         library = cls.open(path)
+        if auto and not rebuild:
+            encoder = library.encoder_name
         if library.encoder_name != encoder and not rebuild:
             library.close()
             raise InputError(

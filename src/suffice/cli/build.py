@@ -34,7 +34,7 @@ def build(
         bool, Option("--rebuild", help="--store: build a new one beside the old, then switch.")
     ] = False,
     export: Annotated[Path | None, Option(help="Write it as JSONL to this folder.")] = None,
-    encoder: opt.EncoderName = "wordllama",
+    encoder: opt.BuildEncoder = "auto",
     chunk_tokens: opt.ChunkTokens = 0,
     chunk_overlap: opt.ChunkOverlap = 32,
     scheduler: opt.Scheduler = None,
@@ -76,7 +76,7 @@ def build(
                 target, texts, encoder=chosen, rebuild=rebuild, progress=progress, run=executor
             ) as library,
         ):
-            built = {"path": target, "documents": len(library), "encoder": encoder}
+            built = {"path": target, "documents": len(library), "encoder": library.encoder_name}
     written = jsonl.write(data, export) if export else []
     if json:
         files = [str(file) for file in written]
@@ -86,6 +86,8 @@ def build(
     say_written(*written)
     if built:
         say(f"\nlibrary of {built['documents']:,} documents at {target}")
+        if encoder == "auto" and built["encoder"] is None:
+            say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
         say(f'next: suffice search {shlex.quote(str(target))} "your question"')
     elif not written:
         say("\nnothing written; next: run it with --out DIR to build a library")

@@ -33,6 +33,9 @@ StoreAddress = Annotated[
     str | None, Option("--store", help="qdrant://host:6333/collection; key: QDRANT_API_KEY.")
 ]
 EncoderName = Annotated[str, Option(help="wordllama, bge-small-en-v1.5, or a model folder.")]
+BuildEncoder = Annotated[
+    str, Option(help="auto, wordllama, bge-small-en-v1.5, a model folder, or none.")
+]
 RetrieverName = Annotated[str, Option(help="The retriever; 'given' for hits in the files.")]
 DefaultRetriever = Annotated[str | None, Option(help="Default: hybrid; bm25 without vectors.")]
 RankerFolder = Annotated[Path | None, Option(help="bridge: a ranker made by `fit --bridge`.")]

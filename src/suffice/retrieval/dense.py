@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import NotReadyError
+from suffice.errors import MissingExtraError, NotReadyError
 from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.protocols import Encoder, Progress, Store, StoreQuery
 from suffice.registry import ENCODERS
@@ -87,7 +87,10 @@ class WordLlamaEncoder:
     def _model(self) -> tuple[Any, Scores]:
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
-        import wordllama  # late: slow to import
+        try:
+            import wordllama  # late: slow to import
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("searching by vectors of wordllama", extra="vectors") from error
 
         root.handlers[:] = handlers  # importing it configures everybody's logging
         root.setLevel(level)
