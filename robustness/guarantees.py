@@ -62,7 +62,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Same seed, same bytes: collections, gates, benchmarks, results of workers.",
             (
-                "test_controlled.py::test_another_process_with_another_hash_seed_makes_the_same_bytes",
+                "research/test_controlled.py::test_another_process_with_another_hash_seed_makes_the_same_bytes",
                 "test_model.py::test_the_same_data_and_seed_give_the_same_bytes",
                 "test_benchmark_pipeline.py::test_the_same_seed_gives_the_same_bytes",
                 "live/test_dask.py::test_the_commands_write_the_same_bytes_on_workers",
@@ -129,7 +129,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Memory stays bounded however long a stream is: collections, batches, responses that nobody reads.",
             (
-                "test_controlled.py::test_documents_stream_in_bounded_memory",
+                "research/test_controlled.py::test_documents_stream_in_bounded_memory",
                 "test_service_streaming.py::test_a_line_without_end_is_not_kept",
                 "test_service_streaming.py::test_unread_output_waits_in_order",
                 "live/test_dask.py::test_the_reader_forgets_the_blocks_that_are_done",

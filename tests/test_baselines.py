@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from suffice.datasets import load
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluation.baselines import (
@@ -159,14 +157,3 @@ def test_hits_that_did_not_come_cannot_be_judged() -> None:
         retrieve_dataset(controlled_collection(documents=120), ["given"], [4], limit=3)
     with pytest.raises(InputError, match="expected at least one"):
         retrieve_dataset(controlled_collection(documents=120), [], [4])
-
-
-def test_frames_predictor_is_as_good_as_its_paper_says(data_folder: Path) -> None:
-    """ROC-AUC 0.796 with 18 features and 0.856 with the hop count, logistic regression, Hybrid-title, k = 10."""
-    cases = retrieve_dataset(
-        load("frames", data_folder / "frames" / "test.tsv"), ["hybrid-title"], [10]
-    ).questions("hybrid-title", 10)
-    complete = [one.complete for one in cases]
-    folds = grouped_folds([one.question.text for one in cases], complete, 5, 2024)
-    p = baseline_predictions(cases, folds, names=["FRAMES (oracle)"])["FRAMES (oracle)"]
-    assert score(Predictions(complete, p), "auroc") == pytest.approx(0.856, abs=0.015)

@@ -10,9 +10,7 @@ import pytest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
-from suffice.evaluation import bridge_training
 from suffice.evaluation.bridge_training import BridgeQuestions, candidate_states, fit_ranker
-from suffice.evaluation.study import Study
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import FEATURES
@@ -20,11 +18,6 @@ from suffice.retrieval.corpus import searchable_text
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Question
-from suffice_research.training import bridge as training_bridge
-from suffice_research.training.bridge_study import (
-    bridge_study,
-    failure_cause,
-)
 
 SMALL = {
     "max_iter": 8,
@@ -102,35 +95,6 @@ def test_a_question_stays_in_its_fold(lessons: BridgeQuestions) -> None:
         == folds[::-1].tolist()
     )
     assert set(folds.tolist()) <= set(range(5))
-
-
-def test_causes_are_told_apart(lessons: BridgeQuestions) -> None:
-    pool, gold = lessons.pools[0], lessons.questions[0].gold.doc_ids
-    pool.release()
-    assert failure_cause(pool, gold | {"nowhere"}, ["film0"], 5) == "not a candidate"
-    assert failure_cause(pool, frozenset("abc"), [], 2) == "more gold than places"
-    pool.hold(pool.at["film0"])
-    assert failure_cause(pool, gold, ["film0"], 5) == "link not taken"
-    pool.release()
-
-
-def test_a_study_says_what_was_measured(
-    lessons: BridgeQuestions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bridge_training, "TREES", SMALL)
-    said: list[str] = []
-    made = bridge_study(
-        [lessons], [candidate_states(lessons)], data={"file": "hash"}, seed=1, say=said.append
-    )
-    loaded = Study.load(made.save(tmp_path / "study.json"))
-    (row,) = loaded.table("Bridge").rows
-    assert row[:2] == ("village", len(lessons.questions))
-    assert said
-
-
-def test_a_wrong_data_set_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert training_bridge.main(["--data", str(tmp_path), "--only", "nothing"]) == 2
-    assert "hotpotqa" in capsys.readouterr().err
 
 
 def test_a_users_own_ranker_is_saved_and_used(lessons: BridgeQuestions, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables: how figures are printed, that nothing hostile gets through, and the papers' figures beside ours."""
+"""Tables: how figures are printed, and that nothing hostile gets through."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from suffice.evaluation.retrieval import (
 )
 from suffice.evaluation.significance import Difference, Interval
 from suffice.evaluation.tables import SignedNumber, Table, format_cell
-from suffice_research.frames import published
-from suffice_research.magaf import published as magaf_published
-from suffice_research.published import PublishedTable, beside_paper, paper_tables
 
 
 def small_run(**options: object) -> RetrievalRun:
@@ -106,36 +103,6 @@ def test_a_retrieval_table_has_a_row_for_each_system_and_k():
     assert "hybrid-metagraph: 1 of 4 questions failed" in table.note
 
 
-def test_a_papers_figure_and_the_difference_stand_beside_ours_and_missing_ones_are_dashes():
-    run = small_run()
-    paper = PublishedTable("Paper", "Table 9", "made up", {"tfidf": {"recall@2": 0.3}})
-    single = beside_paper(run, ["recall"], paper)
-    assert single.columns == ("retriever", "k", "measured", "paper", "difference")
-    assert single.texts[0] == ["tfidf", "2", "0.333", "0.300", "+0.033"]
-    assert single.texts[1] == ["tfidf", "4", "0.333", "--", "--"]
-    wide = beside_paper(run, ["recall", "mrr"], paper)
-    assert wide.columns[2:] == ("recall", "mrr")
-    assert wide.texts[0][2:] == ["0.333 (0.300)", "0.500"]
-    assert wide.records()[0]["recall"] == {"value": pytest.approx(1 / 3), "paper": 0.3}
-
-
-def test_paper_tables_come_one_a_metric_at_the_cutoffs_that_both_have():
-    tables = paper_tables(small_run(), magaf_published.TABLE_3)
-    assert [table.title.split()[0] for table in tables] == [
-        "recall",
-        "complete",
-        "ndcg",
-        "mrr",
-        "null_rejection",
-    ]
-    assert [row[1] for row in tables[0].rows] == [2, 4, 2, 4]
-    assert [row[:2] for row in tables[4].rows] == [("tfidf", None), ("hybrid-metagraph", None)]
-    assert "not the same thing" in tables[4].note
-    assert "not the same thing" not in tables[0].note
-    assert paper_tables(small_run(), published.TABLE_4)[0].rows[0][1] == 4
-    assert paper_tables(small_run(ks=(5, 6)), published.TABLE_4) == []
-
-
 def test_kinds_show_where_a_system_is_weak_and_a_kind_without_gold_is_undefined():
     table = kind_table(small_run(), "complete@4")
     assert table.columns == ("retriever", "bridge (n=2)", "comparison (n=1)", "null (n=1)")
@@ -158,42 +125,3 @@ def test_records_are_json_values_with_unrounded_figures():
     assert row["retriever"] == "tfidf"
     assert row["recall"]["value"] == pytest.approx(1 / 3)
     assert set(row["recall"]) == {"value", "low", "high"}
-
-
-def test_the_papers_figures_are_whole_and_plausible():
-    assert set(magaf_published.TABLE_3.figures) == {
-        "tfidf",
-        "metadata-tfidf",
-        "dense-proxy",
-        "graph",
-        "hybrid-metagraph",
-    }
-    assert all(len(row) == 4 * 3 + 1 for row in magaf_published.TABLE_3.figures.values())
-    assert magaf_published.TABLE_3.get("hybrid-metagraph", "complete@4") == 0.320
-    assert magaf_published.TABLE_3.get("tfidf", "recall@4") == 0.417
-    assert magaf_published.TABLE_3.get("tfidf", "recall@5") is None
-    for table in (published.TABLE_4, published.TABLE_5):
-        assert (
-            set(table.figures)
-            == set(table.printed)
-            == {"bm25", "hybrid-title", "tfidf-char", "tfidf-word"}
-        )
-        for row in table.figures.values():
-            assert list(row.values()) == sorted(row.values())  # reading deeper never loses
-    for system, row in published.TABLE_4.figures.items():
-        assert all(
-            published.TABLE_5.figures[system][name.replace("coverage", "strict")] < value
-            for name, value in row.items()
-        )
-    collection = magaf_published.TABLE_1.figures["collection"]
-    hops = {2: "two-hop paths", 3: "three-hop paths", 4: "four-hop paths"}
-    assert sum(collection[name] for name in hops.values()) == collection["non-null queries"]
-    mean = (
-        sum(count * collection[name] for count, name in hops.items())
-        / collection["non-null queries"]
-    )
-    assert mean == pytest.approx(collection["mean path length"], abs=0.0005)
-    assert (
-        sum(published.TABLE_2.figures["questions"].values())
-        > published.TABLE_1.figures["collection"]["questions"]
-    )

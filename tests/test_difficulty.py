@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, pearsonr
+from scipy.stats import binomtest
 
 from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
@@ -15,7 +15,6 @@ from suffice.evaluation.difficulty import (
 )
 from suffice.retrieval.dense import WordLlamaEncoder
 from suffice.types import Document, Question
-from suffice_research.grade.correlations import AVERAGE, DIAGONAL, correlations
 
 HOPS = np.repeat([2, 3, 4, 5], 100)
 RANDOM = np.random.default_rng(7)
@@ -61,41 +60,6 @@ def test_the_interval_of_plain_errors_is_wilsons_to_the_last_digit() -> None:
             assert (found.low, found.high) == (wilson.low, wilson.high)
 
 
-def test_correlations_question_by_question_are_pearsons() -> None:
-    by = {one.where: one for one in correlations(WORLD, ERRORS)}
-    for level in (2, 3, 4, 5):
-        for name in ("min", "power", "mean"):
-            here = level == HOPS
-            expected = pearsonr(WORLD.difficulty[name][here], ERRORS[here])[0]
-            assert by[f"{level} hops"].by[name].value == pytest.approx(expected)
-    average = np.mean([by[f"{level} hops"].by["min"].value for level in (2, 3, 4, 5)])
-    assert by[AVERAGE].by["min"].value == pytest.approx(average)
-    assert by[AVERAGE].min_above["mean"].value == pytest.approx(
-        average - (by[AVERAGE].by["mean"].value or 0)
-    )
-
-
-def test_over_cells_four_points_make_one_correlation() -> None:
-    by = {one.where: one for one in correlations(WORLD, ERRORS, cells=True)}
-    here = HOPS == 2
-    parts = np.array_split(np.argsort(PLACE[here]), 4)
-    x, y = (
-        [PLACE[here][part].mean() for part in parts],
-        [ERRORS[here][part].mean() for part in parts],
-    )
-    assert by["2 hops"].by["min"].value == pytest.approx(pearsonr(x, y)[0])
-    assert (by[DIAGONAL].by["min"].value or 0) > 0.8
-
-
-def test_where_nearly_all_fail_there_is_no_correlation() -> None:
-    doomed = np.where(HOPS == 5, 1.0, ERRORS)
-    doomed[399] = 0.0
-    by = {one.where: one for one in correlations(WORLD, doomed)}
-    assert by["5 hops"].by["min"].value is None
-    three = np.mean([by[f"{level} hops"].by["min"].value for level in (2, 3, 4)])
-    assert by[AVERAGE].by["min"].value == pytest.approx(three)
-
-
 def test_each_axis_gets_its_own_slope() -> None:
     only_hops = (RANDOM.random(400) < 0.25 * (HOPS - 2)).astype(float)
     found = axis_slopes(WORLD, only_hops)
@@ -105,10 +69,6 @@ def test_each_axis_gets_its_own_slope() -> None:
     assert found.quartile.low < 0 < (found.quartile.high or 0)
     flat = WORLD.rows(HOPS == 2)
     assert axis_slopes(flat, ERRORS[HOPS == 2]).hop.value is None  # one row only
-
-
-def test_the_same_seed_gives_the_same_figures() -> None:
-    assert correlations(WORLD, ERRORS, seed=3) == correlations(WORLD, ERRORS, seed=3)
 
 
 def test_questions_whose_documents_are_not_there_are_left_out_and_counted() -> None:
