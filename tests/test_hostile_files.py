@@ -142,7 +142,7 @@ def test_a_network_on_disk_may_have_weights_beside_it_but_not_behind_a_link(tmp_
 def test_an_encoder_from_a_stranger_is_refused_as_the_callers_input(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("[" * 5000, encoding="utf-8")
     (tmp_path / "model.onnx").write_bytes(NETWORKS["cut off"])
-    with pytest.raises(InputError, match="no tokenizer"):
+    with pytest.raises(InputError, match="is not a tokenizer"):
         OnnxEncoder(tmp_path)
 
 

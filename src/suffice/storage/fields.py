@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
+from functools import cache
 from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from suffice.errors import InputError
@@ -129,8 +130,7 @@ def dataclass_from_json(kind: type[T], value: Any, place: str = "") -> T:
     """Build a dataclass from JSON; ValueError names a missing, unknown or mistyped field."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{place or kind.__name__} is {_shorten(value)}, expected an object")
-    known = get_type_hints(kind)
-    hints = {field.name: known[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+    hints = _field_types(kind)
     if odd := sorted(set(hints) ^ set(value)):
         problem = "missing" if odd[0] in hints else "not known"
         raise ValueError(f"{place or kind.__name__}: {odd[0]!r} is {problem}")
@@ -140,6 +140,12 @@ def dataclass_from_json(kind: type[T], value: Any, place: str = "") -> T:
             for name, hint in hints.items()
         }
     )
+
+
+@cache  # evaluating annotations is slow
+def _field_types(kind: Any) -> dict[str, Any]:
+    known = get_type_hints(kind)
+    return {field.name: known[field.name] for field in fields(kind)}
 
 
 def _value(hint: Any, value: Any, place: str) -> Any:
