@@ -28,10 +28,9 @@ from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
 from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import Corpus, searchable_text
-from suffice.retrieval.fusion import SignalRetriever
-from suffice.retrieval.lexical import Bm25, TextSearch
-from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.memory import Bm25, MemoryStore
 from suffice.retrieval.ranking import Scores, top_k
+from suffice.retrieval.search import SignalRetriever, TextSearch
 from suffice.text import tokens
 from suffice_research.frames.published import TABLE_4, TABLE_5
 from suffice_research.retrievers.signals import Tfidf

@@ -105,7 +105,7 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
 
     encoder = None
     if vectors:
-        from suffice.retrieval.dense import WordLlamaEncoder
+        from suffice.retrieval.encoders import WordLlamaEncoder
 
         encoder = WordLlamaEncoder()
         encoder.encode(["warm"])

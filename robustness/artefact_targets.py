@@ -43,7 +43,7 @@ from suffice.gate.stuffing_filter import FILTER_COLUMNS, StuffingFilter
 from suffice.library import Library
 from suffice.retrieval.bridge import TreeRanker
 from suffice.retrieval.candidate_pool import FEATURES as RANKED
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.storage import MANIFEST, open_artefact

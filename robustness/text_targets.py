@@ -36,8 +36,7 @@ from suffice.engines.qdrant.schema import document_from_payload
 from suffice.errors import InputError
 from suffice.evaluation.ci_thresholds import parse_thresholds
 from suffice.retrieval.dates import DateRange, question_dates
-from suffice.retrieval.filter_extraction import ModelExtractor
-from suffice.retrieval.filters import parse_filter
+from suffice.retrieval.filters import ModelExtractor, parse_filter
 from suffice.retrieval.metadata import Vocabulary
 from suffice.text import date_mentions, names, sentences, title_key
 

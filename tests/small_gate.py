@@ -14,7 +14,7 @@ from suffice.gate import model
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.memory import Bm25
 from suffice.retrieval.ranking import make_hits, top_k
 from suffice.types import Document
 from suffice_research.controlled import controlled_collection

@@ -22,7 +22,7 @@ from suffice.evaluation.searching import RetrieverSet, search_in_blocks
 from suffice.gate.gate_ref import GateRef
 from suffice.jobs import Job, run_in_process, split_into_blocks
 from suffice.library import Library
-from suffice.retrieval.dense import BlockEncoder, PortableEncoder, WordLlamaEncoder
+from suffice.retrieval.encoders import BlockEncoder, PortableEncoder, WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.storage import Line
 from suffice.testing import VILLAGE

@@ -16,7 +16,7 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.stage_protocols import Equivalence, Triple
 from suffice.benchmark.triples import RuleTriples
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 
 
 def triple(

@@ -23,7 +23,7 @@ from suffice.retrieval.bridge import (
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import COLUMN, FEATURES
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.links import NAMESAKES
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links

@@ -15,7 +15,7 @@ from suffice.retrieval.bridge import BridgeRetriever, TreeRanker, WeightedRanker
 from suffice.retrieval.builtin import bridge
 from suffice.retrieval.candidate_pool import FEATURES
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Document, Question
 

@@ -15,7 +15,7 @@ from suffice.errors import InputError
 from suffice.protocols import Retriever
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.builtin import RESEARCH_RETRIEVERS
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import Condition, Document, Filter
 from suffice_research import retrievers

@@ -13,7 +13,7 @@ from suffice.evaluation.difficulty import (
     error_rate,
     question_difficulty,
 )
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.types import Document, Question
 
 HOPS = np.repeat([2, 3, 4, 5], 100)

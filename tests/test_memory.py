@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieval.dense import unit_vectors
+from suffice.retrieval.encoders import unit_vectors
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.ranking import top_k
 from suffice.testing import VILLAGE, VILLAGE_VECTORS

@@ -37,7 +37,7 @@ from suffice.engines.qdrant.sparse_bm25 import (
 )
 from suffice.errors import EngineError, InputError, MissingExtraError, NotReadyError
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.memory import Bm25
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from suffice.errors import InputError, ModelError
-from suffice.retrieval.filter_extraction import VocabularyExtractor
-from suffice.retrieval.lexical import TextSearch
+from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.search import TextSearch
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter, relaxation_steps
 from suffice.types import Condition, Document, Extraction, Filter, Hit
 

@@ -33,9 +33,8 @@ from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - registers our retrievers
-from suffice.retrieval.dense import BlockEncoder
-from suffice.retrieval.filter_extraction import VocabularyExtractor
-from suffice.retrieval.filters import parse_filter
+from suffice.retrieval.encoders import BlockEncoder
+from suffice.retrieval.filters import VocabularyExtractor, parse_filter
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, mention_links_in_blocks
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links

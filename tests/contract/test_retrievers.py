@@ -15,7 +15,7 @@ from suffice.protocols import Store
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.testing import VILLAGE, check_encoder, check_retriever
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.integrations.openai import CachedModel, OpenAIModel
-from suffice.retrieval.filter_extraction import ModelExtractor, filter_schema
+from suffice.retrieval.filters import ModelExtractor, filter_schema
 from suffice.retrieval.metadata import Vocabulary
 from suffice.types import FIELDS
 

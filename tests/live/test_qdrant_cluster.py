@@ -22,7 +22,7 @@ from suffice.library import Library
 from suffice.registry import RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, TreeRanker
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
 from suffice.testing import VILLAGE, VILLAGE_VECTORS

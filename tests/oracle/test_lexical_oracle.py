@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from suffice.lexicon import STOP_WORDS
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.memory import Bm25
 from suffice.text import tokens
 from suffice.types import Document
 from suffice_research.retrievers.signals import Tfidf

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.filter_extraction import VocabularyExtractor
-from suffice.retrieval.filters import parse_filter
+from suffice.retrieval.filters import VocabularyExtractor, parse_filter
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.soft_filter import SoftFilter

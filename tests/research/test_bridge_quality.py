@@ -12,7 +12,7 @@ import pytest
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.retrieval.bridge import WeightedRanker
 from suffice.retrieval.builtin import bridge
-from suffice.retrieval.dense import WordLlamaEncoder
+from suffice.retrieval.encoders import WordLlamaEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.name_links import name_links
 from suffice.types import Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from suffice.errors import InputError
-from suffice.retrieval.lexical import TextSearch
 from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.search import TextSearch
 from suffice.types import Condition, Document, Filter
 from suffice_research.retrievers.iterative_search import IterativeSearch, best_sentence
 

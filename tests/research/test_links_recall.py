@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import Bm25
 from suffice.retrieval.links import TitleIndex, mention_links, named_titles
+from suffice.retrieval.memory import Bm25
 from suffice.retrieval.ranking import top_k
 from suffice.types import Document
 

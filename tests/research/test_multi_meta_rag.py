@@ -11,7 +11,7 @@ import pytest
 from suffice.datasets import load
 from suffice.evaluation.study import Study
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, read_json_records

@@ -9,9 +9,9 @@ from suffice.errors import InputError
 from suffice.registry import RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.lexical import TextSearch
 from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.search import TextSearch
 from suffice.types import Document
 from suffice_research.retrievers.pagerank import PageRank
 
@@ -81,7 +81,7 @@ def test_a_circle_of_links_and_a_crowd_of_namesakes_are_borne() -> None:
 
 
 def test_by_name_it_finds_what_the_question_does_not_say() -> None:
-    from suffice.retrieval.dense import WordLlamaEncoder
+    from suffice.retrieval.encoders import WordLlamaEncoder
 
     encoder = WordLlamaEncoder()
     store = MemoryStore(VILLAGE, encoder.encode([f"{one.title} {one.text}" for one in VILLAGE]))

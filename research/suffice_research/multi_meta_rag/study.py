@@ -24,7 +24,7 @@ from suffice.protocols import Progress, Reranker
 from suffice.registry import ENCODERS, RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
 from suffice.retrieval.corpus import Corpus, chunk_documents
-from suffice.retrieval.filter_extraction import VocabularyExtractor, parse_answer
+from suffice.retrieval.filters import VocabularyExtractor, parse_answer
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
 from suffice.storage import BadRecords, package_versions, read_json_records, sha256_of

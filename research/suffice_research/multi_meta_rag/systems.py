@@ -18,11 +18,10 @@ from suffice.evaluation.metrics import Rankings, judge_rankings
 from suffice.gate.gate import Gate
 from suffice.protocols import Encoder, Progress, Reranker, Retriever
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import VectorSearch
-from suffice.retrieval.filter_extraction import VocabularyExtractor
-from suffice.retrieval.fusion import RerankRetriever
+from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.memory import MemoryStore
 from suffice.retrieval.metadata import Vocabulary
+from suffice.retrieval.search import RerankRetriever, VectorSearch
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota, StepwiseFilter
 from suffice.types import DocId, Document, Filter, Hit
 from suffice_research.multi_meta_rag.fact_recall import FactIndex

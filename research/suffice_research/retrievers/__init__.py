@@ -13,9 +13,9 @@ from typing import Any
 from suffice.protocols import Encoder, Retriever, Store
 from suffice.retrieval.builtin import DEFAULT_ENCODER, hybrid
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.fusion import ListFusion, SignalRetriever
 from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links
 from suffice.retrieval.ranking import Signal
+from suffice.retrieval.search import ListFusion, SignalRetriever
 from suffice_research.retrievers.candidates import CandidateRetriever, Signals
 from suffice_research.retrievers.document_graph import DocumentGraph, GraphSignal
 from suffice_research.retrievers.iterative_search import IterativeSearch

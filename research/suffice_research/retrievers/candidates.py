@@ -19,10 +19,10 @@ import numpy as np
 from suffice.protocols import Store, StoreQuery, documents_by_id
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.filters import filter_for
-from suffice.retrieval.fusion import SignalRetriever
-from suffice.retrieval.lexical import Bm25
+from suffice.retrieval.memory import Bm25
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.ranking import Filters, HitLists, Scores, Signal, check_search
+from suffice.retrieval.search import SignalRetriever
 from suffice.types import DocId, Document, Filter, Hit
 from suffice_research.retrievers.signals import Agreement, Analyzer, Background, Tfidf
 

@@ -15,9 +15,9 @@ from sklearn.preprocessing import normalize
 
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Column, Corpus, RaggedRows, searchable_text
-from suffice.retrieval.fusion import check_fusion, weighted_sum
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.ranking import Scores, Signal
+from suffice.retrieval.search import check_fusion, weighted_sum
 from suffice.types import FIELDS
 
 __all__ = [

@@ -57,7 +57,7 @@ from suffice.errors import InputError
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
 from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS
-from suffice.retrieval.dense import BlockEncoder
+from suffice.retrieval.encoders import BlockEncoder
 from suffice.storage import BadRecords, write_atomically
 from suffice.types import Document
 

@@ -122,7 +122,7 @@ def _title(document: Document | None, doc_id: str) -> str:
 
 def _extract_filter(library: Library, question: str, model: Any, today: date) -> Extraction:
     """The filter in the question, by a language model or by the library's own metadata."""
-    from suffice.retrieval.filter_extraction import ModelExtractor, VocabularyExtractor
+    from suffice.retrieval.filters import ModelExtractor, VocabularyExtractor
     from suffice.retrieval.metadata import Vocabulary
 
     vocabulary = Vocabulary.of_store(library.store)

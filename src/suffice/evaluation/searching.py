@@ -25,7 +25,7 @@ from suffice.protocols import Encoder, Progress, Retriever, Store, documents_by_
 from suffice.registry import ENCODERS, RETRIEVERS
 from suffice.retrieval import builtin  # noqa: F401 - importing it registers our retrievers
 from suffice.retrieval.corpus import searchable_text
-from suffice.retrieval.dense import BlockEncoder, PortableEncoder
+from suffice.retrieval.encoders import BlockEncoder, PortableEncoder
 from suffice.retrieval.memory import MemoryStore
 from suffice.types import DocId, Document, Evidence, Filter, Hit, Question, RetrieverScore
 

@@ -29,7 +29,7 @@ from suffice.errors import (
 )
 from suffice.protocols import Encoder, Reranker
 from suffice.registry import ENCODERS, RERANKERS, Registry
-from suffice.retrieval.dense import unit_vectors
+from suffice.retrieval.encoders import unit_vectors
 from suffice.storage.artefacts import open_onnx
 
 __all__ = ["OnnxEncoder", "OnnxReranker", "open_encoder", "open_reranker", "packaged_model"]

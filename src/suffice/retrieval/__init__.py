@@ -3,15 +3,14 @@
     builtin            the retrievers by name, each a few lines: start here
     ranking            what they share: checked input, the k best of a row, hits with their scores
     corpus             documents in order, their metadata as columns, chunks
-    lexical            BM25
-    dense              encoders and vector search
-    fusion             several scores fused into one ranking, reranking
-    memory             a store in memory; `store_checks` is what all stores agree on
+    search             search by words, by vectors, by several scores; reranking
+    encoders           texts as vectors
+    memory             a store in memory, BM25; `store_checks` is what all stores agree on
 
     phrase_matcher     which of many known names a text contains
     dates              which days a question asks about
     metadata           which sources, categories, entities and dates a question names
-    filters            the grammar of filters; `filter_extraction` makes one from a question
+    filters            the grammar of filters, and filters made from a question
     soft_filter        filters that never empty the result
 
     links              which document names whose title
@@ -27,8 +26,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suffice.retrieval.dense import WordLlamaEncoder
-    from suffice.retrieval.filter_extraction import ModelExtractor, VocabularyExtractor
+    from suffice.retrieval.encoders import WordLlamaEncoder
+    from suffice.retrieval.filters import ModelExtractor, VocabularyExtractor
     from suffice.retrieval.memory import MemoryStore
     from suffice.retrieval.metadata import Vocabulary
 
@@ -40,19 +39,19 @@ __all__ = [
     "WordLlamaEncoder",
 ]
 
-# Module -> names that are imported from it on first use: `import suffice.retrieval` stays quick.
-_LAZY = {
-    "suffice.retrieval.dense": "WordLlamaEncoder",
-    "suffice.retrieval.filter_extraction": "ModelExtractor VocabularyExtractor",
-    "suffice.retrieval.memory": "MemoryStore",
-    "suffice.retrieval.metadata": "Vocabulary",
+# Imported on first use: `import suffice.retrieval` stays quick.
+_MODULES = {
+    "MemoryStore": "memory",
+    "ModelExtractor": "filters",
+    "Vocabulary": "metadata",
+    "VocabularyExtractor": "filters",
+    "WordLlamaEncoder": "encoders",
 }
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _LAZY.items():
-        if name in names.split():
-            return getattr(import_module(module), name)
+    if name in _MODULES:
+        return getattr(import_module(f"suffice.retrieval.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'suffice.retrieval' has no attribute {name!r}")
 
 

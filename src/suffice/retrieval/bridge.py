@@ -26,12 +26,12 @@ from suffice.retrieval.candidate_pool import (
     question_terms,
 )
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.dense import VectorSearch
 from suffice.retrieval.filters import filter_for
 from suffice.retrieval.links import NAMESAKES
 from suffice.retrieval.metadata import Mentions, Vocabulary
 from suffice.retrieval.name_links import NameLinks
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search, name_parts
+from suffice.retrieval.search import VectorSearch
 from suffice.storage import new_artefact, open_artefact, readable_file, write_atomically
 from suffice.storage.artefacts import OnnxTrees
 from suffice.types import DocId, Document, Hit

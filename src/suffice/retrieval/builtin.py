@@ -16,12 +16,17 @@ from suffice.protocols import Encoder, Extractor, Reranker, Retriever, Store
 from suffice.registry import ENCODERS, RERANKERS, RETRIEVERS
 from suffice.retrieval.bridge import BridgeRetriever, Ranker, TreeRanker
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.dense import VectorSearch
-from suffice.retrieval.filter_extraction import VocabularyExtractor
-from suffice.retrieval.fusion import ListFusion, RerankRetriever, SignalRetriever
-from suffice.retrieval.lexical import Bm25, TextSearch
+from suffice.retrieval.filters import VocabularyExtractor
+from suffice.retrieval.memory import Bm25
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
+from suffice.retrieval.search import (
+    ListFusion,
+    RerankRetriever,
+    SignalRetriever,
+    TextSearch,
+    VectorSearch,
+)
 from suffice.retrieval.soft_filter import SoftFilter, SourceQuota
 
 DEFAULT_ENCODER = "wordllama"

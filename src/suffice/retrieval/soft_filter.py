@@ -12,7 +12,7 @@ from dataclasses import replace
 from suffice.errors import InputError, ModelError
 from suffice.protocols import Extractor, Retriever, Store, documents_by_id
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.filter_extraction import VocabularyExtractor
+from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search
 from suffice.types import DocId, Document, Field, Filter, Hit

@@ -1,7 +1,8 @@
-"""Combine scores: fuse signals or hit lists into one ranking, and rerank the first hits.
+"""Search a store by words or by vectors, rank by several scores, and rerank the first hits.
 
-`SignalRetriever` fuses signals over a corpus in memory; `ListFusion` fuses the hit lists of other
-retrievers, so it works on any store; `RerankRetriever` lets a slower model reorder the first hits.
+`TextSearch` and `VectorSearch` ask the store. `SignalRetriever` fuses signals over a corpus in
+memory; `ListFusion` fuses the hit lists of other retrievers, so it works on any store;
+`RerankRetriever` lets a slower model reorder the first hits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, ModelError, did_you_mean
-from suffice.protocols import Reranker, Retriever, Store
+from suffice.protocols import Encoder, Reranker, Retriever, Store, StoreQuery
 from suffice.retrieval.corpus import Corpus, Mask, searchable_text
 from suffice.retrieval.ranking import (
     Filters,
@@ -25,6 +26,7 @@ from suffice.retrieval.ranking import (
     check_search,
     filter_masks,
     make_hits,
+    name_parts,
     question_blocks,
     top_k,
 )
@@ -103,6 +105,50 @@ def check_fusion(fusion: str, weights: Sequence[float] | None, parts: int) -> tu
             f"weights are {weights!r}, expected {parts} numbers of at least 0, one a part"
         )
     return FUSIONS[fusion], array
+
+
+class TextSearch:
+    """BM25 as the store computes it: for corpora on disk or on other machines."""
+
+    def __init__(self, store: Store, *, name: str = "bm25") -> None:
+        self.store, self.name = store, name
+
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
+        k = check_search(questions, k, filters)
+        return name_parts(self.name, self.store.search_text(questions, k=k, filters=filters))
+
+
+class VectorSearch:
+    """Nearest neighbours of the question's vector, as the store finds them.
+
+    A question without a word has no hits.
+    """
+
+    def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
+        self.store, self.encoder, self.name = store, encoder, name
+
+    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
+        k = check_search(questions, k, filters)
+        queries = self.queries(questions, k=k, filters=filters or [None] * len(questions))
+        known = [at for at, one in enumerate(queries) if one.vector is not None]
+        hits: HitLists = [()] * len(questions)
+        if known:
+            vectors = np.stack([np.asarray(queries[at].vector) for at in known])
+            passing = None if filters is None else [filters[at] for at in known]
+            found = self.store.search_vectors(vectors, k=k, filters=passing)
+            for at, one in zip(known, name_parts(self.name, found)):
+                hits[at] = one
+        return hits
+
+    def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
+        """The same as store queries, for callers that send others along."""
+        vectors = self.encoder.encode(questions, query=True)
+        return [
+            StoreQuery(
+                k, vector=vector if question.strip() and vector.any() else None, filter=filter
+            )
+            for question, vector, filter in zip(questions, vectors, filters or ())
+        ]
 
 
 class SignalRetriever:

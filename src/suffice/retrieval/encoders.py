@@ -1,7 +1,7 @@
-"""Dense retrieval: encoders that turn texts into unit vectors, and search by vectors.
+"""Encoders: texts as unit vectors.
 
 The default encoder is wordllama: static word-piece vectors that ship with its package and need
-numpy alone.
+numpy alone. `BlockEncoder` encodes in blocks, in this process or on other machines.
 """
 
 from __future__ import annotations
@@ -20,15 +20,11 @@ import numpy.typing as npt
 
 from suffice.errors import MissingExtraError, NotReadyError
 from suffice.jobs import Job, JobRunner, split_into_blocks
-from suffice.protocols import Encoder, Progress, Store, StoreQuery
+from suffice.protocols import Encoder, Progress
 from suffice.registry import ENCODERS
 from suffice.retrieval.corpus import RaggedRows
 from suffice.retrieval.ranking import (
-    Filters,
-    HitLists,
     Scores,
-    check_search,
-    name_parts,
 )
 
 BATCH = 1024  # texts that WordLlamaEncoder counts the words of at once
@@ -190,36 +186,3 @@ class BlockEncoder:
 
 def _encode_block(texts: Sequence[str], encoder: Encoder, *, query: bool) -> Floats:
     return np.asarray(encoder.encode(texts, query=query), dtype=np.float32)
-
-
-class VectorSearch:
-    """Nearest neighbours of the question's vector, as the store finds them.
-
-    A question without a word has no hits.
-    """
-
-    def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
-        self.store, self.encoder, self.name = store, encoder, name
-
-    def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
-        k = check_search(questions, k, filters)
-        queries = self.queries(questions, k=k, filters=filters or [None] * len(questions))
-        known = [at for at, one in enumerate(queries) if one.vector is not None]
-        hits: HitLists = [()] * len(questions)
-        if known:
-            vectors = np.stack([np.asarray(queries[at].vector) for at in known])
-            passing = None if filters is None else [filters[at] for at in known]
-            found = self.store.search_vectors(vectors, k=k, filters=passing)
-            for at, one in zip(known, name_parts(self.name, found)):
-                hits[at] = one
-        return hits
-
-    def queries(self, questions: Sequence[str], *, k: int, filters: Filters) -> list[StoreQuery]:
-        """The same as store queries, for callers that send others along."""
-        vectors = self.encoder.encode(questions, query=True)
-        return [
-            StoreQuery(
-                k, vector=vector if question.strip() and vector.any() else None, filter=filter
-            )
-            for question, vector, filter in zip(questions, vectors, filters or ())
-        ]

@@ -9,9 +9,8 @@ import pytest
 
 from suffice.errors import InputError
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.fusion import SignalRetriever
-from suffice.retrieval.lexical import Bm25, TextSearch
-from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.memory import Bm25, MemoryStore
+from suffice.retrieval.search import SignalRetriever, TextSearch
 from suffice.types import Document, RetrieverScore
 from suffice_research.retrievers.signals import Tfidf
 

@@ -14,12 +14,9 @@ import pytest
 from suffice.errors import InputError
 from suffice.protocols import Encoder
 from suffice.registry import ENCODERS
-from suffice.retrieval.dense import (
-    VectorSearch,
-    WordLlamaEncoder,
-    unit_vectors,
-)
+from suffice.retrieval.encoders import WordLlamaEncoder, unit_vectors
 from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.search import VectorSearch
 from suffice.types import Condition, Document, Filter
 from suffice_research.retrievers.signals import DenseProxy
 
@@ -81,7 +78,7 @@ def test_ten_megabytes_are_encoded_in_seconds(encoder: WordLlamaEncoder) -> None
 
 def test_loading_the_encoder_leaves_logging_alone() -> None:
     code = (
-        "import logging\nfrom suffice.retrieval.dense import WordLlamaEncoder\nWordLlamaEncoder().encode(['a'])\n"
+        "import logging\nfrom suffice.retrieval.encoders import WordLlamaEncoder\nWordLlamaEncoder().encode(['a'])\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

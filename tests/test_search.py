@@ -12,9 +12,14 @@ from hypothesis.extra import numpy as arrays
 
 from suffice.errors import InputError, ModelError
 from suffice.retrieval.corpus import Corpus
-from suffice.retrieval.fusion import FUSIONS, ListFusion, RerankRetriever, SignalRetriever
-from suffice.retrieval.lexical import TextSearch
 from suffice.retrieval.memory import MemoryStore
+from suffice.retrieval.search import (
+    FUSIONS,
+    ListFusion,
+    RerankRetriever,
+    SignalRetriever,
+    TextSearch,
+)
 from suffice.types import Condition, Document, Filter, Hit, RetrieverScore
 from suffice_research.retrievers.signals import Blend
 
