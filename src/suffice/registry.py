@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from importlib import metadata
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from suffice.errors import InputError, did_you_mean
 from suffice.protocols import Encoder, Reranker, Retriever, Store
@@ -19,6 +18,9 @@ from suffice.protocols import Encoder, Reranker, Retriever, Store
 __all__ = ["ENCODERS", "RERANKERS", "RETRIEVERS", "STORES", "Registry"]
 
 PLUGIN_GROUP = "suffice.plugins"
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 T = TypeVar("T")
 
 
@@ -67,7 +69,9 @@ class Registry(Generic[T]):
         return self._factories[name]
 
     @cached_property  # reading the metadata of every installed package takes milliseconds
-    def _plugins(self) -> dict[str, metadata.EntryPoint]:
+    def _plugins(self) -> dict[str, EntryPoint]:
+        from importlib import metadata  # late: slow to import
+
         prefix = self.kind + "."
         points = metadata.entry_points(group=PLUGIN_GROUP)
         return {

@@ -21,7 +21,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -210,6 +209,8 @@ def sha256_of(path: Path) -> str:
 
 def package_versions() -> dict[str, str]:
     """The installed versions of the packages that can change a result."""
+    from importlib import metadata  # late: slow to import
+
     versions = {}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
