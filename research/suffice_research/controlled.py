@@ -1,10 +1,20 @@
-"""The news of the controlled collection: who makes it, who reports what on which day, and the articles that say so.
+"""The controlled collection: what MAGAF describes as MultiHop-RAG-compatible, made from a seed.
 
-A beat is one trade with a few rival newsmakers; a few outlets follow each of them over one season.
-So every article stands among others that look right: the same newsmaker in another outlet or on
-another day, the same outlet and topic with another newsmaker. A beat depends on the seed and its
-own number only: articles stream in bounded memory, and the first thousand are the same whether a
-million follow or none.
+Articles: a beat is one trade with a few rival newsmakers; a few outlets follow each of them over
+one season. So every article is among others that look right: the same newsmaker in another outlet
+or on another day, the same outlet and topic with another newsmaker. A beat depends on the seed and
+its own number only: articles stream in bounded memory, and the first thousand are the same whether
+a million follow or none.
+
+Questions: 2,174 whose evidence is a path of two to four articles about one newsmaker, and 382 that
+no path answers.
+
+    comparison   names the newsmaker, outlets and dates: do these reports agree?
+    temporal     likewise: what changed, what came first?
+    inference    describes the newsmaker by what was reported about it, and names nothing
+    null         names a newsmaker and outlets that never wrote about it
+
+The words are in `controlled_words`.
 """
 
 from __future__ import annotations
@@ -22,30 +32,27 @@ from suffice.datasets.gold import Gold, GoldQuestion
 from suffice.errors import InputError
 from suffice.types import DocId, Document, Question, QuestionId
 from suffice_research.controlled_words import (
+    BODY_SENTENCES,
     CATEGORIES,
     FIRST_NAMES,
+    GENERAL_SENTENCES,
+    LEADS,
+    NULL_QUESTIONS,
+    PRODUCTS,
+    QUOTES,
+    RECAPS,
+    RIVALS,
+    SCALES,
     SECTORS,
+    SIGNED,
     SOURCES,
     SYLLABLES,
+    TITLES,
+    TOPICS,
+    UNSIGNED,
     Aspect,
     Sector,
 )
-
-__all__ = [
-    "FIRST_DAY",
-    "MONTHS",
-    "PAPER_DOCUMENTS",
-    "SEASON_DAYS",
-    "Difficulty",
-    "Newsmaker",
-    "Newsroom",
-    "Report",
-    "controlled_collection",
-    "pick",
-    "possessive",
-    "sample",
-]
-
 
 T = TypeVar("T")
 
@@ -54,38 +61,29 @@ FIRST_DAY, SEASON_DAYS = date(2023, 9, 4), 112
 MONTHS = {9: "September", 10: "October", 11: "November", 12: "December"}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PLACES = 8  # towns of a beat, shared by the rivals
-_WATCHED, _COMPARED = (
-    0.35,
-    0.25,
-)  # chances that an article names the trade's authority, and that it names a rival
+# Chances that an article names the trade's authority, and that it names a rival.
+_WATCHED, _COMPARED = 0.35, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """What makes the collection hard to search. The defaults put plain TF-IDF where the paper's Table 3 has it."""
+    """What makes the collection hard to search.
 
-    story_sizes: tuple[int, ...] = (
-        5,
-        10,
-        14,
-    )  # articles about each newsmaker of a beat: the crowd a path hides in
+    The defaults put plain TF-IDF where the paper's Table 3 has it.
+    """
+
+    story_sizes: tuple[int, ...] = (5, 10, 14)  # articles about each newsmaker of a beat
     outlets: int = 3  # outlets that follow one newsmaker
-    recalled: float = (
-        0.2  # chance that an article recalls an earlier one, with its outlet and topic
-    )
-    signed: float = 0.3  # chance that an article's own text names its outlet
-    described: float = 0.4  # chance that a question gives the topic of an article after the first, not only outlet and date
-    exact: float = (
-        0.5  # chance that a date in a question is a day; otherwise a month, where that is enough
-    )
-    veiled: float = (
-        0.95  # chance that an inference question says a fact in other words than the article
-    )
+    # Chances:
+    recalled: float = 0.2  # an article recalls an earlier one, with its outlet and topic
+    signed: float = 0.3  # an article's own text names its outlet
+    described: float = 0.4  # a question gives the topic of an article after the first
+    exact: float = 0.5  # a date in a question is a day, not a month where that is enough
+    veiled: float = 0.95  # an inference question states a fact in other words than the article
 
     def __post_init__(self) -> None:
-        if (
-            not 2 <= self.outlets <= 9
-        ):  # of the eleven that write about a category, two must stay silent for null questions
+        # Of the eleven outlets of a category, two must stay silent for null questions.
+        if not 2 <= self.outlets <= 9:
             raise InputError(f"outlets is {self.outlets}, expected 2 to 9")
         most = 10 * self.outlets  # one article for each outlet and topic
         if not self.story_sizes or not all(4 <= size <= most for size in self.story_sizes):
@@ -113,7 +111,7 @@ class Newsmaker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one article says: an outlet reports on a day that something went well or badly for a newsmaker somewhere."""
+    """What one article says: on a day, something went well or badly for a newsmaker somewhere."""
 
     doc_id: DocId
     newsmaker: Newsmaker
@@ -128,7 +126,7 @@ class Report:
         return f"{self.aspect.noun} {self.aspect.good if self.good else self.aspect.bad}"
 
 
-# Only Random.random() is promised to stay the same across Python versions: every draw goes through it.
+# Only Random.random() stays the same across Python versions: every draw goes through it.
 
 
 def pick(rng: Random, of: Sequence[T]) -> T:
@@ -154,13 +152,13 @@ def _stem(seed: int, number: int) -> str:
     opening, middle, ending = SYLLABLES
     size = len(opening) * len(middle) * len(ending)
     longer, place = divmod(number, size)
-    place = (
-        place * 7919 + seed * 104729 + 17
-    ) % size  # 7919 shares no factor with the size: this only changes the order
+    # 7919 shares no factor with the size: this only changes the order.
+    place = (place * 7919 + seed * 104729 + 17) % size
     place, first = divmod(place, len(opening))
     last, second = divmod(place, len(middle))
     syllables = [opening[first], middle[second]]
-    while longer:  # when the three-syllable names are used up; counting from 1 keeps names of different length apart
+    # When the three-syllable names are used up; counting from 1 keeps lengths apart.
+    while longer:
         longer, extra = divmod(longer - 1, len(middle))
         syllables.append(middle[extra])
     return "".join(syllables) + ending[last]
@@ -223,7 +221,8 @@ class Newsroom:
     def _story(
         self, rng: Random, newsmaker: Newsmaker, size: int, number: int
     ) -> tuple[Report, ...]:
-        # An outlet takes up a topic of a newsmaker once, and no two reports share a day: so a question can point at one.
+        # An outlet covers a topic of a newsmaker once, and no two reports share a day, so that a
+        # question can point at one.
         outlets = sample(rng, SOURCES[newsmaker.category], self.difficulty.outlets)
         topics = [
             (outlet, aspect)
@@ -245,37 +244,37 @@ class Newsroom:
         )
 
     def _article(self, rng: Random, report: Report, earlier: Sequence[Report]) -> Document:
-        """The fact first, then what surrounds it in any order, with what was reported before among it."""
+        """The fact first, then what surrounds it, with earlier reports, in any order."""
         newsmaker, about = report.newsmaker, CATEGORIES[report.newsmaker.category]
         watched = rng.random() < _WATCHED
         told = [
-            pick(rng, _SIGNED if rng.random() < self.difficulty.signed else _UNSIGNED),
-            pick(rng, _SCALES),
-            pick(rng, _TOPICS),
-            pick(rng, _PRODUCTS),
+            pick(rng, SIGNED if rng.random() < self.difficulty.signed else UNSIGNED),
+            pick(rng, SCALES),
+            pick(rng, TOPICS),
+            pick(rng, PRODUCTS),
             *sample(rng, about.colour, 2),
-            *sample(rng, _GENERAL, 3),
+            *sample(rng, GENERAL_SENTENCES, 3),
         ]
         if watched:
-            told.append(pick(rng, _BODY))
+            told.append(pick(rng, BODY_SENTENCES))
         if newsmaker.rival and rng.random() < _COMPARED:
-            told.append(pick(rng, _RIVALS))
+            told.append(pick(rng, RIVALS))
         fill = _fill(rng, report)
         if earlier and rng.random() < self.difficulty.recalled:
             past = pick(rng, earlier)
-            told.append(pick(rng, _RECAPS))
+            told.append(pick(rng, RECAPS))
             fill |= {
                 "outlet": past.outlet,
                 "past": past.aspect.noun,
                 "month": MONTHS[past.day.month],
             }
-        told = [pick(rng, _LEADS), report.aspect.detail, *sample(rng, told, len(told))]
+        told = [pick(rng, LEADS), report.aspect.detail, *sample(rng, told, len(told))]
         return Document(
             doc_id=report.doc_id,
             text="\n".join(" ".join(told[at : at + 4]) for at in range(0, len(told), 4)).format_map(
                 fill
             ),
-            title=pick(rng, _TITLES).format_map(fill),
+            title=pick(rng, TITLES).format_map(fill),
             source=report.outlet,
             category=newsmaker.category,
             published_at=report.day,
@@ -284,7 +283,7 @@ class Newsroom:
 
 
 def _fill(rng: Random, report: Report) -> dict[str, str]:
-    """What stands in the gaps of the sentences."""
+    """What fills the gaps of the sentences."""
     newsmaker, about = report.newsmaker, CATEGORIES[report.newsmaker.category]
     return {
         "name": newsmaker.name,
@@ -307,100 +306,11 @@ def _fill(rng: Random, report: Report) -> dict[str, str]:
         "weekday": _WEEKDAYS[report.day.weekday()],
         "ordinal": pick(rng, ("first", "second", "third")),
         "count": str(3 + int(rng.random() * 37)),
-        "quote": pick(rng, _QUOTES[0 if report.good else 1]),
+        "quote": pick(rng, QUOTES[0 if report.good else 1]),
     }
 
 
-# ---------------------------------------------------------------------------------------- sentences
-
-_TITLES = (
-    "{name}: {fact}",
-    "{names} {fact} as {label} looks on",
-    "Why {shorts} {fact} this {season}",
-    "{names} {fact}, and {product} are part of the story",
-    "What it means that {shorts} {fact}",
-)
-_LEADS = (
-    "{names} {fact} in {place}, the {kind} said on {weekday}.",
-    "On {weekday} it became official in {place}: {names} {fact}.",
-    "{name} confirmed in {place} on {weekday} that its {fact}.",
-    "After weeks of guessing in {place}, {name} gave an answer: its {fact}.",
-)
-_SCALES = (
-    "It was the {ordinal} such turn in {count} months, by the {kind}'s own reckoning.",
-    "Some {count} people inside the {kind} had worked on the matter for most of the {season}.",
-    "A note of {count} pages set out how it had come about.",
-    "Only {count} weeks earlier, few in {place} would have bet on it.",
-)
-_TOPICS = (
-    "Talk about the {noun} had gone on for most of the {season}.",
-    "How the {noun} will look next year is anybody's guess.",
-    "Few subjects have occupied the {who} as much as the {noun}.",
-    "Asked about the {noun}, two former colleagues gave the same answer.",
-)
-_QUOTES = (
-    (
-        "We worked hard for this and it shows",
-        "This is a good day for everybody in the building",
-        "I always believed that we would get here",
-        "It proves that patience pays",
-    ),
-    (
-        "We are not where we wanted to be",
-        "This is a hard day for everybody in the building",
-        "I will not pretend that it does not hurt",
-        "We have to look at ourselves first",
-    ),
-)
-_UNSIGNED = (
-    '"{quote}," said {person}, {role} of {short}.',
-    '"{quote}," {person}, the {role}, said in a short statement.',
-)
-_SIGNED = (
-    '"{quote}," {person}, {role} of {short}, told {source}.',
-    '"{quote}," {person}, the {role}, said in an interview with {source}.',
-)
-_PRODUCTS = (
-    "The {who} is best known for {product}.",
-    "Much of its name rests on {product}, and that has not changed.",
-    "{short} has lately put its weight behind {product}.",
-)
-_BODY = (
-    "The {body} said that it had taken note and would not comment further.",
-    "A spokeswoman for the {body} asked for the papers.",
-    "The {body} meets again next month.",
-)
-_RIVALS = (
-    "{rival}, which is also at home in {label}, declined to comment.",
-    "The comparison with {rival} is drawn often in {label}.",
-)
-_RECAPS = (
-    "In {month}, {outlet} had written about the {past} of {name}.",
-    "{outlet} had looked into its {past} in {month}.",
-    "Readers of {outlet} will remember the {month} piece on the {past}.",
-    "The {past} had been the subject of a report by {outlet} in {month}.",
-)
-_GENERAL = (
-    "Nobody outside the meeting would say how long the discussion had taken.",
-    "The announcement came late in the day and without the usual slides.",
-    "It remains to be seen whether the change will last into the new year.",
-    "Neighbours in {place} spoke of little else at the market.",
-    "Observers warned against drawing large conclusions from a single week.",
-    "A fuller account is expected before the end of the month.",
-    "The mayor of {place} welcomed the clarity, if not the timing.",
-    "Those who had predicted the opposite were quick to change the subject.",
-    "The details fill several binders and will keep many people busy.",
-    "In private, people close to the matter sound less sure than in public.",
-    "There was no applause, but there was no shouting either.",
-    "The next public meeting will be held in {place} after the holidays.",
-    "Whoever has followed {short} for some years has seen both kinds of day.",
-    "Rain kept the crowd small, and the questions were few.",
-    "For now, everyone involved seems content to wait.",
-    "A person who was in the room described the mood as sober.",
-)
-
-
-# --- controlled: The controlled collection: what MAGAF describes as MultiHop-RAG-compatible, made from a seed.
+# --------------------------------------------------------------------------------------- questions
 
 Kind = Literal["comparison", "inference", "temporal", "null"]
 Story = Sequence[Report]
@@ -408,7 +318,8 @@ Story = Sequence[Report]
 PAPER_DOCUMENTS = 609
 _TRIES = 10_000  # far more than any collection needs that has enough paths
 
-# Table 1's path lengths, spread evenly over the types; Table 5's test part (124, 137, 66, 57 of 384) is 15 % of the totals.
+# Table 1's path lengths, spread evenly over the types; Table 5's test part (124, 137, 66, 57 of
+# 384) is 15 % of the totals.
 PATHS: dict[tuple[Kind, int], int] = {
     ("comparison", 2): 454,
     ("comparison", 3): 270,
@@ -421,14 +332,6 @@ PATHS: dict[tuple[Kind, int], int] = {
     ("temporal", 4): 53,
     ("null", 0): 382,
 }
-
-_NULLS = (
-    "Considering the information from an article by {first} and another by {second} about {name}, "
-    "what reason did both give for the {noun}?",
-    "Which adviser to {name}, quoted by {first} on the {noun}, was also interviewed by {second} on {date}?",
-    "According to {first} and to what {second} wrote on {date}, how much did {name} spend on its {noun}?",
-    "What did {first} call the biggest surprise in the {noun} of {name}, which {second} had ruled out on {date}?",
-)
 
 
 def controlled_collection(
@@ -476,9 +379,11 @@ class _QuestionWriter:
             sample(Random(f"{self.newsroom.seed}/plan"), plan, len(plan)), start=1
         ):
             rng = Random(f"{self.newsroom.seed}/question/{number}")
-            yield self._example(rng, f"q-{number:04d}", kind, hops)
+            yield self._question(rng, f"q-{number:04d}", kind, hops)
 
-    def _example(self, rng: Random, question_id: QuestionId, kind: Kind, hops: int) -> GoldQuestion:
+    def _question(
+        self, rng: Random, question_id: QuestionId, kind: Kind, hops: int
+    ) -> GoldQuestion:
         for _ in range(_TRIES):
             story, rivals = self._story(rng)
             if len(story) < max(hops, 1):
@@ -486,7 +391,7 @@ class _QuestionWriter:
             path = sample(rng, story, hops)
             if kind == "inference" and not _fits_only_one(path, rivals):
                 continue
-            text, answer = self._question(rng, kind, path, story)
+            text, answer = self._words(rng, kind, path, story)
             needed = frozenset(report.doc_id for report in path)
             keys = {text, (kind, needed or text)}
             if not keys & self.asked:
@@ -495,12 +400,13 @@ class _QuestionWriter:
                     Question(question_id, text), Gold(question_id, needed, answer, kind, hops)
                 )
         raise InputError(
-            f"{self.documents} documents hold too few different {kind} questions of {hops} hops with this seed",
+            f"{self.documents} documents have too few different {kind} questions of {hops} hops "
+            "with this seed",
             hint="make more documents, or longer stories",
         )
 
     def _story(self, rng: Random) -> tuple[Story, list[Story]]:
-        """The story of an article drawn at random, and its rivals' stories, as far as they are in the collection."""
+        """The story of a random article, and its rivals' stories, as far as the collection goes."""
         beat, offset = divmod(int(rng.random() * self.documents), self.newsroom.beat_size)
         last = self.documents - beat * self.newsroom.beat_size
         drawn: Story = ()
@@ -515,7 +421,7 @@ class _QuestionWriter:
             start += len(story)
         return drawn, rivals
 
-    def _question(self, rng: Random, kind: Kind, path: Story, story: Story) -> tuple[str, str]:
+    def _words(self, rng: Random, kind: Kind, path: Story, story: Story) -> tuple[str, str]:
         """The words of a question, and its answer."""
         if kind == "null":
             return _null(rng, story)
@@ -589,7 +495,7 @@ class _QuestionWriter:
         return rng.random() < self.difficulty.veiled
 
     def _mentions(self, rng: Random, path: Story, story: Story, *, dated: bool) -> list[str]:
-        """How the question speaks of each article: by outlet and topic (the first always), or by outlet and date."""
+        """How the question names each article: by outlet and topic (always the first), or date."""
         mentions = []
         for at, report in enumerate(path):
             outlet, when = _spoken(rng, report.outlet), self._when(rng, report, story)
@@ -622,7 +528,7 @@ def _null(rng: Random, story: Story) -> tuple[str, str]:
         if outlet not in {report.outlet for report in story}
     ]
     first, second = sample(rng, silent, 2)
-    text = pick(rng, _NULLS).format(
+    text = pick(rng, NULL_QUESTIONS).format(
         first=_plain(rng, first),
         second=_plain(rng, second),
         name=newsmaker.name,

@@ -1,26 +1,15 @@
-"""The words of the controlled collection: outlets, trades, what can happen to a newsmaker, and the sentences that say so.
+"""The words of the controlled collection: outlets, trades, events, and the sentences about them.
 
-Every name is invented. Nothing here decides anything: `controlled` draws from these tables.
+Every name is invented. `controlled` draws from these tables.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = [
-    "CATEGORIES",
-    "FIRST_NAMES",
-    "SECTORS",
-    "SOURCES",
-    "SYLLABLES",
-    "Aspect",
-    "Category",
-    "Sector",
-]
-
 
 class Aspect(NamedTuple):
-    """What can go well or badly. `noun good` and `noun bad` are the facts; the veiled forms say them in other words."""
+    """What can go well or badly: the facts are `noun good` and `noun bad`, or veiled."""
 
     noun: str
     good: str
@@ -31,7 +20,7 @@ class Aspect(NamedTuple):
 
 
 class Sector(NamedTuple):
-    """One trade: its label, what a newsmaker in it is called, what it deals in, and the same without saying so."""
+    """One trade: its label, a newsmaker in it, what it deals in, and the same veiled."""
 
     label: str
     kind: str
@@ -40,7 +29,7 @@ class Sector(NamedTuple):
 
 
 class Category(NamedTuple):
-    """What the newsmakers of a category are called, who leads and who watches them, and what happens to them."""
+    """The newsmakers of a category, who leads and who watches them, and what happens to them."""
 
     suffixes: tuple[str, ...]
     role: str
@@ -50,8 +39,8 @@ class Category(NamedTuple):
     colour: tuple[str, ...]
 
 
-# Eight general outlets write about everything, three more about one category each: 23 in all. Some carry punctuation that
-# people leave out when they name them.
+# Eight general outlets write about everything, three more about one category each: 23 in all. Some
+# have punctuation that people leave out.
 _GENERAL = (
     "The Harbor Times",
     "St. Alban's Post",
@@ -336,4 +325,99 @@ SYLLABLES = (
     "Ba Bre Ca Da Fe Ga Gri Ha Jo Ka Kle Lo Me Mi No Pe Pra Ro Sa Sto Ta Tre Ve Wi".split(),
     "ba de fi ka la le li lo ma me mi na ni ra ri ro sa ta vi zo".split(),
     "bar den dor fell gard kin las lin mar mond nex nor ran ris ron sen som tal ten tis van ver vik wick".split(),
+)
+
+# ---------------------------------------------------------------------------------------- sentences
+
+TITLES = (
+    "{name}: {fact}",
+    "{names} {fact} as {label} looks on",
+    "Why {shorts} {fact} this {season}",
+    "{names} {fact}, and {product} are part of the story",
+    "What it means that {shorts} {fact}",
+)
+LEADS = (
+    "{names} {fact} in {place}, the {kind} said on {weekday}.",
+    "On {weekday} it became official in {place}: {names} {fact}.",
+    "{name} confirmed in {place} on {weekday} that its {fact}.",
+    "After weeks of guessing in {place}, {name} gave an answer: its {fact}.",
+)
+SCALES = (
+    "It was the {ordinal} such turn in {count} months, by the {kind}'s own reckoning.",
+    "Some {count} people inside the {kind} had worked on the matter for most of the {season}.",
+    "A note of {count} pages set out how it had come about.",
+    "Only {count} weeks earlier, few in {place} would have bet on it.",
+)
+TOPICS = (
+    "Talk about the {noun} had gone on for most of the {season}.",
+    "How the {noun} will look next year is anybody's guess.",
+    "Few subjects have occupied the {who} as much as the {noun}.",
+    "Asked about the {noun}, two former colleagues gave the same answer.",
+)
+QUOTES = (
+    (
+        "We worked hard for this and it shows",
+        "This is a good day for everybody in the building",
+        "I always believed that we would get here",
+        "It proves that patience pays",
+    ),
+    (
+        "We are not where we wanted to be",
+        "This is a hard day for everybody in the building",
+        "I will not pretend that it does not hurt",
+        "We have to look at ourselves first",
+    ),
+)
+UNSIGNED = (
+    '"{quote}," said {person}, {role} of {short}.',
+    '"{quote}," {person}, the {role}, said in a short statement.',
+)
+SIGNED = (
+    '"{quote}," {person}, {role} of {short}, told {source}.',
+    '"{quote}," {person}, the {role}, said in an interview with {source}.',
+)
+PRODUCTS = (
+    "The {who} is best known for {product}.",
+    "Much of its name rests on {product}, and that has not changed.",
+    "{short} has lately put its weight behind {product}.",
+)
+BODY_SENTENCES = (
+    "The {body} said that it had taken note and would not comment further.",
+    "A spokeswoman for the {body} asked for the papers.",
+    "The {body} meets again next month.",
+)
+RIVALS = (
+    "{rival}, which is also at home in {label}, declined to comment.",
+    "The comparison with {rival} is drawn often in {label}.",
+)
+RECAPS = (
+    "In {month}, {outlet} had written about the {past} of {name}.",
+    "{outlet} had looked into its {past} in {month}.",
+    "Readers of {outlet} will remember the {month} piece on the {past}.",
+    "The {past} had been the subject of a report by {outlet} in {month}.",
+)
+GENERAL_SENTENCES = (
+    "Nobody outside the meeting would say how long the discussion had taken.",
+    "The announcement came late in the day and without the usual slides.",
+    "It remains to be seen whether the change will last into the new year.",
+    "Neighbours in {place} spoke of little else at the market.",
+    "Observers warned against drawing large conclusions from a single week.",
+    "A fuller account is expected before the end of the month.",
+    "The mayor of {place} welcomed the clarity, if not the timing.",
+    "Those who had predicted the opposite were quick to change the subject.",
+    "The details fill several binders and will keep many people busy.",
+    "In private, people close to the matter sound less sure than in public.",
+    "There was no applause, but there was no shouting either.",
+    "The next public meeting will be held in {place} after the holidays.",
+    "Whoever has followed {short} for some years has seen both kinds of day.",
+    "Rain kept the crowd small, and the questions were few.",
+    "For now, everyone involved seems content to wait.",
+    "A person who was in the room described the mood as sober.",
+)
+NULL_QUESTIONS = (
+    "Considering the information from an article by {first} and another by {second} about {name}, "
+    "what reason did both give for the {noun}?",
+    "Which adviser to {name}, quoted by {first} on the {noun}, was also interviewed by {second} on {date}?",
+    "According to {first} and to what {second} wrote on {date}, how much did {name} spend on its {noun}?",
+    "What did {first} call the biggest surprise in the {noun} of {name}, which {second} had ruled out on {date}?",
 )
