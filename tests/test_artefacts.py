@@ -195,17 +195,23 @@ def test_json_lines_are_read_with_their_place(tmp_path: Path) -> None:
         (b'{"a": "' + b"x" * 300 + b'"}\n', ":1: the line is longer than 200 bytes"),
     ],
 )
-def test_a_bad_line_says_where_and_what(tmp_path: Path, content: bytes, message: str) -> None:
-    limit = 200 if "longer" in message else records.MAX_RECORD_BYTES
+def test_a_bad_line_says_where_and_what(
+    tmp_path: Path, content: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "longer" in message:
+        monkeypatch.setattr(records, "MAX_RECORD_BYTES", 200)
     with pytest.raises(InputError, match=message) as caught:
-        list(read_jsonl(lines(tmp_path, content), BadRecords(), max_bytes=limit))
+        list(read_jsonl(lines(tmp_path, content), BadRecords()))
     assert caught.value.hint
 
 
-def test_bad_lines_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
+def test_bad_lines_can_be_left_out_and_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 200)
     path = lines(tmp_path, b'{"a": 1}\nnonsense\n{"a": "' + b"x" * 300 + b'"}\n{"a": 2}\n')
     bad = BadRecords(skip=True)
-    assert [one.value["a"] for one in read_jsonl(path, bad, max_bytes=200)] == [1, 2]
+    assert [one.value["a"] for one in read_jsonl(path, bad)] == [1, 2]
     assert bad.count == 2
     assert ":2:" in bad.examples[0]
     assert ":3:" in bad.examples[1]

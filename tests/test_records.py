@@ -69,20 +69,22 @@ def test_a_damaged_object_is_one_clear_error(tmp_path, content, said):
     assert said in str(caught.value)
 
 
-def test_a_record_over_the_limit_ends_the_reading(tmp_path):
+def test_a_record_over_the_limit_ends_the_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 1000)
     path = tmp_path / "o.json"
     path.write_text(json.dumps({"a": "x" * 3_000_000}))
     with pytest.raises(InputError, match="a record is longer than 1,000 bytes"):
-        list(read_json_object(path, max_bytes=1000))
+        list(read_json_object(path))
 
 
-def test_a_long_line_stops_at_once_or_is_passed_over(tmp_path):
+def test_a_long_line_stops_at_once_or_is_skipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 100)
     path = tmp_path / "l.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b"x" * 5000 + b'\n{"a": 2}\n')
     with pytest.raises(InputError, match=r"l\.jsonl:2: the line is longer than 100 bytes"):
-        list(read_jsonl(path, BadRecords(), max_bytes=100))
+        list(read_jsonl(path, BadRecords()))
     bad = BadRecords(skip=True)
-    assert [record.value for record in read_jsonl(path, bad, max_bytes=100)] == [{"a": 1}, {"a": 2}]
+    assert [record.value for record in read_jsonl(path, bad)] == [{"a": 1}, {"a": 2}]
     assert bad.count == 1
 
 

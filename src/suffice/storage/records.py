@@ -65,6 +65,9 @@ class BadRecords:
         if len(self.examples) < self.KEPT:
             self.examples.append(str(error))
 
+    def reject(self, where: str, problem: str, *, hint: str = SKIP_HINT) -> None:
+        self.report(InputError(f"{where}: {problem}", hint=hint))
+
 
 def readable_file(path: Path) -> Path:
     """Return the path if it is a readable file that is not empty; otherwise InputError."""
@@ -82,20 +85,16 @@ def readable_file(path: Path) -> Path:
     raise InputError(f"{path} {problem}", hint=hint)
 
 
-def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Line]:
+def read_lines(path: Path, bad: BadRecords) -> Iterator[Line]:
     """The lines of a UTF-8 file. A line that is too long or not UTF-8 is a bad record."""
     path = readable_file(path)
     with name_file_in_errors(path), path.open("rb") as stream:
         number = 0
-        while block := stream.readline(max_bytes + 1):
+        while block := stream.readline(MAX_RECORD_BYTES + 1):
             number += 1
             where = f"{path}:{number}"
-            if len(block) > max_bytes:
-                bad.report(
-                    InputError(
-                        f"{where}: the line is longer than {max_bytes:,} bytes", hint=SKIP_HINT
-                    )
-                )
+            if len(block) > MAX_RECORD_BYTES:
+                bad.reject(where, f"the line is longer than {MAX_RECORD_BYTES:,} bytes")
                 while block and not block.endswith(b"\n"):
                     block = stream.readline(_BLOCK)
                 continue
@@ -103,31 +102,27 @@ def read_lines(path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
                 text = block.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 found = f"byte {block[error.start]:#04x} at {error.start}"
-                bad.report(InputError(f"{where}: not UTF-8 text ({found})", hint=_UTF8_HINT))
+                bad.reject(where, f"not UTF-8 text ({found})", hint=_UTF8_HINT)
             else:
                 yield Line(text.rstrip("\r\n"), where)
 
 
-def read_jsonl(
-    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
-) -> Iterator[Record]:
+def read_jsonl(path: Path, bad: BadRecords) -> Iterator[Record]:
     """The objects of a JSON Lines file. Blank lines are skipped."""
-    for line in read_lines(path, bad, max_bytes=max_bytes):
+    for line in read_lines(path, bad):
         if line.text.strip():
             try:
                 value = json.loads(line.text)
             except (ValueError, RecursionError) as error:
-                bad.report(InputError(f"{line.where}: not valid JSON: {error}", hint=SKIP_HINT))
+                bad.reject(line.where, f"not valid JSON: {error}")
             else:
                 yield from _objects(value, line.where, bad)
 
 
-def read_json_records(
-    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
-) -> Iterator[Record]:
+def read_json_records(path: Path, bad: BadRecords) -> Iterator[Record]:
     """The objects of a file that is a JSON array or JSON Lines, by its first character."""
     read = read_json_array if is_json_array(path) else read_jsonl
-    return read(path, bad, max_bytes=max_bytes)
+    return read(path, bad)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -145,25 +140,22 @@ def _objects(value: Any, where: str, bad: BadRecords) -> Iterator[Record]:
     if isinstance(value, dict):
         yield Record(value, where)
     else:
-        found = type(value).__name__
-        bad.report(InputError(f"{where}: expected a JSON object, found {found}", hint=SKIP_HINT))
+        bad.reject(where, f"expected a JSON object, found {type(value).__name__}")
 
 
-def read_json_array(
-    path: Path, bad: BadRecords, *, max_bytes: int = MAX_RECORD_BYTES
-) -> Iterator[Record]:
+def read_json_array(path: Path, bad: BadRecords) -> Iterator[Record]:
     """The objects of a file that is one JSON array, without loading the file.
 
     Anything else in it is a bad record. A damaged file raises an error even if bad records are
     skipped: after a broken bracket nothing can be parsed.
     """
-    for value, where in _JsonStream(readable_file(path), max_bytes).array():
+    for value, where in _JsonStream(readable_file(path)).array():
         yield from _objects(value, where, bad)
 
 
-def read_json_object(path: Path, *, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Entry]:
+def read_json_object(path: Path) -> Iterator[Entry]:
     """The keys and values of a file that is one JSON object, without loading the file."""
-    yield from _JsonStream(readable_file(path), max_bytes).object()
+    yield from _JsonStream(readable_file(path)).object()
 
 
 class _JsonStream:
@@ -171,8 +163,8 @@ class _JsonStream:
 
     _decoder = json.JSONDecoder()
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        self.path, self.max_bytes = path, max_bytes
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.window, self.at, self.line, self.ended = "", 0, 1, False
 
     def array(self) -> Iterator[tuple[Any, str]]:
@@ -223,8 +215,8 @@ class _JsonStream:
             except (ValueError, RecursionError) as error:
                 if self.ended or not isinstance(error, json.JSONDecodeError):
                     raise self._damaged(str(error)) from error
-            if len(self.window) - self.at > self.max_bytes:
-                raise self._damaged(f"a record is longer than {self.max_bytes:,} bytes")
+            if len(self.window) - self.at > MAX_RECORD_BYTES:
+                raise self._damaged(f"a record is longer than {MAX_RECORD_BYTES:,} bytes")
             self._grow()
 
     def _peek(self) -> str:
@@ -276,15 +268,14 @@ def read_tsv(path: Path, bad: BadRecords, *, columns: Sequence[str]) -> Iterator
         except StopIteration:
             return
         except csv.Error as error:
-            bad.report(InputError(f"{places[0]}: not a tab-separated row: {error}", hint=SKIP_HINT))
+            bad.reject(places[0], f"not a tab-separated row: {error}")
             continue
         if not header:
             header = _check_header(row, columns, places[0])
         elif len(row) == len(header):
             yield Record(dict(zip(header, row)), places[0])
         elif row:
-            found = f"the row has {len(row)} cells, expected {len(header)}"
-            bad.report(InputError(f"{places[0]}: {found}", hint=SKIP_HINT))
+            bad.reject(places[0], f"the row has {len(row)} cells, expected {len(header)}")
 
 
 def _check_header(row: list[str], columns: Sequence[str], where: str) -> list[str]:
