@@ -56,17 +56,14 @@ class ApiKeys:
     def create(self, name: str, scopes: tuple[str, ...] = (READ,)) -> tuple[str, ApiKey]:
         """A new token to hand over, and its key, which is now in the file."""
         if not NAME.fullmatch(name):
-            raise InputError(
-                f"{name!r} is not a valid key name",
-                hint="use letters, digits, dots and dashes; 64 at most",
-            )
+            hint = "use letters, digits, dots and dashes; 64 at most"
+            raise InputError(f"{name!r} is not a valid key name", hint=hint)
         if not scopes or not set(scopes) <= set(SCOPES):
             raise InputError(f"the scopes are {scopes!r}", hint="use read, write, or both")
         keys = self._current()
         if any(key.name == name for key in keys.values()):
-            raise InputError(
-                f"a key named {name!r} already exists", hint="choose another name, or revoke it"
-            )
+            hint = "choose another name, or revoke it"
+            raise InputError(f"a key named {name!r} already exists", hint=hint)
         key_id = secrets.token_hex(6)
         token = f"suf_{key_id}_{secrets.token_urlsafe(32)}"
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -98,10 +95,8 @@ class ApiKeys:
             self._stamp, self._keys = None, {}
             return self._keys
         except (OSError, ValueError) as error:  # an invalid name, or a folder without permission
-            raise DataError(
-                f"{str(self.path)[:200]} cannot be a key file: {error!r:.200}",
-                hint="name another file",
-            ) from error
+            message = f"{str(self.path)[:200]} cannot be a key file: {error!r:.200}"
+            raise DataError(message, hint="name another file") from error
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if stamp != self._stamp:
             self._keys = {key.key_id: key for key in self._read()}
@@ -115,10 +110,8 @@ class ApiKeys:
                 raise ValueError(f"its version is {record['version']!r}, expected {VERSION}")
             return [_parse_key(key) for key in record["keys"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise DataError(
-                f"{self.path} is not a key file: {error!r}",
-                hint="restore it, or create new keys in another file",
-            ) from error
+            hint = "restore it, or create new keys in another file"
+            raise DataError(f"{self.path} is not a key file: {error!r}", hint=hint) from error
 
     def _write(self, keys: list[ApiKey]) -> None:
         record = {"version": VERSION, "keys": [asdict(key) for key in keys]}

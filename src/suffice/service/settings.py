@@ -94,6 +94,5 @@ class Settings:
         try:
             return dataclass_from_json(cls, json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"invalid service settings: {error}", hint="`suffice serve` writes them"
-            ) from error
+            hint = "`suffice serve` writes them"
+            raise InputError(f"invalid service settings: {error}", hint=hint) from error
