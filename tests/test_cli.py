@@ -1,3 +1,5 @@
+"""The command line: help, build, search, evaluate, errors and exit codes."""
+
 from __future__ import annotations
 
 import errno

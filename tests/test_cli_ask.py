@@ -41,11 +41,11 @@ def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
 
 def test_json_is_the_whole_trace(library: Path) -> None:
     result = asked(library, "--json")
-    told = json.loads(result.stdout)
-    assert told["model_configured"] is False
-    assert told["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
-    assert {one["doc_id"] for one in told["citations"]} >= {"lothair", "ermengarde"}
-    assert told["action"] in ("answer", "abstain")
+    trace = json.loads(result.stdout)
+    assert trace["model_configured"] is False
+    assert trace["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
+    assert {one["doc_id"] for one in trace["citations"]} >= {"lothair", "ermengarde"}
+    assert trace["action"] in ("answer", "abstain")
 
 
 def test_a_saved_trace_can_be_replayed(library: Path, tmp_path: Path) -> None:
@@ -119,11 +119,11 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
 
 def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:
     asked(library, "--trace", tmp_path / "trace.jsonl")
-    (told,) = read_traces(tmp_path / "trace.jsonl")
-    begun = replace(told, steps=told.steps[:1])
+    (trace,) = read_traces(tmp_path / "trace.jsonl")
+    begun = replace(trace, steps=trace.steps[:1])
     assert _progress_text(begun).splitlines()[1:3] == [
         "├─ 1. Who is the mother of Lothair II?  = Ermengarde of Tours",
         "└─ 2. When did #1 die?  = ...",
     ]
-    assert "= 20 March 851" in _progress_text(told)
-    assert "p_complete " in _progress_text(told).splitlines()[-1]
+    assert "= 20 March 851" in _progress_text(trace)
+    assert "p_complete " in _progress_text(trace).splitlines()[-1]

@@ -1,4 +1,4 @@
-"""`suffice check`, `suffice fit` and `suffice evaluate gate`: the doors of the gate."""
+"""`suffice check`, `suffice fit` and `suffice evaluate gate`."""
 
 from __future__ import annotations
 
@@ -265,11 +265,11 @@ def test_a_gate_is_fitted_from_examples_and_then_evaluated(tmp_path: Path) -> No
         "--json",
     )
     assert as_json(made)["questions"] == 120
-    judged = suffice(
+    evaluated = suffice(
         "evaluate", "gate", "--collection", "controlled", "--limit", 60, "--k", 6, "--gate", tmp_path / "gate",
         "--no-baselines", "--json", "--out", tmp_path / "run.json",
     )  # fmt: skip
-    found = as_json(judged)
+    found = as_json(evaluated)
     assert {"n", "positive_rate", "auroc", "ap", "brier", "ece", "aurc", "risk", "coverage"} <= set(
         found
     )

@@ -1,4 +1,4 @@
-"""`suffice grade` at the door: what it prints, what it writes, and what it refuses."""
+"""`suffice grade`: what it prints, what it writes, and its errors."""
 
 from __future__ import annotations
 

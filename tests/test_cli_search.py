@@ -1,4 +1,4 @@
-"""`suffice search --filter auto`: what the question names, by the vocabulary or by a model, and filters that give way."""
+"""`suffice search --filter auto`: by the vocabulary or by a model, and relaxed filters."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
 
 def test_the_extracted_filter_is_shown(village: Path) -> None:
     question = "What did BBC write of the engine in June 1990?"
-    told = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
-    assert "filter: source is BBC" in told.stderr
-    assert "note: no document is of 1990-06-01 to 1990-06-30: left out" in told.stderr
+    shown = CliRunner().invoke(app, ["search", str(village), question, "--filter", "auto"])
+    assert "filter: source is BBC" in shown.stderr
+    assert "note: no document is of 1990-06-01 to 1990-06-30: left out" in shown.stderr
     read = json.loads(
         CliRunner()
         .invoke(app, ["search", str(village), question, "--filter", "auto", "--json"])

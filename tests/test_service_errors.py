@@ -1,4 +1,4 @@
-"""Who is turned away, and how: every refusal that OpenAPI documents is met here, in the one envelope, and none is a crash."""
+"""Errors of the service: every documented status occurs, in one envelope, and nothing crashes."""
 
 from __future__ import annotations
 
@@ -65,19 +65,22 @@ def client(settings: Settings) -> Iterator[TestClient]:
 
 
 def documented() -> list[tuple[str, str, int]]:
-    told = build_openapi(create_app(Settings()).app)
+    result = build_openapi(create_app(Settings()).app)
     return [
         (method, path, int(status))
-        for path, operations in told["paths"].items()
+        for path, operations in result["paths"].items()
         for method, one in operations.items()
         for status in one["responses"]
     ]
 
 
 def send(client: TestClient, method: str, path: str, token: str | None, **changed: Any) -> Any:
-    told = {**FORMS[method, path], **changed}
-    headers = {**told.pop("headers", {}), **({"authorization": f"Bearer {token}"} if token else {})}
-    return client.request(method, path, headers=headers, **told)
+    result = {**FORMS[method, path], **changed}
+    headers = {
+        **result.pop("headers", {}),
+        **({"authorization": f"Bearer {token}"} if token else {}),
+    }
+    return client.request(method, path, headers=headers, **result)
 
 
 # How each refusal is met: a visit to this route that must end with this status.
@@ -113,14 +116,14 @@ def ways(
         finally:
             client.app.service.requests_in_progress -= 1000
 
-    def leaving() -> Any:
+    def shutting_down() -> Any:
         client.app.service.shutting_down = True
         try:
             return plain()
         finally:
             client.app.service.shutting_down = False
 
-    def elsewhere() -> Any:
+    def other_host() -> Any:
         with running_app(Settings()) as other:
             return other.request(method, path, headers={"host": "evil.example"})
 
@@ -145,10 +148,10 @@ def ways(
         409: lambda: of(Settings(keys=settings.keys)),
         413: lambda: with_body(b" " * 3_000_000),
         415: lambda: with_body(b"{}", {"content-type": "text/plain"}),
-        421: elsewhere,
+        421: other_host,
         422: wrong_value,
         429: crowded,
-        503: leaving,
+        503: shutting_down,
         504: lambda: of(settings, seconds=1e-9, ask_seconds=1e-9),
     }
 
@@ -201,16 +204,16 @@ def test_every_documented_status_is_met(
     response = ways(client, settings, tokens, method, path)[status]()
     assert response.status_code == status
     if status != 200:
-        told = response.json()
-        assert (told["ok"], told["data"]) == (False, None)
-        assert told["error"]["code"]
-        assert told["error"]["message"]
+        result = response.json()
+        assert (result["ok"], result["data"]) == (False, None)
+        assert result["error"]["code"]
+        assert result["error"]["message"]
 
 
 def test_every_form_has_an_example_that_works(client: TestClient, tokens: dict[str, str]) -> None:
-    told = client.get("/openapi.json").json()
+    result = client.get("/openapi.json").json()
     seen = []
-    for path, operations in told["paths"].items():
+    for path, operations in result["paths"].items():
         body = (
             operations.get("post", {})
             .get("requestBody", {})
@@ -218,7 +221,7 @@ def test_every_form_has_an_example_that_works(client: TestClient, tokens: dict[s
             .get("application/json")
         )
         if body is not None:
-            form = told["components"]["schemas"][body["schema"]["$ref"].rsplit("/", 1)[1]]
+            form = result["components"]["schemas"][body["schema"]["$ref"].rsplit("/", 1)[1]]
             response = send(client, "post", path, tokens["both"], json=form["examples"][0])
             assert response.status_code == 200, response.text
             seen.append(path)

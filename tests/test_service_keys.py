@@ -1,4 +1,4 @@
-"""Keys, settings and the command line of the service: what is refused before anything listens."""
+"""Keys, settings and the command line of the service: what fails before anything listens."""
 
 from __future__ import annotations
 

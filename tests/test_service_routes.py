@@ -1,4 +1,4 @@
-"""The doors of the service, one by one: what is asked comes back in one envelope, and says the same as the library does."""
+"""The routes of the service: each returns one envelope, with the same result as the library."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def test_a_check_says_what_the_gate_says(client: TestClient) -> None:
     response = client.post("/v1/check", json=CHECK)
     assert response.status_code == 200
-    told = response.json()
-    assert (told["ok"], told["error"]) == (True, None)
-    assert told["request_id"] == response.headers["x-request-id"]
+    result = response.json()
+    assert (result["ok"], result["error"]) == (True, None)
+    assert result["request_id"] == response.headers["x-request-id"]
     expected = Gate.load().check(CHECK["question"], CHECK["hits"]).as_json()
-    assert told["data"]["p_complete"] == pytest.approx(expected["p_complete"])
-    assert told["data"]["missing"] == ["Metropolis"]
-    assert told["data"]["action"] == expected["action"]
+    assert result["data"]["p_complete"] == pytest.approx(expected["p_complete"])
+    assert result["data"]["missing"] == ["Metropolis"]
+    assert result["data"]["action"] == expected["action"]
 
 
 def test_a_check_may_be_short(client: TestClient) -> None:
-    told = client.post("/v1/check", json={**CHECK, "explain": False}).json()["data"]
-    assert (told["reasons"], told["missing"], told["next_queries"]) == ([], [], [])
+    result = client.post("/v1/check", json={**CHECK, "explain": False}).json()["data"]
+    assert (result["reasons"], result["missing"], result["next_queries"]) == ([], [], [])
 
 
 def test_no_hits_are_no_evidence(client: TestClient) -> None:
@@ -69,8 +69,8 @@ def test_hits_of_the_library_need_only_their_ids(client: TestClient) -> None:
     line = json.dumps(
         {"question": BRIDGE, "hits": [{"doc_id": "lothair"}, {"doc_id": "ermengarde"}]}
     )
-    (told,) = lines_of(client.post("/v1/check/batch", content=line, headers=LINES).text)
-    assert told["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
+    (result,) = lines_of(client.post("/v1/check/batch", content=line, headers=LINES).text)
+    assert result["data"]["p_complete"] == pytest.approx(named.json()["data"]["p_complete"])
 
 
 def test_checks_that_come_together_get_their_own_verdicts(client: TestClient) -> None:
@@ -79,9 +79,9 @@ def test_checks_that_come_together_get_their_own_verdicts(client: TestClient) ->
     questions = [
         f"Which film came out first, The Navigator or Metropolis {number}?" for number in range(24)
     ]
-    with concurrent.futures.ThreadPoolExecutor(12) as crowd:
+    with concurrent.futures.ThreadPoolExecutor(12) as clients:
         response = list(
-            crowd.map(
+            clients.map(
                 lambda one: client.post("/v1/check", json={**CHECK, "question": one}).json(),
                 questions,
             )
@@ -97,8 +97,8 @@ def test_a_hit_that_cannot_be_read_fails_alone(client: TestClient) -> None:
     bodies = [
         {**CHECK, "hits": [{"colour": "red"}]} if number % 3 == 0 else CHECK for number in range(12)
     ]
-    with concurrent.futures.ThreadPoolExecutor(12) as crowd:
-        response = list(crowd.map(lambda body: client.post("/v1/check", json=body), bodies))
+    with concurrent.futures.ThreadPoolExecutor(12) as clients:
+        response = list(clients.map(lambda body: client.post("/v1/check", json=body), bodies))
     assert [one.status_code for one in response] == [
         422 if number % 3 == 0 else 200 for number in range(12)
     ]
@@ -130,13 +130,13 @@ def test_a_batch_returns_line_by_line_in_order(client: TestClient) -> None:
         json.dumps({"question_id": "odd", "question": "Who?", "hits": [{}]}),
     )
     response = client.post("/v1/check/batch?explain=false", content="\n".join(lines), headers=LINES)
-    told = lines_of(response.text)
-    assert [one["line"] for one in told] == list(range(1, 101))
-    assert [one["question_id"] for one in told if one["ok"]] == [
+    result = lines_of(response.text)
+    assert [one["line"] for one in result] == list(range(1, 101))
+    assert [one["question_id"] for one in result if one["ok"]] == [
         f"q{number}" for number in range(100) if number not in (7, 50)
     ]
-    assert told[7]["error"]["code"] == told[50]["error"]["code"] == "bad_input"
-    assert told[50]["question_id"] == "odd"
+    assert result[7]["error"]["code"] == result[50]["error"]["code"] == "bad_input"
+    assert result[50]["question_id"] == "odd"
 
 
 def test_an_empty_batch_has_an_empty_answer(client: TestClient) -> None:
@@ -151,12 +151,12 @@ def test_a_batch_that_is_too_long_says_where_it_ended() -> None:
             + [json.dumps({**CHECK, "question": "x" * 3000})]
             + [json.dumps(CHECK)] * 9
         )
-        told = lines_of(
+        result = lines_of(
             client.post("/v1/check/batch", content="\n".join(lines), headers=LINES).text
         )
-    assert [one["ok"] for one in told] == [True, True, True, False, True, False]
-    assert "longer than 2,000 bytes" in told[3]["error"]["message"]
-    assert "more than 5 lines" in told[5]["error"]["message"]
+    assert [one["ok"] for one in result] == [True, True, True, False, True, False]
+    assert "longer than 2,000 bytes" in result[3]["error"]["message"]
+    assert "more than 5 lines" in result[5]["error"]["message"]
 
 
 def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None:
@@ -193,16 +193,16 @@ def test_an_unknown_retriever_or_filter_is_the_callers_mistake(client: TestClien
 
 
 def test_complete_stops_when_the_gate_answers(client: TestClient) -> None:
-    told = client.post("/v1/complete", json={"question": BRIDGE, "k": 4}).json()["data"]
-    assert {"lothair", "ermengarde"} <= {hit["doc_id"] for hit in told["hits"]}
-    assert told["rounds"][-1]["held"]
-    assert told["verdict"]["action"] in ("answer", "expand", "abstain")
+    result = client.post("/v1/complete", json={"question": BRIDGE, "k": 4}).json()["data"]
+    assert {"lothair", "ermengarde"} <= {hit["doc_id"] for hit in result["hits"]}
+    assert result["rounds"][-1]["held"]
+    assert result["verdict"]["action"] in ("answer", "expand", "abstain")
 
 
 def test_a_question_is_answered_with_its_citations(client: TestClient) -> None:
-    told = client.post("/v1/ask", json={"question": COMPARISON}).json()["data"]
-    assert (told["action"], told["answer"]) == ("answer", "Dog Law")
-    assert {one["doc_id"] for one in told["citations"]} == {"dog", "storm", "paradise", "aki"}
+    result = client.post("/v1/ask", json={"question": COMPARISON}).json()["data"]
+    assert (result["action"], result["answer"]) == ("answer", "Dog Law")
+    assert {one["doc_id"] for one in result["citations"]} == {"dog", "storm", "paradise", "aki"}
 
 
 def test_a_question_can_be_watched_as_events(client: TestClient) -> None:
@@ -242,13 +242,13 @@ def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None
         "content-type": "application/json",
         "accept": "text/event-stream",
     }
-    told = [(name.encode(), value.encode()) for name, value in headers.items()]
+    result = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {
         "type": "http",
         "method": "POST",
         "path": "/v1/ask",
         "query_string": b"",
-        "headers": told,
+        "headers": result,
     }
     client.portal.call(client.app, scope, receive, send)
     assert b"event: end" not in b"".join(sent)
@@ -257,9 +257,9 @@ def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None
 
 
 def test_the_library_describes_itself(client: TestClient) -> None:
-    told = client.get("/v1/library").json()["data"]
-    assert (told["documents"], told["encoder"]) == (8, "wordllama")
-    assert "bridge" in told["retrievers"]
+    result = client.get("/v1/library").json()["data"]
+    assert (result["documents"], result["encoder"]) == (8, "wordllama")
+    assert "bridge" in result["retrievers"]
     known, nobody = client.get("/v1/library/documents", params={"id": ["dog", "cat"]}).json()[
         "data"
     ]
@@ -298,8 +298,10 @@ def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None
         assert (
             client.post("/v1/library/documents", json=new, headers=_with(reader)).status_code == 403
         )
-        told = client.post("/v1/library/documents", json=new, headers=_with(writer)).json()["data"]
-        assert (told["written"], told["documents"]) == (1, 9)
+        result = client.post("/v1/library/documents", json=new, headers=_with(writer)).json()[
+            "data"
+        ]
+        assert (result["written"], result["documents"]) == (1, 9)
         found = client.post(
             "/v1/search", json={"question": "Who taught Ada?", "k": 1}, headers=_with(reader)
         ).json()
@@ -352,9 +354,9 @@ def test_drift_is_reported_after_enough_strange_questions(monkeypatch: pytest.Mo
 
 
 def test_the_log_has_one_line_per_request_and_no_text(caplog: pytest.LogCaptureFixture) -> None:
-    told = {"question": "Is this a secret?", "hits": ["hush"]}
+    result = {"question": "Is this a secret?", "hits": ["hush"]}
     with running_app() as client, caplog.at_level(logging.INFO, "suffice.service"):
-        client.post("/v1/check", json=told, headers={"x-request-id": "mine-1"})
+        client.post("/v1/check", json=result, headers={"x-request-id": "mine-1"})
         client.get("/v1/library/documents?id=secret")
     first, second = (record.fields for record in caplog.records)
     assert (first["request_id"], first["route"], first["status"], first["hits"]) == (
@@ -370,5 +372,5 @@ def test_the_log_has_one_line_per_request_and_no_text(caplog: pytest.LogCaptureF
         running_app(Settings(log_texts=True)) as client,
         caplog.at_level(logging.INFO, "suffice.service"),
     ):
-        client.post("/v1/check", json=told)
+        client.post("/v1/check", json=result)
     assert caplog.records[0].fields["question"] == "Is this a secret?"

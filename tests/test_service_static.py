@@ -1,4 +1,4 @@
-"""The page's files: they come with a strict policy, hold nothing from elsewhere, and their colours can be told apart."""
+"""The files of the page: a strict policy, nothing from other hosts, enough contrast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches as streams: lines are found wherever the pieces are cut, and what nobody has read yet waits in order."""
+"""Streamed batches: lines do not depend on chunks, and unread output waits in order."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_lines_do_not_depend_on_the_chunks(pieces: list[bytes]) -> None:
 @given(st.lists(st.text("ab\n", max_size=12).map(str.encode), max_size=8))
 def test_a_line_that_is_too_long_is_dropped_alone(pieces: list[bytes]) -> None:
     expected = b"".join(pieces).split(b"\n")
-    told: list[bytes | None] = [None if len(line) > 4 else line for line in expected]
-    assert lines_of(pieces, most=4) == (told if expected[-1] else told[:-1])
+    result: list[bytes | None] = [None if len(line) > 4 else line for line in expected]
+    assert lines_of(pieces, most=4) == (result if expected[-1] else result[:-1])
 
 
 def test_a_line_without_end_is_not_kept() -> None:

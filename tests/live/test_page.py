@@ -73,7 +73,7 @@ def serving(settings: Settings) -> Iterator[str]:
         listening.close()
 
 
-def judged() -> GateRun:
+def gate_run() -> GateRun:
     """A gate that is right on average, on questions of three kinds."""
     rng, n = np.random.default_rng(5), 600
     p = rng.beta(0.6, 0.6, n)
@@ -104,7 +104,7 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def address(tmp_path_factory: pytest.TempPathFactory, token: tuple[str, str]) -> Iterator[str]:
     """A service with films, a run and keys."""
     place = tmp_path_factory.mktemp("page")
-    run = judged().save(place / "run.json")
+    run = gate_run().save(place / "run.json")
     with serving(
         Settings(library=build_film_library(place / "cinema"), report=str(run), keys=token[0])
     ) as at:
@@ -206,9 +206,9 @@ def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
 
 
 def share(gauge: Any) -> int:
-    told = re.search(r"probability (\d+) %", gauge.get_attribute("aria-label"))
-    assert told is not None
-    return int(told[1])
+    label = re.search(r"probability (\d+) %", gauge.get_attribute("aria-label"))
+    assert label is not None
+    return int(label[1])
 
 
 def test_hits_come_from_the_library_and_what_is_missing_is_underlined(visit: Open) -> None:

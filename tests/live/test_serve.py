@@ -1,4 +1,4 @@
-"""A real service in processes of its own: several workers, streams, dawdlers, too many visitors, and a quiet end under load."""
+"""A real service in its own processes: workers, streams, slow clients, load and shutdown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BODY = json.dumps(CHECK).encode()
 
 @contextmanager
 def serving(*words: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A service on a free port, ready; it is told to stop at the end."""
+    """A service on a free port, ready; stopped at the end."""
     command = [sys.executable, "-m", "suffice", "serve", "--port", "0", *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     with subprocess.Popen(
@@ -217,7 +217,7 @@ def test_every_response_matches_the_openapi_document(
     def visit(case: Any) -> None:
         # Which gates and retrievers there are, no schema says; and left without its key, a case still sends our header.
         left_out = [positive_data_acceptance, ignored_auth]
-        # A wrong line of a batch is told in its place; and in a query one id is the same as a list of one.
+        # An invalid line of a batch returns an error at its position; one id equals a list of one.
         left_out += [] if "json" in FORMS[method, path] else [negative_data_rejection]
         assume(len(str(case.query)) < 5_000)  # a longer address is refused as no HTTP request
         headers = {"authorization": f"Bearer {token}"}
@@ -227,7 +227,7 @@ def test_every_response_matches_the_openapi_document(
         visit()
 
 
-# --------------------------------------------------------------------------------------------------------------- dawdlers
+# Slow clients
 
 
 @pytest.fixture(scope="module")
@@ -242,14 +242,14 @@ def strict() -> Iterator[int]:
 def talk(port: int, what: str, token: str = "", *headers: str) -> Iterator[socket.socket]:
     """A connection on which a request has begun."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
-        told = [
+        result = [
             f"{what} HTTP/1.1",
             "host: 127.0.0.1",
             "connection: close",
             f"authorization: Bearer {token}",
             *headers,
         ]
-        line.sendall("\r\n".join([*told, "", ""]).encode())
+        line.sendall("\r\n".join([*result, "", ""]).encode())
         yield line
 
 
@@ -362,10 +362,10 @@ def test_too_many_requests_get_429(strict: int) -> None:
                 assert response.headers["retry-after"] == "1"
         line.close()
 
-    crowd = [threading.Thread(target=visit) for _ in range(16)]
-    for one in crowd:
+    clients = [threading.Thread(target=visit) for _ in range(16)]
+    for one in clients:
         one.start()
-    for one in crowd:
+    for one in clients:
         one.join()
     assert set(seen) == {200, 429}
     assert sum(seen.values()) == 80
@@ -408,13 +408,13 @@ def test_a_shutdown_under_load_answers_every_accepted_request(
             last = response.headers.get("connection") == "close"
         line.close()
 
-    crowd = [threading.Thread(target=visit) for _ in range(12)]
-    for one in crowd:
+    clients = [threading.Thread(target=visit) for _ in range(12)]
+    for one in clients:
         one.start()
     while sum(answered.values()) < 60:
         time.sleep(0.01)
     running.send_signal(signal.SIGTERM)
-    for one in crowd:
+    for one in clients:
         one.join()
     assert running.wait(30) in (0, -signal.SIGTERM)
     assert lost == []
