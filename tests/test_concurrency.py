@@ -120,7 +120,7 @@ def test_threads_that_read_see_one_generation_whole_while_one_writes(
                     stamps = {one.doc_id for one in library.documents()} - {
                         one.doc_id for one in FILMS
                     }
-                    links = library._of_this_generation("mentions", library.links)
+                    links = library._cached("mentions", library.links)
                     assert len(stamps) % 2 == 0
                     for half in stamps:
                         side, stamp = half.split()

@@ -350,7 +350,7 @@ def _check_question(question: object, *, hint: str) -> None:
 
 
 def _parse_filters(
-    filter: FilterOption, vocabulary: Vocabulary, questions: int
+    filter: FilterOption | str, vocabulary: Vocabulary, questions: int
 ) -> list[Filter] | None:
     """The same filter for every question; None for "auto"."""
     if isinstance(filter, str):

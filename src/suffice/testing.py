@@ -359,11 +359,12 @@ def _bad_input_is_refused_and_changes_nothing(make: MakeStore) -> None:
 def _generations_grow_with_every_write(make: MakeStore) -> None:
     store = make()
     seen = [store.generation]
-    for write in (
+    writes: list[Callable[[], int]] = [
         lambda: store.put(VILLAGE[:2]),
         lambda: store.put(VILLAGE[1:3]),
         lambda: store.delete(["ada"]),
-    ):
+    ]
+    for write in writes:
         write()
         seen.append(store.generation)
     _expect("growing", seen == sorted(set(seen)), True)

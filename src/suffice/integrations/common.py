@@ -118,8 +118,9 @@ async def search_and_check_async(
     def wait(queries: Sequence[str]) -> Documents[T]:
         return asyncio.run_coroutine_threadsafe(search_in_loop(queries), loop).result()
 
-    limits: dict[str, Any] = {"budget": budget, "rounds_left": rounds_left}
-    return await asyncio.to_thread(search_and_check, question, wait, gate, **limits)
+    return await asyncio.to_thread(
+        search_and_check, question, wait, gate, budget=budget, rounds_left=rounds_left
+    )
 
 
 class _FrameworkRetriever(Generic[T]):

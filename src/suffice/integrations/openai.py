@@ -100,8 +100,9 @@ class OpenAIModel:
         self.retries, self.repairs, self.concurrency = retries, repairs, concurrency
         self.rate_limit, self.prices = rate_limit or RateLimit(), prices or Prices()
         self._key = api_key or os.environ.get("OPENAI_API_KEY") or NO_KEY
-        self._settings = {"model": name, "max_tokens": max_tokens, "temperature": temperature}
-        self._settings |= {**(extra or {}), **({} if seed is None else {"seed": seed})}
+        settings = {"model": name, "max_tokens": max_tokens, "temperature": temperature}
+        chosen = {} if seed is None else {"seed": seed}
+        self._settings: dict[str, Any] = {**settings, **(extra or {}), **chosen}
         self._sleep = sleep
         self._client = _client(self._key, base_url, timeout_s)
         self._server = _ServerState()  # shared by the copies that `within` makes
