@@ -130,7 +130,7 @@ def dataclass_from_json(kind: type[T], value: Any, place: str = "") -> T:
     """Build a dataclass from JSON; ValueError names a missing, unknown or mistyped field."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{place or kind.__name__} is {_shorten(value)}, expected an object")
-    hints = _field_types(kind)
+    hints = _field_types(kind)  # type: ignore[arg-type]
     if odd := sorted(set(hints) ^ set(value)):
         problem = "missing" if odd[0] in hints else "not known"
         raise ValueError(f"{place or kind.__name__}: {odd[0]!r} is {problem}")
