@@ -30,12 +30,12 @@ from suffice.evaluation.answers import (
     AnswerOutcome,
     AnswerRun,
     answer_tables,
-    equal_coverage_table,
     kinds_table,
     make_answer_run,
 )
 from suffice.evaluation.gate_evaluation import count_seen
 from suffice.types import Hit, Question
+from suffice_research.par_rag.stopping import equal_coverage_table, ordered_answers
 from suffice_research.par_rag.tables import risk_figure
 
 
@@ -111,7 +111,7 @@ def test_what_was_not_said_is_still_known(village: Dataset, bench: AnswerSetup) 
     assert run.figure("ask", "answered").value == 0.0
     assert run.figure("ask", "f1_of_answered").value is None
     assert [one.candidate for one in run.outcomes("ask")] == list(run.gold)
-    ordered = run.ordered("ask", "gate", "right")
+    ordered = ordered_answers(run, "ask", "gate", "right")
     assert ordered is not None
     assert ordered.labels.tolist() == [1.0, 1.0]
 
@@ -161,7 +161,9 @@ def test_at_equal_coverage_the_better_order_has_less_without_evidence() -> None:
     )
     assert (row[0], row[3], row[4]) == ("always, by gate", 0.0, 1.0)
     assert row[5].value == -1.0  # type: ignore[union-attr]
-    assert run.ordered("always", "first hit", "complete") is None  # nobody told the hits' scores
+    assert (
+        ordered_answers(run, "always", "first hit", "complete") is None
+    )  # nobody told the hits' scores
 
 
 def test_halves_share_no_question_and_the_draw_is_the_same_again(village: Dataset) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from suffice.datasets import load
-from suffice.evaluation.baselines import baseline_predictions
 from suffice.evaluation.gate_evaluation import grouped_folds
 from suffice.evaluation.metrics import Predictions, score
 from suffice.evaluation.searching import retrieve_dataset
+from suffice_research.baselines import baseline_predictions
 
 
 def test_frames_predictor_is_as_good_as_its_paper_says(data_folder: Path) -> None:

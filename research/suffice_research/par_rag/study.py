@@ -20,7 +20,7 @@ from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.study import Section, Study
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.storage import package_versions, sha256_of
-from suffice_research.par_rag import tables
+from suffice_research.par_rag import stopping, tables
 from suffice_research.stage_timer import StageTimer
 
 __all__ = ["DATASETS", "SEED", "study"]
@@ -144,9 +144,9 @@ def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Secti
         found.append(shown.kinds_table(run, systems=BY_KIND))
         sections.append(Section(name, tuple(one for one in found if one.rows)))
         stops = [
-            shown.confidence_table(run),
-            shown.equal_coverage_table(run),
-            shown.equal_documents_table(run),
+            stopping.confidence_table(run),
+            stopping.equal_coverage_table(run),
+            stopping.equal_documents_table(run),
         ]
         figures = [tables.risk_figure(run, good) for good in ("complete", "right")]
         sections.append(

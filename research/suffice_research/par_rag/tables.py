@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.answers import (
-    COVERAGES,
-    GATE_COMPARISONS,
-    AnswerRun,
-    equal_documents_table,
-    ranked_answers,
-)
+from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.figures import Lines
 from suffice.evaluation.significance import Difference, Interval, compare, statistic_interval
 from suffice.evaluation.tables import Cell, Table, WithPublished, format_cell
 from suffice_research.curves import risk_lines
 from suffice_research.par_rag.published import FIGURE_2, GAINS, TABLE_2, TABLE_4
+from suffice_research.par_rag.stopping import (
+    COVERAGES,
+    GATE_COMPARISONS,
+    equal_documents_table,
+    ordered_answers,
+    ranked_answers,
+)
 from suffice_research.published import PublishedTable
 
 __all__ = ["ablations", "figure_2", "findings", "gains", "kinds", "table_2", "table_4"]
@@ -226,7 +227,10 @@ def _at_equal_coverage(run: AnswerRun) -> str:
     """Fewer answers without evidence: the loop with the gate against the loop that goes by its own confidence."""
     parts = []
     for coverage in COVERAGES:
-        one, other = run.ordered(ASK, "gate", "complete"), run.ordered(ALWAYS, "review", "complete")
+        one, other = (
+            ordered_answers(run, ASK, "gate", "complete"),
+            ordered_answers(run, ALWAYS, "review", "complete"),
+        )
         if one is not None and other is not None:
             difference = compare(one, other, f"risk_at_coverage@{coverage:g}", seed=run.seed)
             parts.append(f"{format_cell(difference)} at {coverage:g}")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.evaluation.baselines import baseline_predictions
 from suffice.evaluation.figures import Curves, Series
 from suffice.evaluation.gate_evaluation import Fit, cross_validate_gate, grouped_folds
 from suffice.evaluation.metrics import Predictions, ece_by_chance, score
@@ -25,6 +24,7 @@ from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
 from suffice.protocols import Reranker
 from suffice.storage import package_versions
+from suffice_research.baselines import baseline_predictions
 from suffice_research.training.promise import PromiseResult, check_promise
 from suffice_research.training.transfer import DRAWS, LABELS, Recipe, TransferResult, leave_one_out
 

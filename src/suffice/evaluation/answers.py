@@ -1,16 +1,14 @@
 """Answers compared with gold answers: which are right, on what evidence, and at what cost.
 
 A run holds one or several systems on the same questions: answers from a file, or what
-`evaluation.answer_systems` produced. No answer counts as a wrong one. Two tables show what it is
-worth to know when to stop: at equal coverage everyone answers the same share of the questions, the
-surest first; at equal documents a fixed k gets as many documents as a system holds.
+`evaluation.answer_systems` produced. No answer counts as a wrong one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +17,15 @@ import numpy.typing as npt
 
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
-from suffice.evaluation.metrics import ANSWER_METRICS, Predictions, score
+from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.significance import (
     Difference,
     Interval,
-    compare,
-    interval,
     mean_interval,
     paired_difference,
 )
 from suffice.evaluation.tables import Cell, Table
+from suffice.registry import Registry
 from suffice.storage import BadRecords, package_versions, read_json_records, write_atomically
 from suffice.types import Cost, DocId
 
@@ -36,25 +33,9 @@ __all__ = ["AnswerOutcome", "AnswerRun", "answer_tables", "judge_answers", "read
 
 Floats = npt.NDArray[np.float64]
 VERSION = 2
-COVERAGES = (0.3, 0.5, 0.7)
-NAIVE, SINGLE, FIXED, LINKS = "naive", "single passage", "fixed k", "along links"
-ALWAYS, ASK = "always", "ask"
 INTERVAL_NOTE = "In brackets: 95 % bootstrap interval over questions."
-# (system, whose confidence orders its answers): with the gate, and what that is compared with
-GATE_COMPARISONS = (
-    ((ASK, "gate"), ((ALWAYS, "review"), (FIXED, "reader"))),
-    ((ALWAYS, "gate"), ((ALWAYS, "review"), (ALWAYS, "reader"), (ALWAYS, "first hit"))),
-)
-# Whose confidence may order the answers. Only the order counts, so scales need not compare.
-ORDERS: Mapping[str, Callable[[Mapping[str, float]], float | None]] = {
-    "gate": lambda sure: sure.get("gate"),
-    "review": lambda sure: sure.get("review"),
-    "reader": lambda sure: sure.get("reader"),
-    "first hit": lambda sure: sure.get("hit"),
-    "gate x review": lambda sure: (
-        sure["gate"] * sure["review"] if {"gate", "review"} <= sure.keys() else None
-    ),
-}
+# Plug-ins `answers.NAME`: (run) -> more tables.
+MORE_TABLES: Registry[list[Table]] = Registry("answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +46,7 @@ class AnswerOutcome:
     held: tuple[DocId, ...] | None = None  # its documents in the end, in order; None: unknown
     cost: Cost = Cost()  # noqa: RUF009 - frozen
     candidate: str | None = None  # what it would have said, had it had to answer
-    sure: Mapping[str, float] = field(default_factory=dict, hash=False)  # confidence, see ORDERS
+    sure: Mapping[str, float] = field(default_factory=dict, hash=False)  # confidence, by whom
     error: str | None = None  # what the language model failed with
 
 
@@ -118,24 +99,6 @@ class AnswerRun:
         """How far a system is above another on the same questions."""
         values = [self.values(one, measure, kind) for one in (system, other)]
         return paired_difference(*values, seed=self.seed)
-
-    def ordered(self, system: str, by: str, good: str) -> Predictions | None:
-        """A system's candidate answers, the surest first, and whether each is "right" or "complete".
-
-        A question without a candidate comes last, and is not good. None: the order is unknown.
-        """
-        outcomes = self.outcomes(system)
-        answers = [one.candidate for one in outcomes]
-        sure = [None if one.candidate is None else ORDERS[by](one.sure) for one in outcomes]
-        if any(one is None and text is not None for one, text in zip(sure, answers)):
-            return None
-        order = np.array([-np.inf if one is None else one for one in sure])
-        places = np.unique(order, return_inverse=True)[1]
-        fine = self.complete(outcomes) if good == "complete" else self.scores(answers, "em")
-        fine = np.where([one is None for one in answers], 0.0, fine)
-        if np.isnan(fine).any():
-            return None
-        return Predictions(fine, places / max(int(places.max(initial=0)), 1))
 
     def complete(self, outcomes: Outcomes) -> Floats:
         """1 where all needed documents are held, NaN where either is unknown."""
@@ -291,10 +254,11 @@ def read_answers(path: Path, bad: BadRecords | None = None) -> dict[str, str]:
 
 
 def answer_tables(run: AnswerRun) -> list[Table]:
-    """Everything that the run can show, in order."""
-    tables = [correctness_table(run), evidence_table(run), differences_table(run, NAIVE)]
-    tables += [kinds_table(run), confidence_table(run)]
-    tables += [equal_coverage_table(run), equal_documents_table(run)]
+    """Everything that the run can show, in order; what plug-ins add comes last."""
+    tables = [correctness_table(run), evidence_table(run), differences_table(run, "naive")]
+    tables.append(kinds_table(run))
+    for name in MORE_TABLES.names():
+        tables += MORE_TABLES.get(name)(run)
     return [table for table in tables if table.rows]
 
 
@@ -365,7 +329,7 @@ def kinds_table(
     run: AnswerRun,
     *,
     systems: Sequence[str] | None = None,
-    against: str = SINGLE,
+    against: str = "single passage",
     fewest: int = 10,
 ) -> Table:
     """F1 by kind of question, and how far that is above the plainest system."""
@@ -380,76 +344,3 @@ def kinds_table(
     columns = ("kind", "n", "system", "F1", "answered", f"above {against}")
     note = f"No answer counts as wrong. {INTERVAL_NOTE}"
     return Table(f"F1 by kind on {run.dataset}", columns, tuple(rows), note)
-
-
-def confidence_table(run: AnswerRun) -> Table:
-    """Area under the risk-coverage curve of each system's candidates, by who orders them."""
-    rows: list[tuple[Cell, ...]] = []
-    for system in (one for one in (FIXED, ALWAYS, ASK) if one in run.systems):
-        for order in ORDERS:
-            both = [run.ordered(system, order, good) for good in ("complete", "right")]
-            known = [interval(one, "aurc", seed=run.seed) for one in both if one is not None]
-            if len(known) == 2:
-                rows.append((system, order, *known))
-    note = (
-        "Area under the risk-coverage curve, lower is better: the share of incomplete (of wrong) "
-        "among the answered, averaged over all shares of questions that might be answered, the "
-        f"surest first. Nothing to say counts as both. {INTERVAL_NOTE}"
-    )
-    columns = ("system", "order", "incomplete", "wrong")
-    return Table(f"Who knows best what to answer on {run.dataset}", columns, tuple(rows), note)
-
-
-def equal_coverage_table(run: AnswerRun) -> Table:
-    """At the same share answered, with and without the gate: how many lack evidence or are wrong."""
-    rows: list[tuple[Cell, ...]] = []
-    for first, second in ((one, other) for one, others in GATE_COMPARISONS for other in others):
-        for coverage in COVERAGES:
-            name, cells = f"risk_at_coverage@{coverage:g}", list[Cell]()
-            for good in ("complete", "right"):
-                one, other = (ranked_answers(run, pair, good) for pair in (first, second))
-                if one is not None and other is not None:
-                    gap = compare(one, other, name, seed=run.seed)
-                    cells += [score(one, name), score(other, name), gap]
-            if len(cells) == 6:
-                rows.append((", by ".join(first), ", by ".join(second), coverage, *cells))
-    columns = (
-        *("with the gate", "without", "coverage", "incomplete", "without it", "difference"),
-        *("wrong", "wrong without it", "difference of wrong"),
-    )
-    note = (
-        "Of the answered, the surest first, at the same coverage of all questions; below 0: fewer "
-        "with the gate. Differences with 95 % interval, paired bootstrap over questions."
-    )
-    return Table(f"At equal coverage on {run.dataset}", columns, tuple(rows), note)
-
-
-def ranked_answers(run: AnswerRun, pair: tuple[str, str], good: str) -> Predictions | None:
-    """The candidates of (system, order); None where the run does not have them."""
-    system, order = pair
-    return run.ordered(system, order, good) if system in run.systems else None
-
-
-def equal_documents_table(run: AnswerRun) -> Table:
-    """Completeness of one search with as many documents as the system holds for each question."""
-    once = [one for one in (FIXED, LINKS) if one in run.systems]
-    rows: list[tuple[Cell, ...]] = []
-    for system in (one for one in run.systems if once and one not in (SINGLE, NAIVE, *once)):
-        outcomes = run.outcomes(system)
-        ours = run.complete(outcomes)
-        cells: list[Cell] = [run.figure(system, "documents").value]
-        cells.append(mean_interval(ours, seed=run.seed))
-        for name in once:
-            pairs = zip(run.outcomes(name), outcomes, strict=True)
-            cut = [replace(a, held=(a.held or ())[: len(b.held or ())]) for a, b in pairs]
-            same = run.complete(cut)
-            gap = paired_difference(ours, same, seed=run.seed)
-            cells += [mean_interval(same, seed=run.seed), gap]
-        rows.append((system, *cells))
-    beside = [column for name in once for column in (name, f"above {name}")]
-    columns = ("system", "documents", "complete", *beside)
-    note = (
-        "One look, by words and vectors or along links, is given as many documents as the system "
-        f"holds. {INTERVAL_NOTE}"
-    )
-    return Table(f"Complete at equal documents on {run.dataset}", columns, tuple(rows), note)

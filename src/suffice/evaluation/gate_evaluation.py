@@ -18,7 +18,6 @@ import numpy.typing as npt
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, did_you_mean
-from suffice.evaluation.baselines import baseline_predictions
 from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
 from suffice.evaluation.gate_runs import GateRun
 from suffice.evaluation.result_files import source_commit
@@ -35,7 +34,7 @@ from suffice.gate.policy import Costs
 from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
 from suffice.protocols import Progress, Reranker
-from suffice.registry import ENCODERS, RERANKERS
+from suffice.registry import ENCODERS, RERANKERS, Registry
 from suffice.storage import package_versions
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ QUALITY_ENCODER = "bge-small-en-v1.5"  # the encoder of a gate of the quality pr
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _BLOCK = 256
+# Plug-ins `baselines.NAME`: (questions, folds, reranker, seed) -> probabilities by name.
+BASELINES: Registry[Mapping[str, Floats]] = Registry("baselines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +205,8 @@ def evaluate_gate(
 ) -> GateRun:
     """Evaluate the shipped gate ("default"), a saved one (a path), or one fitted on other folds.
 
-    A fitted gate of the quality preset may read hits with a `reranker`; a `cross_encoder` adds the
-    baselines that need one. Both are slow. `mapped` runs the work, in this process by default.
+    A fitted gate of the quality preset may read hits with a `reranker`. Baselines come from the
+    research package; a `cross_encoder` adds those that need one. Both are slow.
     """
     if gate == FITTED:  # a missing extra is reported before the search
         require_fit_extra()
@@ -227,9 +228,9 @@ def evaluate_gate(
         ref = None if mapped is None else GateRef.named(gate, preset)
         results = run_gate(opened, questions, progress=progress, mapped=runner, ref=ref)
     checked = time.perf_counter()
-    others: dict[str, Any] = {}
-    if baselines and parts:
-        others = baseline_predictions(questions, parts, reranker=cross_encoder, seed=seed)
+    others: dict[str, Floats] = {}
+    for name in BASELINES.names() if baselines and parts else []:
+        others |= BASELINES.get(name)(questions, parts, reranker=cross_encoder, seed=seed)
     return GateRun(
         dataset=dataset.name,
         retriever=retriever,

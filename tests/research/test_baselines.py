@@ -9,16 +9,16 @@ import pytest
 
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
-from suffice.evaluation.baselines import (
-    baseline_predictions,
-    baselines,
-    cross_encoder_figures,
-    score_figures,
-)
 from suffice.evaluation.gate_evaluation import grouped_folds
 from suffice.evaluation.metrics import Predictions, score
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.types import Document, Evidence, Hit, Question
+from suffice_research.baselines import (
+    BASELINES,
+    baseline_predictions,
+    cross_encoder_figures,
+    score_figures,
+)
 from suffice_research.controlled import controlled_collection
 
 
@@ -93,8 +93,8 @@ def test_every_baseline_gives_a_probability_for_every_case() -> None:
     complete = [one.complete for one in cases]
     folds = grouped_folds([one.question.text for one in cases], complete, 2, 1)
     found = baseline_predictions(cases, folds, reranker=Reader())
-    assert list(found)[: len(baselines())] == [one.name for one in baselines()]
-    assert len(found) == len(baselines()) + 3
+    assert list(found)[: len(BASELINES)] == [one.name for one in BASELINES]
+    assert len(found) == len(BASELINES) + 3
     for p in found.values():
         assert ((p >= 0) & (p <= 1)).all()
     assert score(Predictions(complete, found["top score"]), "auroc") == pytest.approx(1.0)
