@@ -96,8 +96,8 @@ class DaskCluster:
         message = f"the scheduler at {self.address} went away"
         return EngineError(message, hint="check that it runs")
 
-    def executor(self, job: Job) -> _DaskExecutor:
-        return _DaskExecutor(self, job)
+    def executor(self, job: Job) -> DaskExecutor:
+        return DaskExecutor(self, job)
 
     def close(self) -> None:
         self.client.close()
@@ -130,7 +130,7 @@ def _refuse_differences(differences: str, where: str) -> None:
         )
 
 
-class _DaskExecutor:
+class DaskExecutor:
     """One job on the workers."""
 
     def __init__(self, cluster: DaskCluster, job: Job) -> None:
@@ -149,10 +149,10 @@ class _DaskExecutor:
             self._checked_at = now
         return self._window
 
-    def submit(self, block: Any) -> _DaskResult:
+    def submit(self, block: Any) -> DaskResult:
         self._count += 1
         given = (environment_versions(), self._job, self._shared, _Sealed(block))
-        return _DaskResult(self.cluster, self._submit(f"{self._count}", _run_block, *given))
+        return DaskResult(self.cluster, self._submit(f"{self._count}", _run_block, *given))
 
     def _submit(self, name: str, function: Callable[..., Any], *given: Any) -> Any:
         # Large tasks are intended: data on a worker is lost when the worker dies.
@@ -161,7 +161,7 @@ class _DaskExecutor:
             return self.cluster.client.submit(function, *given, key=key, pure=False)
 
 
-class _DaskResult:
+class DaskResult:
     """A block on its way through the scheduler."""
 
     def __init__(self, cluster: DaskCluster, future: Any) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from suffice.engines.batch.checkpoint import Checkpoint
@@ -21,44 +21,27 @@ from suffice.errors import EngineError, SufficeError
 from suffice.jobs import Job
 
 if TYPE_CHECKING:
-    from suffice.engines.batch.dask_executor import DaskCluster
+    from suffice.engines.batch.dask_executor import DaskCluster, DaskExecutor, DaskResult
 
 __all__ = ["BatchRunner"]
 
 MAX_TRIES = 3
 
 
-class PendingResult(Protocol):
-    """A block under way: `result` returns or raises, `drop` gives it up."""
-
-    @property
-    def done(self) -> bool: ...
-    def result(self) -> Any: ...
-    def drop(self) -> None: ...
-
-
-class Executor(Protocol):
-    """Runs the blocks of one job, at most `window` at once."""
-
-    @property
-    def window(self) -> int: ...
-    def submit(self, block: Any) -> PendingResult: ...
-
-
 class LocalExecutor:
-    """Runs a block in this process when its result is asked for."""
+    """Runs the blocks of one job in this process, at most `window` at once."""
 
     window = 1
 
     def __init__(self, job: Job) -> None:
         self._job, self._ready = job, job.prepare(job.shared)
 
-    def submit(self, block: Any) -> PendingResult:
+    def submit(self, block: Any) -> DeferredResult:
         return DeferredResult(lambda: self._job.do(block, self._ready))
 
 
 class DeferredResult:
-    """Computed when asked for."""
+    """A block that is computed when its result is asked for; `drop` gives it up."""
 
     done = False
 
@@ -76,7 +59,7 @@ class _Block:
     span: str
     content: Any
     file: Path | None
-    pending: PendingResult
+    pending: DeferredResult | DaskResult
 
 
 class BatchRunner:
@@ -126,9 +109,8 @@ class BatchRunner:
         return run
 
     def _run(self, job: Job, blocks: Iterable[Any]) -> Generator[Any, None, None]:
-        executor: Executor = (
-            LocalExecutor(job) if self._cluster is None else self._cluster.executor(job)
-        )
+        cluster = self._cluster
+        executor = LocalExecutor(job) if cluster is None else cluster.executor(job)
         reader, waiting = _BlockReader(blocks), deque[_Block]()
         count = 0
         try:
@@ -151,10 +133,13 @@ class BatchRunner:
         if reader.error is not None:
             raise reader.error
 
-    def _start(self, job: Job, executor: Executor, content: Any, count: int) -> _Block:
+    def _start(
+        self, job: Job, executor: LocalExecutor | DaskExecutor, content: Any, count: int
+    ) -> _Block:
         file = None if self._checkpoint is None else self._checkpoint.file(job, content)
         if self._checkpoint is not None and file is not None and file.exists():
-            pending: PendingResult = DeferredResult(partial(self._checkpoint.read, file))
+            pending: DeferredResult | DaskResult
+            pending = DeferredResult(partial(self._checkpoint.read, file))
         else:
             pending = executor.submit(content)
         return _Block(_describe_block(job, content, count), content, file, pending)
@@ -163,7 +148,7 @@ class BatchRunner:
         if self._checkpoint is not None and block.file is not None and not block.file.exists():
             self._checkpoint.write(block.file, result)
 
-    def _result(self, executor: Executor, block: _Block) -> Any:
+    def _result(self, executor: LocalExecutor | DaskExecutor, block: _Block) -> Any:
         pending = block.pending
         for tries in range(1, MAX_TRIES + 1):
             try:

@@ -282,32 +282,23 @@ def create_database(file: Path) -> None:
 
 def _column_values(document: Document) -> tuple[Any, ...]:
     """A document's values in the order of DOCUMENT_COLUMNS."""
+    day, entities, extra = document.published_at, document.entities, document.extra
+    texts = document.doc_id, document.text, document.title, document.source, document.category
     return (
-        document.doc_id,
-        document.text,
-        document.title,
-        document.source,
-        document.category,
-        document.published_at.isoformat() if document.published_at else None,
-        json.dumps(document.entities) if document.entities else None,
+        *texts,
+        day.isoformat() if day else None,
+        json.dumps(entities) if entities else None,
         document.parent,
-        json.dumps(dict(document.extra)) if document.extra else None,
+        json.dumps(dict(extra)) if extra else None,
     )
 
 
 def _document(values: Sequence[Any]) -> Document:
-    doc_id, text, title, source, category, published_at, entities, parent, extra = values
-    return Document(
-        doc_id,
-        text,
-        title,
-        source,
-        category,
-        date.fromisoformat(published_at) if published_at else None,
-        tuple(json.loads(entities)) if entities else (),
-        parent,
-        json.loads(extra) if extra else {},
-    )
+    doc_id, text, title, source, category, day, entities, parent, extra = values
+    published_at = date.fromisoformat(day) if day else None
+    names = tuple(json.loads(entities)) if entities else ()
+    more = json.loads(extra) if extra else {}
+    return Document(doc_id, text, title, source, category, published_at, names, parent, more)
 
 
 def _sql_test(condition: Condition) -> tuple[str, Sequence[str]]:

@@ -52,7 +52,6 @@ from suffice.engines.embedded.writer import (
 from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
-from suffice.retrieval.corpus import Mask
 from suffice.retrieval.ranking import check_search
 from suffice.retrieval.store_checks import (
     Floats,
@@ -108,7 +107,11 @@ class Snapshot:
             return [()] * len(vectors)
         filled = np.ones(len(self.records), dtype=bool)
         filled[self.database.empty_slots()] = False
-        masks = {one: filled & self._mask(one) if one else filled for one in set(filters)}
+        masks = dict.fromkeys(set(filters), filled)
+        for one in filter(None, masks):
+            masks[one] = np.zeros(len(filled), dtype=bool)
+            masks[one][self.database.slots_matching(one)] = True
+            masks[one] &= filled
         nearest = nearest_records(self.records, vectors, k, [masks[one] for one in filters])
         located = self.database.locate([int(row) for one in nearest for row in one.rows])
         return [
@@ -118,11 +121,6 @@ class Snapshot:
             )
             for one in nearest
         ]
-
-    def _mask(self, filter: Filter) -> Mask:
-        mask = np.zeros(self.state.slots, dtype=bool)
-        mask[self.database.slots_matching(filter)] = True
-        return mask
 
 
 def _hit(doc_id: DocId, score: float, part: str) -> Hit:
@@ -276,7 +274,9 @@ class EmbeddedStore:
                 for attempt in range(SNAPSHOT_TRIES):
                     with database.reading() as state:
                         try:
-                            searcher, records = self._searcher_at(state), self._records_at(state)
+                            searcher = self._searcher_at(state)
+                            file = vector_file(self.path, state.vectors)
+                            records = open_records(file, state.dimension, state.slots)
                         except (_StaleIndexError, DamagedIndexError, FileNotFoundError) as error:
                             cause: Exception = error
                         else:
@@ -318,12 +318,6 @@ class EmbeddedStore:
                 )
             self._searcher = _CachedSearcher(state.text, oldest, state.generation, searcher)
             return searcher
-
-    def _records_at(self, state: StoreState) -> Records | None:
-        if not state.slots:
-            return None
-        file = vector_file(self.path, state.vectors)
-        return open_records(file, dimension=state.dimension, slots=state.slots)
 
     # ------------------------------------------------------------------------------------- writing
 

@@ -58,8 +58,10 @@ def append_records(
             fsync_path(file.parent)
 
 
-def open_records(file: Path, *, dimension: int, slots: int) -> Records:
+def open_records(file: Path, dimension: int, slots: int) -> Records | None:
     """Map the first slots of the file. FileNotFoundError if it is gone, DataError if too short."""
+    if not slots:
+        return None
     dtype = _record_dtype(dimension)
     if file.stat().st_size < slots * dtype.itemsize:
         message = f"{file} is shorter than the {slots} vectors it should hold"

@@ -194,7 +194,9 @@ class StoreWriter:
         with self._database.writing():
             state = self._database.state()
             old = vector_file(self._path, state.vectors)
-            records = open_records(old, dimension=state.dimension, slots=state.slots)
+            records = open_records(old, state.dimension, state.slots)
+            if records is None:
+                return
             used = np.ones(state.slots, dtype=bool)
             used[self._database.empty_slots()] = False
             slots = np.flatnonzero(used)

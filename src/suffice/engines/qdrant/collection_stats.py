@@ -107,12 +107,13 @@ class CollectionStats:
 
     def page_points(self, pages: Iterable[int]) -> list[dict[str, Any]]:
         """Pages as points; each says since which generation it is unchanged."""
-        return [{"id": one, "payload": self._page_payload(one), "vector": {}} for one in pages]
-
-    def _page_payload(self, number: int) -> dict[str, Any]:
-        page = self.frequencies.page(number)
-        numbers, counts = _encode_array(page.ids, "<u4"), _encode_array(page.counts, "<i8")
-        return {"since": self.header.generation, "numbers": numbers, "counts": counts}
+        points = []
+        for number in pages:
+            page = self.frequencies.page(number)
+            numbers, counts = _encode_array(page.ids, "<u4"), _encode_array(page.counts, "<i8")
+            payload = {"since": self.header.generation, "numbers": numbers, "counts": counts}
+            points.append({"id": number, "payload": payload, "vector": {}})
+        return points
 
     def with_pages(
         self, header: StatsHeader, pages: Mapping[int, Mapping[str, Any]]
