@@ -25,7 +25,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "live/faults/test_kills.py::test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair",
                 "test_embedded.py::test_a_death_between_indexes_and_truth_changes_nothing",
-                "test_artefacts.py::test_a_crash_between_the_two_renames_is_mended_on_open",
+                "test_artefacts.py::test_a_crash_between_the_two_renames_is_repaired_on_open",
             ),
             ("kills",),
             "Power cuts: processes are killed, the machine is not. Disks that acknowledge writes they did not store.",
@@ -73,7 +73,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Damage is detected: a file that does not match its manifest is refused, and derived data is rebuilt.",
             (
-                "test_artefacts.py::test_an_altered_file_is_refused",
+                "test_artefacts.py::test_an_altered_file_is_an_error",
                 "test_gate.py::test_a_damaged_gate_is_refused",
                 "test_embedded_damage.py::test_a_damaged_text_index_is_made_anew_from_the_truth",
                 "test_embedded_damage.py::test_damage_inside_the_truth_is_said_to_be_damage",
@@ -84,7 +84,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "Every format has a version. Another version is refused with the command that rebuilds it.",
             (
-                "test_artefacts.py::test_another_format_version_is_refused_with_the_command_that_rebuilds",
+                "test_artefacts.py::test_another_format_version_is_an_error_with_the_rebuild_command",
                 "test_embedded_damage.py::test_a_store_of_a_newer_format_is_not_read",
                 "test_gate.py::test_a_newer_gate_is_refused",
             ),
@@ -105,7 +105,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "Everything a stranger could make large is bounded: records, bodies, lines, texts, hits, headers, time.",
             (
                 "test_records.py::test_a_record_over_the_limit_ends_the_reading",
-                "test_hostile_files.py::test_a_line_without_end_costs_no_more_than_a_line_may",
+                "test_hostile_files.py::test_an_endless_line_costs_no_more_than_the_limit",
                 "test_gate.py::test_a_huge_text_costs_no_more_than_its_beginning",
                 "live/test_serve.py::test_slow_clients_and_garbage_get_a_response_and_are_disconnected",
                 "live/test_serve.py::test_clients_that_do_not_read_are_disconnected",
@@ -119,7 +119,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_architecture.py::test_the_repository_keeps",
                 "test_hostile_files.py::test_no_code_of_the_package_unpickles_or_evaluates",
-                "test_hostile_files.py::test_a_network_that_means_harm_is_refused",
+                "test_hostile_files.py::test_a_malicious_network_is_an_error",
                 "test_hostile_files.py::test_an_array_of_objects_is_never_unpickled",
                 "test_artefacts.py::test_a_manifest_cannot_point_outside_its_folder",
             ),
@@ -160,7 +160,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "A text cannot steer `ask`: in prompts it stays inside its fence, and a model that obeys it changes no action.",
             (
-                "test_ask_injection.py::test_what_a_model_is_shown_keeps_every_attack_inside_the_fence",
+                "test_ask_injection.py::test_prompts_keep_every_attack_inside_the_fence",
                 "test_ask_injection.py::test_an_obedient_model_changes_no_action_and_no_answer",
             ),
             (),
@@ -173,8 +173,8 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         Guarantee(
             "A language model's output has a schema, a budget and a deadline; if it is unusable, the rules take over.",
             (
-                "test_ask_faulty_server.py::test_ask_ends_within_its_budget_with_an_honest_outcome",
-                "test_ask_faulty_server.py::test_a_model_that_insists_on_nonsense_is_not_believed",
+                "test_ask_faulty_server.py::test_ask_ends_within_its_budget_and_says_what_happened",
+                "test_ask_faulty_server.py::test_a_model_that_repeats_nonsense_is_not_trusted",
                 "live/test_grade_model.py::test_whatever_the_server_does_rules_can_go_on",
             ),
         ),
@@ -210,7 +210,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
         ),
         Guarantee(
             "A saved trace replays to the same bytes.",
-            ("test_traces.py::test_many_journeys_in_one_file_replay_to_the_same_bytes",),
+            ("test_traces.py::test_many_traces_in_one_file_replay_to_the_same_bytes",),
         ),
     ),
     "The service": (

@@ -30,7 +30,7 @@ def make(path: Path, text: str = "hello", version: int = 1) -> Path:
     return path
 
 
-def test_an_artefact_opens_with_what_made_it(tmp_path: Path) -> None:
+def test_an_artefact_opens_with_its_manifest(tmp_path: Path) -> None:
     manifest = open_artefact(make(tmp_path / "a"), kind="thing", version=1, rebuild=REBUILD)
     assert (manifest.settings, manifest.seed) == ({"k": 1}, 42)
     assert manifest.packages["numpy"]
@@ -57,26 +57,26 @@ def test_a_failure_while_filling_leaves_the_old_state(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
-def test_a_new_artefact_takes_the_place_of_the_old(tmp_path: Path) -> None:
+def test_a_new_artefact_replaces_the_old(tmp_path: Path) -> None:
     make(tmp_path / "a", "old")
     make(tmp_path / "a", "new")
     assert (tmp_path / "a" / "part.txt").read_text() == "new"
 
 
-def test_a_crash_between_the_two_renames_is_mended_on_open(tmp_path: Path) -> None:
+def test_a_crash_between_the_two_renames_is_repaired_on_open(tmp_path: Path) -> None:
     make(tmp_path / "a", "old").rename(tmp_path / ".a.old")
     open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
     assert (tmp_path / "a" / "part.txt").read_text() == "old"
 
 
-def test_an_altered_file_is_refused(tmp_path: Path) -> None:
+def test_an_altered_file_is_an_error(tmp_path: Path) -> None:
     (make(tmp_path / "a") / "part.txt").write_text("hullo")
     with pytest.raises(DataError, match="altered"):
         open_artefact(tmp_path / "a", kind="thing", version=1, rebuild=REBUILD)
 
 
 @pytest.mark.parametrize(("written", "word"), [(2, "newer"), (0, "older")])
-def test_another_format_version_is_refused_with_the_command_that_rebuilds(
+def test_another_format_version_is_an_error_with_the_rebuild_command(
     tmp_path: Path, written: int, word: str
 ) -> None:
     with pytest.raises(NotReadyError, match=word) as caught:
@@ -86,7 +86,9 @@ def test_another_format_version_is_refused_with_the_command_that_rebuilds(
     assert caught.value.hint == REBUILD
 
 
-def test_another_kind_a_missing_folder_and_a_broken_manifest_are_told_apart(tmp_path: Path) -> None:
+def test_another_kind_a_missing_folder_and_a_broken_manifest_have_their_own_errors(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(InputError, match="is a thing, expected a gate"):
         open_artefact(make(tmp_path / "a"), kind="gate", version=1, rebuild=REBUILD)
     with pytest.raises(NotReadyError, match="no manifest"):
@@ -122,7 +124,7 @@ def test_a_file_is_written_whole_or_not_at_all(
     assert [one.name for one in target.parent.iterdir()] == ["file.txt"]
 
 
-def test_what_a_dead_writer_left_is_removed_by_the_next_who_writes_or_opens(tmp_path: Path) -> None:
+def test_drafts_of_dead_writers_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".a.0f3k2x9_.draft").mkdir()
     (tmp_path / ".a.0f3k2x9_.draft" / "half.txt").write_text("ha")
     (tmp_path / ".notes[1].0f3k2x9_.draft").write_text("ha")
@@ -134,7 +136,7 @@ def test_what_a_dead_writer_left_is_removed_by_the_next_who_writes_or_opens(tmp_
     assert sorted(one.name for one in tmp_path.iterdir()) == [".mine.draft", "a", "notes[1]"]
 
 
-def test_the_draft_of_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
+def test_the_draft_of_a_living_writer_stays(tmp_path: Path) -> None:
     def lines() -> Iterator[str]:
         yield "slow "
         write_atomically(tmp_path / "a", "quick")
@@ -149,7 +151,7 @@ def test_the_draft_of_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_a_folder_opened_between_the_two_renames_is_replaced_all_the_same(
+def test_a_folder_opened_between_the_two_renames_is_still_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path / "a", "old")
@@ -168,7 +170,7 @@ def test_a_folder_opened_between_the_two_renames_is_replaced_all_the_same(
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
-# ------------------------------------------------------------------------------------------------- records
+# --- records
 
 
 def lines(tmp_path: Path, content: str | bytes) -> Path:
@@ -177,7 +179,7 @@ def lines(tmp_path: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_json_lines_are_read_with_their_place(tmp_path: Path) -> None:
+def test_json_lines_have_their_place(tmp_path: Path) -> None:
     path = lines(tmp_path, '\ufeff{"a": 1}\n\n{"a": 2}')
     assert [(one.value["a"], one.where) for one in read_jsonl(path, BadRecords())] == [
         (1, f"{path}:1"),
@@ -205,7 +207,7 @@ def test_a_bad_line_says_where_and_what(
     assert caught.value.hint
 
 
-def test_bad_lines_can_be_left_out_and_are_counted(
+def test_bad_lines_can_be_skipped_and_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "MAX_RECORD_BYTES", 200)
@@ -224,7 +226,7 @@ def test_the_list_of_bad_records_stays_short() -> None:
     assert (bad.count, len(bad.examples)) == (1000, BadRecords.KEPT)
 
 
-def test_missing_empty_and_folder_paths_are_told_apart(tmp_path: Path) -> None:
+def test_missing_empty_and_folder_paths_have_their_own_errors(tmp_path: Path) -> None:
     for path, message in [
         (tmp_path, "is a folder"),
         (tmp_path / "no", "does not exist"),

@@ -82,7 +82,7 @@ def asked(url: str, **more: Any) -> tuple[Trace, float]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_ask_ends_within_its_budget_with_an_honest_outcome(fault: str) -> None:
+def test_ask_ends_within_its_budget_and_says_what_happened(fault: str) -> None:
     with serving(FAULTS[fault]) as (url, _):
         trace, took = asked(url)
     assert took < SECONDS + 1.5  # a search that has begun is finished
@@ -107,7 +107,7 @@ def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
     )  # so that there was time to read by rules
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_a_missing_server_is_reported() -> None:
     with serving(garbage) as (url, _):
         pass
     trace, took = asked(url)
@@ -115,7 +115,7 @@ def test_a_server_that_is_not_there() -> None:
     assert any("did not answer" in note for note in trace.notes)
 
 
-def test_a_model_that_insists_on_nonsense_is_not_believed() -> None:
+def test_a_model_that_repeats_nonsense_is_not_trusted() -> None:
     """It plans, cites and answers, and judges itself right; neither question nor sentences hold what it says."""
     with serving(FAULTS["always the same"]) as (url, _):
         trace, _ = asked(url)
@@ -126,7 +126,7 @@ def test_a_model_that_insists_on_nonsense_is_not_believed() -> None:
     assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
 
 
-def test_a_cached_model_is_held_to_the_deadline_too(tmp_path: Any) -> None:
+def test_a_cached_model_keeps_the_deadline(tmp_path: Any) -> None:
     with serving(sleeps) as (url, _):
         model = CachedModel(
             OpenAIModel("stand-in", base_url=url, timeout_s=60), tmp_path / "answers.sqlite"

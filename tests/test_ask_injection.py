@@ -176,7 +176,7 @@ def outside_the_fence(prompt: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_a_model_is_shown_keeps_every_attack_inside_the_fence(place: str) -> None:
+def test_prompts_keep_every_attack_inside_the_fence(place: str) -> None:
     for attack in ATTACKS:
         model = Says(good)
         trace = ask(
@@ -194,7 +194,7 @@ def test_what_a_model_is_shown_keeps_every_attack_inside_the_fence(place: str) -
             }
 
 
-# ------------------------------------------------------------------------------------------------------- a model that obeys
+# --- a model that obeys
 
 
 class Obedient:
@@ -264,7 +264,7 @@ def test_an_obedient_model_changes_no_action_and_no_answer(
     assert found == {"by rules alone": 0, "actions changed": 0, "answers changed": 0}
 
 
-def test_a_false_sentence_in_plain_words_is_believed() -> None:
+def test_a_false_sentence_in_plain_words_is_trusted() -> None:
     """That is poisoning, not injection: nothing in a text tells a false statement from a true one. The citation shows whose."""
     lie = Document(
         "lie", "Ermengarde of Tours (died 1 May 900) was a Frankish empress.", "Ermengarde of Tours"

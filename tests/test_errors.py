@@ -22,18 +22,18 @@ def test_every_error_has_a_code_an_exit_code_and_a_place_in_the_drawn_tree() -> 
         assert kind.exit_code in (1, 2)
 
 
-def test_callers_can_catch_ours_by_the_standard_kinds_too() -> None:
+def test_errors_are_also_standard_exceptions() -> None:
     with pytest.raises(ValueError, match="wrong"):
         raise InputError("wrong")
     with pytest.raises(ImportError):
         raise MissingExtraError("plots", extra="report")
 
 
-def test_a_missing_extra_says_the_pip_line() -> None:
+def test_a_missing_extra_hints_at_the_pip_command() -> None:
     assert MissingExtraError("plots", extra="report").hint == "pip install 'suffice[report]'"
 
 
-def test_an_engine_error_says_whether_to_try_again() -> None:
+def test_an_engine_error_says_if_it_is_retryable() -> None:
     assert EngineError("busy", retryable=True).retryable
     assert not EngineError("gone").retryable
 

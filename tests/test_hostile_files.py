@@ -62,7 +62,7 @@ def cost(refused: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-# ------------------------------------------------------------------------------------------------------------ networks
+# --- networks
 
 
 def test_a_small_gate_is_a_gate(gate_folder: Path) -> None:
@@ -107,7 +107,7 @@ NETWORKS = {
 
 
 @pytest.mark.parametrize("what", NETWORKS)
-def test_a_network_that_means_harm_is_refused(
+def test_a_malicious_network_is_an_error(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "w.bin").write_bytes(b"\0" * 12)
@@ -118,13 +118,13 @@ def test_a_network_that_means_harm_is_refused(
 
 
 @pytest.mark.parametrize("part", ["hit.onnx", "boosted.onnx"])
-def test_a_gate_with_such_a_network_does_not_load(part: str, gate_folder: Path) -> None:
+def test_a_gate_with_a_malicious_network_does_not_load(part: str, gate_folder: Path) -> None:
     for content in (NETWORKS["cut off"], NETWORKS["another number of columns"], b"\0" * 100):
         with pytest.raises(DataError):
             Gate.load(altered(gate_folder, part, content))
 
 
-def test_a_network_on_disk_may_have_weights_beside_it_but_not_behind_a_link(tmp_path: Path) -> None:
+def test_a_network_can_have_weights_beside_it_but_not_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"\0" * 12)
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -139,14 +139,14 @@ def test_a_network_on_disk_may_have_weights_beside_it_but_not_behind_a_link(tmp_
         open_onnx(inside / "link.onnx", threads=1)
 
 
-def test_an_encoder_from_a_stranger_is_refused_as_the_callers_input(tmp_path: Path) -> None:
+def test_a_damaged_encoder_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("[" * 5000, encoding="utf-8")
     (tmp_path / "model.onnx").write_bytes(NETWORKS["cut off"])
     with pytest.raises(InputError, match="is not a tokenizer"):
         OnnxEncoder(tmp_path)
 
 
-# -------------------------------------------------------------------------------------------------------------- arrays
+# --- arrays
 
 
 ARRAYS = {
@@ -163,7 +163,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("what", ARRAYS)
-def test_an_array_that_lies_is_refused_before_memory_is_asked_for(
+def test_an_array_with_a_false_header_is_an_error_before_memory_is_allocated(
     what: str, tmp_path: Path, gate_folder: Path
 ) -> None:
     (tmp_path / "a.npy").write_bytes(ARRAYS[what])
@@ -189,7 +189,7 @@ def test_an_array_of_objects_is_never_unpickled(tmp_path: Path, gate_folder: Pat
     assert not trap.exists()
 
 
-def test_arrays_of_any_shape_come_back_as_they_were_saved(tmp_path: Path) -> None:
+def test_arrays_of_any_shape_round_trip(tmp_path: Path) -> None:
     for one in (
         np.arange(6).reshape(2, 3),
         np.asfortranarray(np.eye(3)),
@@ -203,7 +203,7 @@ def test_arrays_of_any_shape_come_back_as_they_were_saved(tmp_path: Path) -> Non
         np.testing.assert_array_equal(found, one)
 
 
-def test_links_that_point_beyond_the_documents_are_refused(tmp_path: Path) -> None:
+def test_links_beyond_the_documents_are_an_error(tmp_path: Path) -> None:
     mention_links(FILMS, TitleIndex.of(FILMS)).save(tmp_path / "links")
     beyond = np.load(tmp_path / "links" / "targets.npy").copy()
     beyond[0] = 10**6
@@ -213,7 +213,7 @@ def test_links_that_point_beyond_the_documents_are_refused(tmp_path: Path) -> No
         MentionLinks.load(tmp_path / "links")
 
 
-# ----------------------------------------------------------------------------------------------------------- manifests
+# --- manifests
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ LIES: dict[str, tuple[dict[str, Any], type[Exception]]] = {
 
 
 @pytest.mark.parametrize("what", LIES)
-def test_a_manifest_that_lies_is_refused(what: str, artefact: Path) -> None:
+def test_a_false_manifest_is_an_error(what: str, artefact: Path) -> None:
     changes, error = LIES[what]
     reopened(artefact)
     with pytest.raises(error) as caught:
@@ -262,7 +262,7 @@ def test_a_manifest_that_lies_is_refused(what: str, artefact: Path) -> None:
     assert caught.value.hint == "again"  # type: ignore[attr-defined]
 
 
-def test_a_link_out_of_the_folder_is_refused_though_its_hash_is_right(artefact: Path) -> None:
+def test_a_link_out_of_the_folder_is_an_error_even_with_the_right_hash(artefact: Path) -> None:
     (artefact / "part.json").unlink()
     (artefact / "part.json").symlink_to(artefact.parent / "secret")
     with pytest.raises(DataError, match="outside its folder"):
@@ -281,25 +281,25 @@ NO_MANIFESTS = {
 
 
 @pytest.mark.parametrize("content", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
-def test_what_is_no_manifest_is_refused(content: str, artefact: Path) -> None:
+def test_an_invalid_manifest_is_an_error(content: str, artefact: Path) -> None:
     (artefact / MANIFEST).write_text(content, encoding="utf-8")
     with pytest.raises(DataError):
         open_artefact(artefact, kind="gate", version=1, rebuild="again")
 
 
-def test_a_manifest_without_end_is_not_even_read(artefact: Path) -> None:
+def test_a_huge_manifest_is_not_read(artefact: Path) -> None:
     with (artefact / MANIFEST).open("r+b") as stream:
         stream.truncate(2**40)  # a hole: it takes no room on the disk
     assert cost(lambda: open_artefact(artefact, kind="gate", version=1, rebuild="again")) < FEW
 
 
-# -------------------------------------------------------------------------------------------------------------- records
+# --- records
 
 
 @pytest.mark.parametrize(
     "deep", ["[" * 200_000, '{"a":' * 100_000, "[[]," * 100_000], ids=["lists", "objects", "both"]
 )
-def test_nests_without_a_floor_are_bad_records(deep: str, tmp_path: Path) -> None:
+def test_endless_nesting_is_a_bad_record(deep: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text(deep, encoding="utf-8")
     with pytest.raises(InputError):
@@ -318,7 +318,7 @@ def test_an_endless_line_costs_no_more_than_the_limit(
     assert cost(lambda: list(read_jsonl(path, BadRecords()))) < FEW
 
 
-# ------------------------------------------------------------------------------------------------- nothing is unpickled
+# --- nothing is unpickled
 
 
 LOADERS = {
@@ -362,7 +362,7 @@ def loads_anything(tree: ast.AST) -> list[str]:
         "joblib.load(f)",
     ],
 )
-def test_the_rule_sees_what_is_planted(planted: str) -> None:
+def test_the_rule_finds_planted_code(planted: str) -> None:
     assert loads_anything(ast.parse(planted))
 
 

@@ -61,7 +61,7 @@ def test_an_entry_says_its_line(tmp_path):
         ('{"a": ' + "9" * 5_000 + "}", "not valid JSON"),
     ],
 )
-def test_a_damaged_object_is_one_clear_error(tmp_path, content, said):
+def test_a_damaged_object_is_an_error(tmp_path, content, said):
     path = tmp_path / "o.json"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
@@ -88,7 +88,7 @@ def test_a_long_line_stops_at_once_or_is_skipped(tmp_path, monkeypatch):
     assert bad.count == 1
 
 
-def test_lines_lose_their_ends_and_keep_their_numbers(tmp_path):
+def test_lines_have_numbers_and_no_line_ends(tmp_path):
     path = tmp_path / "l.txt"
     path.write_bytes(b"\xef\xbb\xbfone\r\n\nthree")
     assert [(line.text, line.where) for line in read_lines(path, BadRecords())] == [
@@ -109,7 +109,7 @@ def test_a_line_that_is_not_utf8_is_a_bad_record_and_the_next_is_read(tmp_path):
 @pytest.mark.parametrize(
     "content", ['[{"a": 1}, {"a": 2}]', '{"a": 1}\n{"a": 2}', '\ufeff\n [{"a": 1},\n{"a": 2}]\n']
 )
-def test_an_array_and_lines_are_told_apart_by_the_first_character(tmp_path, content):
+def test_the_first_character_tells_an_array_from_lines(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_text(content, encoding="utf-8")
     assert [record.value for record in read_json_records(path, BadRecords())] == [

@@ -38,7 +38,7 @@ def test_a_name_finds_its_factory() -> None:
     assert registry.names()[0] == "mine"
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+def test_an_unknown_name_is_an_error_with_the_nearest() -> None:
     registry: Registry[object] = Registry("retriever")
     registry.add("bm25", dict)
     with pytest.raises(InputError, match="no retriever is named 'bm52'") as caught:
@@ -46,7 +46,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     assert "bm25" in caught.value.hint
 
 
-def test_a_name_can_be_taken_once_only() -> None:
+def test_a_name_can_be_registered_once() -> None:
     registry: Registry[object] = Registry("retriever")
     registry.add("bm25", dict)
     with pytest.raises(InputError, match="already"):
@@ -60,7 +60,7 @@ def test_a_plug_in_is_found_by_kind_and_name() -> None:
     assert registry.get("good") is list
 
 
-def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(
+def test_entry_points_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[str] = []
@@ -76,7 +76,7 @@ def test_plug_ins_are_looked_for_once_however_often_names_are_asked_for(
 
 
 @pytest.mark.usefixtures("plugins")
-def test_a_broken_plug_in_is_told_with_its_package_its_fault_and_its_entry_point() -> None:
+def test_a_broken_plug_in_is_an_error_with_its_package_and_entry_point() -> None:
     registry: Registry[object] = Registry("retriever")
     with pytest.raises(
         InputError,
