@@ -168,8 +168,9 @@ def test_a_folder_without_the_files_and_a_missing_path_are_errors(tmp_path, name
         datasets.load(name, tmp_path / "absent")
 
 
-@pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
-@pytest.mark.parametrize("start", [b"", b"["])
+@pytest.mark.parametrize(
+    ("name", "start"), [*((name, b"[") for name in JSON_QUESTIONS), ("jsonl", b""), ("frames", b"")]
+)
 def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, start):
     path = broken(tmp_path, start + b'{"question": "')
     with path.open("r+b") as stream:

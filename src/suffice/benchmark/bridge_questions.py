@@ -21,7 +21,7 @@ from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.knowledge_graph import KnowledgeGraph, seeded_order
 from suffice.benchmark.stage_protocols import Claim, GeneratedQuestion, ReasoningPath, Triple
 from suffice.benchmark.triples import get_relation
-from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, base_title
+from suffice.benchmark.vocabulary import NATIONALITIES, TITLE_NOUNS, any_of, base_title
 from suffice.text import title_key
 
 MENTIONS = "mentions"  # the relation of a claim to a page that it names
@@ -146,9 +146,7 @@ def _can_follow(one: _PageFact, claim: Claim) -> bool:
     return one.fact.doc_id != claim.doc_id and ("{}" not in one.words or bool(one.clause))
 
 
-_LEADS = re.compile(
-    r"\b(?:by|in|at|for|with|to|on|from|of|into|against|under|and|near|during|the|around|across) $"
-)
+_LEADS = re.compile(rf"\b{any_of('before_noun')} $")
 
 
 def _can_lead(before: str, kind: str) -> bool:
@@ -173,25 +171,22 @@ def _noun(title: str, pages: PageIndex) -> str:
 
 _DATE = r"(?:\d{1,2} )?(?:[A-Z][a-z]{2,8} )?(?:\d{1,2}, )?[12]\d{3}"
 _WHEN = re.compile(
-    rf" (?:in|on|since|until|by) (?P<told>{_DATE})"
+    rf" (?:in|on|since|until|by) (?P<value>{_DATE})"
     r"(?=[.,;]|$| and | when | by | with | to | after )"
 )
-_DATE_FIRST = re.compile(rf"(?:In|On|Since|By) (?P<told>{_DATE}), ")
+_DATE_FIRST = re.compile(rf"(?:In|On|Since|By) (?P<value>{_DATE}), ")
 _COUNTED = re.compile(
-    r" (?P<told>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? (?:million|billion|percent)|\d+%)"
+    r" (?P<value>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? (?:million|billion|percent)|\d+%)"
     r"(?= [a-z]|[.,]|$)"
 )
-# The page's name stands by itself, not before a noun ("a Chicago theater") or inside a name.
+# The page's name is by itself, not before a noun ("a Chicago theater") or inside a name.
 _STANDS = re.compile(
     r"(?:^|\b(?:in|of|at|from|to|by|with|for|against|near|into|across|between|within|that|and|when|"
     r"where) )\{\}(?=$|[.,;]| (?:is|was|were|are|has|had|in|on|by|and|with|to|at|from|since|"
     r"between|during|became|did|became|[a-z]+ed)\b)"
 )
 # A sentence that depends on the one before it cannot be asked about.
-_POINTS_BACK = re.compile(
-    r"^(?:This|These|That|Those|However|Although|But|And|Also|Then|They|He|She|It|Its|His|Her|"
-    r"Their|Such|Another)\b|\b(?:this|these|former|latter|same year)\b"
-)
+_POINTS_BACK = re.compile(rf"^{any_of('opens_back')}\b|\b{any_of('points_back')}\b")
 
 
 def _stated_facts(claims: Sequence[Claim], pages: PageIndex) -> dict[str, list[_PageFact]]:
@@ -204,8 +199,8 @@ def _stated_facts(claims: Sequence[Claim], pages: PageIndex) -> dict[str, list[_
         if not readable or len(text.split()) > MAX_WORDS + 6:
             continue
         if (asked := _ask_stated(text, base_title(title))) is not None:
-            told, words = asked
-            fact = Triple(title, STATES, told, claim.doc_id, claim.claim_id)
+            value, words = asked
+            fact = Triple(title, STATES, value, claim.doc_id, claim.claim_id)
             found[title].append(_PageFact(fact, words))
     return dict(found)
 
@@ -221,8 +216,8 @@ def _ask_stated(text: str, name: str) -> tuple[str, str] | None:
     match = opening or _WHEN.search(slotted) or _COUNTED.search(slotted)
     if match is None or (not opening and "{}" in slotted[match.end() :]):
         return None
-    told = match["told"]
-    when = "when" if " " in told else "in what year"
+    value = match["value"]
+    when = "when" if " " in value else "in what year"
     if opening:
         words = f"{re.split(r'[,;] ', slotted)[0]} {when}"
     elif match.re is _COUNTED:
@@ -230,8 +225,8 @@ def _ask_stated(text: str, name: str) -> tuple[str, str] | None:
         words = f"{slotted[: match.start()]} how many{rest}"
     else:
         words = f"{slotted[: match.start()]} {when}"
-    fits = "{}" in words and told not in words and 4 <= len(words.split()) <= MAX_WORDS
-    return (told, words) if fits else None
+    fits = "{}" in words and value not in words and 4 <= len(words.split()) <= MAX_WORDS
+    return (value, words) if fits else None
 
 
 _CAPITALIZED = re.compile(

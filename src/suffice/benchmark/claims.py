@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suffice.benchmark.stage_protocols import Claim
-from suffice.benchmark.vocabulary import KINDS, RANKS, SEX_OF_WORD, base_title, without_rank
+from suffice.benchmark.vocabulary import KINDS, RANKS, SEX_OF_WORD, any_of, base_title, without_rank
 from suffice.text import sentences, title_key, tokens
 from suffice.types import Document
 
@@ -41,12 +41,7 @@ def fix_spacing(text: str) -> str:
     return '"'.join(parts)
 
 
-_HEDGED = re.compile(
-    r"\b(?:may refer to|probably|possibly|perhaps|allegedly|reportedly|supposedly|rumou?red|"
-    r"legend(?:ary)? has|is said to|was said to|believed to|thought to|claims? to|might|seems?|"
-    r"apparently|disputed|unknown|uncertain|unclear|I|we|you|my|our|according to|suggests?|"
-    r"speculat\w+|fictional)\b",
-)
+_HEDGED = re.compile(rf"\b{any_of('hedges')}\b")
 
 
 def is_factual(sentence: str) -> bool:
@@ -62,12 +57,7 @@ def is_factual(sentence: str) -> bool:
 _IS = re.compile(r"\b(?:is|was|are|were)\b")
 _DEFINED = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) (?P<what>[^,.;(]*)")
 # Where the first noun phrase of a definition ends.
-_AFTER_NOUN = re.compile(
-    r" (?:by|of|in|on|at|from|for|with|to|that|which|who|whose|directed|written|produced|released|"
-    r"based|starring|set|located|known|best|recorded|founded|formed|published|born|made|created|"
-    r"developed|composed|performed|situated|and starring|about|during|between|under|who|where|when|"
-    r"featuring|adapted|co-\w+|distributed|near|along|as|he|she|it|is|was)\b"
-)
+_AFTER_NOUN = re.compile(rf" {any_of('after_noun')}\b")
 _LIVED = re.compile(
     r"\((?:[^()]*\b(?:born|died|b\.|d\.) |[^()]*\d{3,4}[^()]{0,20}[–—-])[^()]*\d{3,4}"
 )
@@ -117,9 +107,9 @@ def parse_pages(documents: Iterable[Document]) -> dict[str, Page]:
 def _sex(title: str, defined: str, text: str) -> str:
     """By rank, then by what the person is said to be, then by the pronouns of the page."""
     for words in (re.split(r"\W+", title), tokens(defined)):
-        told = {RANKS.get(word) or SEX_OF_WORD.get(word, "") for word in words} - {""}
-        if len(told) == 1:
-            return told.pop()
+        sexes = {RANKS.get(word) or SEX_OF_WORD.get(word, "") for word in words} - {""}
+        if len(sexes) == 1:
+            return sexes.pop()
     words = tokens(text)
     men = sum(words.count(word) for word in ("he", "his", "him"))
     women = sum(words.count(word) for word in ("she", "her", "hers"))
@@ -206,11 +196,7 @@ _LATER = re.compile(
 )
 _PRONOUN = re.compile(r"(?P<who>He|She|It)(?= [a-z])|(?P<whose>His|Her|Its)(?= [a-z])")
 _THE_NOUN = re.compile(r"(?:The|This) (?P<noun>[a-z]+)(?P<whose>'s)?(?= )")
-_TITLE_VERB = re.compile(
-    r"(?:,| (?:is|was|were|had|has|married|died|served|became|graduated|studied|attended|played|"
-    r"plays|moved|directed|began|grew|founded|made|won|wrote|received|joined|worked|and|succeeded|"
-    r"ruled|lived|'s)\b|'s |\s?\()"
-)
+_TITLE_VERB = re.compile(rf"(?:,| {any_of('after_title')}\b|'s |\s?\()")
 
 
 class RuleClaims:

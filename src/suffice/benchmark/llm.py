@@ -206,7 +206,7 @@ class LLMClient:
 
 # ----------------------------------------------------------------------------------------- schemas
 
-MAX_SENTENCES = 20  # of a document: what follows is seldom about its subject
+MAX_SENTENCES = 20  # of a document: later ones are rarely about its subject
 CLAIMS_PER_REQUEST = 10  # for triples, as in the paper
 TRIPLES_PER_REQUEST = 20  # for equivalences: each has two names
 MAX_ITEMS = 24  # in one list of an answer: a small model might never close the bracket

@@ -397,7 +397,7 @@ class _Builder:
             raise InputError(
                 f"no valid question: {len(questions):,} were written and all were dropped"
                 + (f" ({why})" if why else ""),
-                hint="the documents name each other too seldom; add documents on one subject, "
+                hint="the documents rarely name each other; add documents on one subject, "
                 "or use a language model",
             )
         return valid, dropped

@@ -20,6 +20,7 @@ from suffice.benchmark.vocabulary import (
     COUNTRIES,
     NATIONALITIES,
     RANKS,
+    any_of,
     base_title,
     load_toml,
     names_at,
@@ -80,16 +81,8 @@ Matches = Iterator[RelationMatch]
 Matcher = Callable[[str, Page, bool, Collection[str]], Matches]
 
 # A name before another noun is not the name we look for: "Polish Noble Prize laureate".
-_GOES_ON = re.compile(
-    r" (?!(?:and|or|in|on|at|of|by|from|with|who|whom|which|that|when|where|after|before|for|to|as|"
-    r"until|during|but|is|was|are|were|has|had|daughter|son|starring|featuring|based|about|the|an?|"
-    r"his|her|its|also|both|under|through|over|then|while|between|because|along|near|since|"
-    r"produced|directed|written|edited|released|married)\b)[a-z]"
-)
-_TURNED = re.compile(
-    r"^['’]s\b|\b(?:who|whose|which|that|his|her|their|when|where|after|before|son|daughter|wife|"
-    r"husband|father|mother|brother|sister|married|wed|succeeded)\b"
-)
+_GOES_ON = re.compile(rf" (?!{any_of('after_name')}\b)[a-z]")
+_TURNED = re.compile(rf"^['’]s\b|\b{any_of('turns_away')}\b")
 
 
 def _named(
@@ -123,10 +116,7 @@ _DATE = (
     rf"(?:{_MONTHS}) \d{{4}}|[12]\d{{3}})"
 )
 # After these words the sentence speaks of another work.
-_OTHER_WORK = re.compile(
-    r"\b(?:remake|sequel|prequel|adaptation|adapted|based|inspired|spin-?off|version|parody|novel|"
-    r"same name|film series|third|second)\b"
-)
+_OTHER_WORK = re.compile(rf"\b{any_of('other_work')}\b")
 _NATION = (
     "(?:" + "|".join(NATIONALITIES) + "|Bollywood|Hollywood|Northern Irish|West German|East German|"
     "South Korean|North Korean|New Zealand)"
@@ -309,10 +299,7 @@ _SPOUSE = (
 )
 _PARENT_OF = re.compile(rf"\b(?:is|was|and|,) the (?:father|mother) of {_LOWER}(?=[A-Z])")
 _SIBLING = re.compile(rf"\b(?:the|an?) (?:\w+ )?(?:brother|sister) of {_LOWER}(?=[A-Z])")
-_OFTEN = re.compile(
-    r"\b(?:first|second|third|fourth|firstly|secondly|twice|thrice|former|ex-\w+|divorced|"
-    r"remarried|again|later|times|engaged|wives|husbands|marriages|widow|widower|half|law)\b"
-)
+_OFTEN = re.compile(rf"\b{any_of('several_times')}\b")
 
 
 def _family(text: str, page: Page, first: bool, joined: Collection[str]) -> Matches:

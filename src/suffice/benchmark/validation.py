@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from suffice.benchmark.claims import PageIndex
 from suffice.benchmark.stage_protocols import GeneratedQuestion, Judgement
-from suffice.benchmark.vocabulary import NATIONALITIES, base_title
+from suffice.benchmark.vocabulary import NATIONALITIES, any_of, base_title
 from suffice.retrieval.phrase_matcher import PhraseMatcher
 from suffice.text import title_key, title_words
 from suffice.types import DocId, Document
@@ -22,11 +22,7 @@ from suffice.types import DocId, Document
 CHOICE_KINDS = frozenset(
     {"comparison", "temporal", "bridge_comparison"}
 )  # the question offers them
-_VAGUE = re.compile(
-    r"\b(?:he|she|they|him|them|his|hers|their|it|its|this|these|those|above|following|former|"
-    r"latter)\b",
-    re.IGNORECASE,
-)
+_VAGUE = re.compile(rf"\b{any_of('vague')}\b", re.IGNORECASE)
 _DEMONYMS: dict[str, list[str]] = defaultdict(list)
 for _word, _country in NATIONALITIES.items():
     _DEMONYMS[_country].append(_word)

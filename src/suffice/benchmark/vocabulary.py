@@ -35,6 +35,12 @@ SEX_OF_WORD |= dict.fromkeys(_WORDS["women"].split(), "woman")
 TITLE_NOUNS = frozenset(_WORDS["title_nouns"].split())
 OVERLAPPING_COUNTRIES: list[list[str]] = _WORDS["overlapping_countries"]
 
+
+def any_of(name: str) -> str:
+    """A pattern for any entry of a word list."""
+    return f"(?:{'|'.join(' '.join(one.split()) for one in _WORDS['lists'][name].split(','))})"
+
+
 _CAPITAL = r"(?:[dl]['’]|al-|el-)?[^\W\d_a-zß-öø-ÿ][\w'’.-]*"
 _SMALL = (
     r"(?:of|the|de'|de|da|di|del|della|van|von|der|den|la|le|du|bin|ibn|al|zu|y|dos|das|ten|ter|"

@@ -21,7 +21,7 @@ Stream = Callable[[BadRecords], Iterable[T]]
 
 
 class Dataset:
-    """Documents and questions under one name. Each pass streams anew; nothing is held in between.
+    """Documents and questions under one name. Each pass streams again; nothing is kept in between.
 
     `documents` and `questions` take a BadRecords and return what they load; None where the data set
     has no such part. With `one_file` both passes read the same records, so a bad one counts once.
