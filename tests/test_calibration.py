@@ -24,7 +24,10 @@ def drawn(
 
 
 def one_p(fitted: Platt | VennAbers, scores: object) -> np.ndarray:
-    return fitted.merged(scores) if isinstance(fitted, VennAbers) else fitted.apply(scores)  # type: ignore[arg-type]
+    if isinstance(fitted, Platt):
+        return fitted.apply(scores)  # type: ignore[arg-type]
+    low, high = fitted.apply(scores)  # type: ignore[arg-type]
+    return high / (1 - low + high)  # the least log loss, whichever is right
 
 
 def test_platt_finds_the_curve_that_made_the_labels() -> None:

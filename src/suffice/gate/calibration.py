@@ -1,4 +1,4 @@
-"""From a score to a probability that means what it says: of sets given 0.8, eight in ten are complete.
+"""From a score to a calibrated probability: of sets given 0.8, eight in ten are complete.
 
     Platt        a logistic curve: two numbers, steady on a few hundred labels
     VennAbers    an interval that is valid for any score: one isotonic fit as if the case were
@@ -45,8 +45,7 @@ def _check_labelled(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Flo
     found, labels = _check_scores(scores), np.asarray(complete, dtype=float)
     if found.ndim != 1 or found.shape != labels.shape or not len(found):
         raise InputError(
-            f"scores have shape {found.shape} and labels {labels.shape}, expected one label for "
-            "each score"
+            f"scores have shape {found.shape}, labels {labels.shape}: expected one label for each"
         )
     if not np.isin(labels, (0.0, 1.0)).all():
         raise InputError("labels must be true or false (1 or 0)")
@@ -86,10 +85,8 @@ class Platt(_JsonRecord):
 
     def __post_init__(self) -> None:
         if not (0 <= self.slope < math.inf and math.isfinite(self.offset)):
-            raise InputError(
-                f"slope {self.slope} and offset {self.offset}: expected finite numbers, the slope "
-                "not below 0"
-            )
+            found = f"slope {self.slope} and offset {self.offset}"
+            raise InputError(f"{found}: expected finite numbers, the slope not below 0")
 
     @classmethod
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
@@ -142,10 +139,7 @@ class VennAbers(_JsonRecord):
                 rising and len(p) == len(self.scores) + 1 and bool((np.diff(p) >= -1e-12).all())
             )
             if not rising or p[0] < -1e-12 or p[-1] > 1 + 1e-12:
-                raise InputError(
-                    "a calibration's scores and probabilities must rise together, the "
-                    "probabilities from 0 to 1"
-                )
+                raise InputError("scores and probabilities must rise together, from 0 to 1")
 
     @classmethod
     def fit(cls, scores: npt.ArrayLike, complete: npt.ArrayLike) -> Self:
@@ -166,11 +160,6 @@ class VennAbers(_JsonRecord):
     @cached_property
     def _tables(self) -> tuple[Floats, Floats, Floats]:
         return np.array(self.scores), np.array(self.low), np.array(self.high)
-
-    def merged(self, scores: npt.ArrayLike) -> Floats:
-        """One probability between the two, with the least log loss whichever is right."""
-        low, high = self.apply(scores)
-        return np.asarray(high / (1 - low + high))
 
 
 def fit_interval(odds: npt.ArrayLike, complete: npt.ArrayLike) -> VennAbers:
@@ -339,13 +328,12 @@ class FeatureProfile:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> FeatureProfile:
         with data_errors("the gate's profile", hint=REFIT):
-            edges, shares = (tuple(tuple(map(float, one)) for one in record[name]) for name in ("edges", "shares"))  # fmt: skip
             return cls(
                 names=tuple(map(str, record["names"])),
                 medians=tuple(map(float, record["medians"])),
                 spreads=tuple(map(float, record["spreads"])),
-                edges=edges,
-                shares=shares,
+                edges=tuple(tuple(map(float, one)) for one in record["edges"]),
+                shares=tuple(tuple(map(float, one)) for one in record["shares"]),
                 questions=int(record["questions"]),
                 complete=float(record["complete"]),
                 actions={str(name): float(one) for name, one in record["actions"].items()},

@@ -62,19 +62,17 @@ def measure_drift(profile: FeatureProfile, table: Floats, actions: Mapping[str, 
     features.sort(key=lambda pair: (-pair[0].psi, pair[0].feature))
     # Two samples of the same questions have an index, too, the larger the fewer they are.
     far = [one for one, then in features if one.psi > DRIFTED_PSI + 2 * (len(then) - 1) * chance]
-    changed = [
-        name
-        for name in sorted({*profile.actions, *actions})
-        if _changed(profile.actions.get(name, 0.0), actions.get(name, 0.0), profile.questions, recent)
-    ]  # fmt: skip
-    recalibrate = bool(changed) or len(far) > MAX_DRIFTED_SHARE * len(features)
     parts = [f"{recent} recent questions."]
     if far:
         most = ", ".join(f"{one.feature} ({one.psi:.2f})" for one in far[:3])
         parts.append(f"{len(far)} features have moved, most of all {most}.")
-    for name in changed:
+    changed = 0
+    for name in sorted({*profile.actions, *actions}):
         then, now = profile.actions.get(name, 0.0), actions.get(name, 0.0)
-        parts.append(f"{name}: {then:.0%} at fit time, {now:.0%} now.")
+        if _changed(then, now, profile.questions, recent):
+            changed += 1
+            parts.append(f"{name}: {then:.0%} at fit time, {now:.0%} now.")
+    recalibrate = changed > 0 or len(far) > MAX_DRIFTED_SHARE * len(features)
     advice = (
         "Recalibrate: gate.adapt(labelled examples)." if recalibrate else "No need to recalibrate."
     )

@@ -16,7 +16,7 @@ from suffice.types import DocId, Evidence
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A name or number in the question, from `start` to before `end`, and the hits that contain it."""
+    """A name or number of the question, at [start, end), and the hits that contain it."""
 
     text: str
     start: int
@@ -98,7 +98,7 @@ def _locate(question: str, key: bytes, written: str) -> tuple[int, int] | None:
 
 
 def _holders(key: bytes, passages: dict[DocId, Passage]) -> tuple[DocId, ...]:
-    """The hits that hold it, and those whose title is a part of it: "Dog Law", "The Dog Law film"."""
+    """The hits that hold it, or whose title is a part of it: "Dog Law" in "The Dog Law film"."""
     return tuple(
         doc_id
         for doc_id, one in passages.items()

@@ -42,7 +42,7 @@ def explain_verdicts(
     actions: Sequence[Action],
 ) -> list[dict[str, Any]]:
     """Reasons, missing and next queries of each question, as fields of a verdict."""
-    told = []
+    explanations = []
     for at, (action, row) in enumerate(zip(actions, description.table.tolist(), strict=True)):
         evidence, extraction = batch.hits[at].evidence, batch.extractions[at]
         missing = find_missing(evidence, extraction, description.p_absent[at])
@@ -50,8 +50,8 @@ def explain_verdicts(
         queries = suggest_queries(batch.questions[at], missing) if wanted else ()
         view, usual = occlusion.view(row), occlusion.usual
         reasons = rank_reasons(occlusion.families, effects[at], view, usual)
-        told.append({"missing": missing, "next_queries": queries, "reasons": reasons})
-    return told
+        explanations.append({"missing": missing, "next_queries": queries, "reasons": reasons})
+    return explanations
 
 
 class FeatureView:
@@ -100,7 +100,8 @@ def rank_reasons(
     families: Sequence[str], effects: Floats, view: FeatureView, usual: FeatureView
 ) -> tuple[Reason, ...]:
     """The strongest effects of one question first; `usual` are the medians at fit time."""
-    ranked = sorted(zip(families, effects.tolist(), strict=True), key=lambda pair: (-abs(pair[1]), pair[0]))  # fmt: skip
+    pairs = zip(families, effects.tolist(), strict=True)
+    ranked = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
     return tuple(
         Reason(family, round(effect, 4), _REASON_TEXTS[family](view, usual))
         for family, effect in ranked[:MAX_SHOWN]
@@ -121,7 +122,9 @@ def _explain_coverage(view: FeatureView, usual: FeatureView) -> str:
         return f"{said}; {view['names_no_text']:.0%} of its names stand in none of them"
     if view["numbers_missing"] > 0:
         return f"{said}, but not all of its numbers"
-    return f"{said}; it names the titles of {view['named']:.0f} of them" if view["named"] > 0 else said  # fmt: skip
+    if view["named"] > 0:
+        return f"{said}; it names the titles of {view['named']:.0f} of them"
+    return said
 
 
 def _explain_links(view: FeatureView, usual: FeatureView) -> str:
@@ -136,7 +139,8 @@ def _explain_links(view: FeatureView, usual: FeatureView) -> str:
 def _explain_absent(view: FeatureView, usual: FeatureView) -> str:
     if view["absent"] < MIN_CHANCE:
         return "no name that the hits mention looks like a missing document"
-    return f"about {view['absent']:.1f} of the names that no hit is about seem to be missing documents"  # fmt: skip
+    count = f"about {view['absent']:.1f} of the names that no hit is about"
+    return f"{count} seem to be missing documents"
 
 
 def _explain_scores(view: FeatureView, usual: FeatureView) -> str:
@@ -148,7 +152,8 @@ def _explain_scores(view: FeatureView, usual: FeatureView) -> str:
 
 def _explain_hops(view: FeatureView, usual: FeatureView) -> str:
     need = max(view["guess_hops"], 1.0)  # a linear model may fall below what makes sense
-    return f"questions of this form need about {need:.1f} documents (usually {usual['guess_hops']:.1f})"  # fmt: skip
+    usually = f"(usually {usual['guess_hops']:.1f})"
+    return f"questions of this form need about {need:.1f} documents {usually}"
 
 
 def _explain_query(view: FeatureView, usual: FeatureView) -> str:

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, chain, compress
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -127,7 +127,8 @@ class FeatureBatch:
         """With more columns in front of the extra ones."""
         if self.extra is not None and self.hit_extra is not None:
             extra = np.column_stack([extra, self.extra])
-            hit_extra = [np.column_stack(pair) for pair in zip(hit_extra, self.hit_extra, strict=True)]  # fmt: skip
+            blocks = zip(hit_extra, self.hit_extra, strict=True)
+            hit_extra = [np.column_stack(pair) for pair in blocks]
         features = (*features, *self.extra_features)
         return replace(self, extra=extra, hit_extra=hit_extra, extra_features=features)
 
@@ -323,7 +324,8 @@ class _Extractor:
         patterns = list(chain.from_iterable(groups))
         # The quickest automaton to build.
         finder = BytesAhoCorasick(patterns, implementation=Implementation.NoncontiguousNFA)
-        self.matches = [finder.find_matches_as_indexes(flat, overlapping=True) for flat in self.flats]  # fmt: skip
+        find = partial(finder.find_matches_as_indexes, overlapping=True)
+        self.matches = list(map(find, self.flats))
         self.found = [{match[0] for match in matches} for matches in self.matches]
         holders: list[list[int]] = [[] for _ in patterns]
         for at, found in enumerate(self.found):
@@ -416,7 +418,8 @@ class _Extractor:
         gains, order = self._greedy()
         runs, absent, dangling = self._absent(lacks)
         figures = _pack_rows([self._figures(order, by_sources, lacks, dangling)], SET_COLUMNS)[0]
-        return Extraction(self._hits(gains, lack), _pack_rows(absent, ABSENT_COLUMNS), runs, figures)  # fmt: skip
+        names = _pack_rows(absent, ABSENT_COLUMNS)
+        return Extraction(self._hits(gains, lack), names, runs, figures)
 
     def _greedy(self) -> tuple[list[float], list[float]]:
         """What each of the four hits that cover most together adds: by hit, and in order."""

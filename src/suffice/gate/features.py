@@ -183,14 +183,14 @@ similarity twin            Cosine with the hit most like it.
 similarity apart           That, less its cosine with the question.
 similarity by_nearest      Cosine with the hit nearest to the question.
 similarity with_nearest    Cosine with the sum of question and nearest hit.
-similarity title           Cosine of its title with the question; 0 without a title, as in all of these.
+similarity title           Cosine of its title with the question; 0 without a title.
 similarity title_behind    How far that is behind the nearest title's.
 similarity title_told      Cosine of its title with the text of the hit most like it.
 similarity title_over      Its title's cosine with the question, less its text's.
 similarity clause          Cosine with the clause of the question most like it.
 similarity clauses_won     To how many clauses it is the nearest hit.
 similarity clause_behind   How far it is behind the nearest hit in the clause where it does best.
-similarity explains        Share of the question's vector it explains, if among the best four together.
+similarity explains        Share of the question's vector it explains, if among the best four.
 similarity unexplained     Cosine with what those four leave of the question's vector.
 """)  # fmt: skip
 SIMILARITY = _rows("gate", """
@@ -209,10 +209,10 @@ similarity title3          Cosine of the third nearest title.
 similarity title4          Cosine of the fourth nearest title.
 similarity title_mean      Mean cosine of the titles with the question.
 similarity clauses         How many clauses the question has.
-similarity clause_least    Cosine of the clause that the hits are least like with the hit nearest to it.
+similarity clause_least    Cosine of the clause that the hits cover least with its nearest hit.
 similarity clause_mean     Mean over clauses of the cosine with the nearest hit.
 similarity clause_hits     How many hits are the nearest to some clause.
-similarity left1           Length of what the hit that explains most leaves of the question's vector.
+similarity left1           Length of what the hit that explains most leaves of the question.
 similarity left2           The same for the two hits that explain most.
 similarity left3           The same for three.
 similarity left4           The same for four.

@@ -123,12 +123,12 @@ class Gate:
         p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
         low, high = self.interval.apply(odds)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
-        told: Sequence[dict[str, Any]] = [{}] * len(actions)
+        explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
-            told = explain_verdicts(self._occlusion, batch, description, effects, actions)
+            explanations = explain_verdicts(self._occlusion, batch, description, effects, actions)
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
-        verdicts = zip(estimates, actions, told, strict=True)
+        verdicts = zip(estimates, actions, explanations, strict=True)
         return [Verdict(estimate, action, **more) for estimate, action, more in verdicts]
 
     def probabilities(
@@ -147,7 +147,7 @@ class Gate:
         return np.maximum(self.model.base.hops(batch.questions), 1.0)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
-        """How far recent (question, hits) are from those at fit time, and whether to recalibrate."""
+        """How far recent (question, hits) are from those at fit time; whether to recalibrate."""
         table = self.features(recent, documents=documents)
         log_odds = self.model.log_odds(table)
         p_after = self.model.p_after(log_odds, table)
@@ -203,11 +203,11 @@ class Gate:
     ) -> Gate:
         """A gate for these questions and hits.
 
-        `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs questions
-        that no part of the gate has seen: only then a fifth of them is set aside for it. `k` is how
-        many distinct hits are read, by default as many as the examples have. An `encoder` gives the
-        quality preset, a `reranker` makes it better and ten times as slow. With `sets`, the data set
-        of each example, the gate is made for yet other sets.
+        `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs unseen
+        questions: only then a fifth of them is set aside. `k` is how many distinct hits are read,
+        by default as many as the examples have. An `encoder` gives the quality preset, a `reranker`
+        makes it better and ten times as slow. With `sets`, the data set of each example, the gate
+        is made for yet other sets.
         """
         from suffice.gate import training
 
@@ -297,8 +297,8 @@ class Gate:
             base, platt = GateModel.load(folder, words), Platt.from_json(stored["platt"])
             known = FeatureProfile.from_json(profile)
             model = CalibratedModel(base, platt, known, correction, local, after)
-            interval = VennAbers.from_json(stored["interval"])
-            gate = cls(words, model, interval, Policy.from_json(policy), card, encoders, stuffing_filter)  # fmt: skip
+            interval, chosen = VennAbers.from_json(stored["interval"]), Policy.from_json(policy)
+            gate = cls(words, model, interval, chosen, card, encoders, stuffing_filter)
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
         return gate
 

@@ -1,7 +1,7 @@
 """Hits of any shape: what a retriever returns becomes `Evidence`, without importing its framework.
 
     text                                     "Ada was taught by …"
-    dict                                     doc_id | id | _id, text | content | page_content, title, …
+    dict                                     doc_id | id | _id, text | content, title, score, …
     (id, text, score), (text, score)         also (id, text), and (any other shape, score)
     suffice's Document, or Hit + documents   `documents` has the texts of Hits
     .page_content and .metadata              a LangChain Document
@@ -192,7 +192,8 @@ def _from_tuple(hit: tuple[Any, ...] | list[Any], place: int, documents: Documen
 def _from_fields(hit: Mapping[Any, Any], place: int, documents: DocumentMap) -> _Scored:
     nested = hit.get("metadata") or hit.get("meta")
     fields = {**_metadata_fields(nested), **_fields(hit)} if nested else _fields(hit)
-    score, text, doc_id = _parse_score(fields.get("score"), place), fields.get("text"), fields.get("id")  # fmt: skip
+    text, doc_id = fields.get("text"), fields.get("id")
+    score = _parse_score(fields.get("score"), place)
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
         text = "".join(text)  # HotpotQA keeps a passage as a list of sentences
     if text is None and isinstance(doc_id, str) and doc_id in documents:

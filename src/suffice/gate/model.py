@@ -1,7 +1,7 @@
 """The model: from a FeatureBatch to the log-odds that the evidence is complete.
 
     OnnxTrees         a saved tree model, run by onnxruntime
-    Submodels         which hits are evidence, which absent names are missing, what the question needs
+    Submodels         which hits are evidence, which names are missing, what the question needs
     Ensemble          four models over the gate's columns
     GateModel         both, fitted and saved together
     CalibratedModel   a GateModel with its calibration, and what an adapted gate corrects
@@ -81,7 +81,8 @@ def trees_to_onnx(model: Any, columns: int) -> bytes:
     base = [float(model._baseline_prediction.ravel()[0])] if boosted else [0.0]
     attributes: dict[str, Any] = {"n_targets": 1, "aggregate_function": "SUM", "base_values": base}
     attributes |= _tree_attributes(list(_trees(model)))
-    trees = helper.make_node("TreeEnsembleRegressor", ["rows"], ["sum"], domain="ai.onnx.ml", **attributes)  # fmt: skip
+    attributes["domain"] = "ai.onnx.ml"
+    trees = helper.make_node("TreeEnsembleRegressor", ["rows"], ["sum"], **attributes)
     link = helper.make_node("Sigmoid" if boosted else "Identity", ["sum"], ["p"])
     rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", columns])
     p = helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 1])
@@ -254,7 +255,8 @@ class Submodels:
         trees = boosted_trees(HIT_TREES, 40, self.seed, leaves=HIT_LEAVES)
         self.hit = BinaryClassifier.fit(hits, of_hits, trees)
         names = np.concatenate([one.absent for one in batch.extractions])
-        self.absent = BinaryClassifier.fit(names, of_names, boosted_trees(ABSENT_TREES, 30, self.seed))  # fmt: skip
+        trees = boosted_trees(ABSENT_TREES, 30, self.seed)
+        self.absent = BinaryClassifier.fit(names, of_names, trees)
         targets = {
             "hops": [min(one.targets["hops"], MAX_HOPS) for one in labels],
             "held": [float(sum(one.evidence)) for one in labels],
@@ -377,7 +379,8 @@ def _path_features(p: list[float], need: tuple[float, float, float]) -> list[flo
     short = [held - one for one in needs]
     least, likely = min(short[1], 1.0), min(short[2], 1.0)
     sure = sum([one > 0.5 for one in p])
-    return [*odds, held, weakest[0], short[0], *weakest[1:], least, likely, pair, pair * first[2], sure]  # fmt: skip
+    forms = weakest[0], short[0], *weakest[1:], least, likely
+    return [*odds, held, *forms, pair, pair * first[2], sure]
 
 
 def _absent_features(p: list[float]) -> list[float]:
@@ -594,7 +597,8 @@ class GateModel:
             raise InputError(f"{len(data_sets)} data sets for {len(labels)} questions")
         complete = np.array([one.complete for one in labels], dtype=bool)
         sets = np.array([str(one) for one in data_sets or ["all"] * len(labels)], dtype=object)
-        folds = list(_cross_folds(complete, range(len(labels)) if groups is None else groups, self.seed))  # fmt: skip
+        alone = range(len(labels)) if groups is None else groups
+        folds = list(_cross_folds(complete, alone, self.seed))
         blocks, order = [], []
         for rest, held in folds:
             submodels = Submodels(self.words, seed=self.seed)
@@ -607,7 +611,8 @@ class GateModel:
         self._submodels = Submodels(self.words, seed=self.seed).fit(batch, labels).ready()
         names, odds = [one.name for one in self.features], np.empty(len(labels))
         for rest, held in folds:
-            part = Ensemble.fit(table[rest], complete[rest], names, data_sets=sets[rest], seed=self.seed)  # fmt: skip
+            options: Any = {"data_sets": sets[rest], "seed": self.seed}
+            part = Ensemble.fit(table[rest], complete[rest], names, **options)
             odds[held] = part.log_odds(table[held])
         self.log_odds_at_fit, self.table_at_fit = odds, table
         ensemble = Ensemble.fit(table, complete, names, data_sets=sets, seed=self.seed)
@@ -648,7 +653,8 @@ class GateModel:
     @property
     def settings(self) -> dict[str, Any]:
         """What made the model, beside the data."""
-        trees = {"hit": HIT_TREES, "absent": ABSENT_TREES, "boosted": BOOSTED_TREES, "extra": EXTRA_TREES}  # fmt: skip
+        trees = {"hit": HIT_TREES, "absent": ABSENT_TREES}
+        trees |= {"boosted": BOOSTED_TREES, "extra": EXTRA_TREES}
         extra = [list(one[:3]) for one in self._extra]
         return {"seed": self.seed, "folds": MODEL_FOLDS, "trees": trees, "extra": extra}
 

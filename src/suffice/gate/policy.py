@@ -1,4 +1,4 @@
-"""From a probability to an action: ANSWER, EXPAND or ABSTAIN, by thresholds that can carry a promise.
+"""From a probability to an action, ANSWER, EXPAND or ABSTAIN, by thresholds and promises.
 
 ANSWER from `answer_at` on; below it EXPAND where one more round is likely enough to complete the
 evidence (`expand_at`) to be worth its cost; otherwise ABSTAIN. `answer_at` is chosen on questions
@@ -70,10 +70,7 @@ class Costs:
             cost = _check_number(getattr(self, name), f"cost {name!r}")
             object.__setattr__(self, name, cost)
         if self.wrong == 0:
-            raise InputError(
-                "cost 'wrong' is 0, expected more: if a wrong answer costs nothing there is "
-                "nothing to guard"
-            )
+            raise InputError("cost 'wrong' is 0, expected more: otherwise nothing is to be guarded")
 
 
 @dataclass(frozen=True, slots=True)

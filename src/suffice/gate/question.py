@@ -129,7 +129,9 @@ def encode_text(text: str) -> bytes:
     if text.isascii():
         return f" {text} ".encode()
     raw = f" {text} ".encode("utf-8", "ignore")
-    return _CURLY_QUOTES.sub(b'" ', raw.replace("’".encode(), b"'")) if b"\xe2\x80" in raw else raw
+    if b"\xe2\x80" not in raw:
+        return raw
+    return _CURLY_QUOTES.sub(b'" ', raw.replace("’".encode(), b"'"))
 
 
 def normalize(raw: bytes) -> bytes:
@@ -255,7 +257,7 @@ class WordTable:
         return list(map(self._rarity.get, words, _UNKNOWN))
 
     def vectors(self, bags: Sequence[Sequence[bytes]]) -> Floats:
-        """A unit vector per bag of words: (bags, dimensions), float32; zero without a known word."""
+        """A unit vector per bag of words: (bags, dimensions), float32; zero if none is known."""
         if not bags:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         rows: list[int] = []
@@ -320,8 +322,8 @@ _PHRASE = re.compile(  # "the city where"
     rb" (?:the|an?)(?= (?:(?!the |an? |" + _LINK + rb")[^A-Z ]++ ){1,4}" + _LINK + rb")"
 )
 _HEAD = re.compile(  # "which American filmmaker": what is asked for, not a step on the way there
-    rb" (?:which|what)(?: (?!" + _LINK + rb"|(?:" + b"|".join(sorted(_AUXILIARIES)) + rb") )\S++){0,3}"
-)  # fmt: skip
+    rb" (?:which|what)(?: (?!%b|(?:%b) )\S++){0,3}" % (_LINK, b"|".join(sorted(_AUXILIARIES)))
+)
 _DIGITS = re.compile(rb"\d+")
 
 
@@ -339,7 +341,7 @@ def _structure_counts(question: ParsedQuestion) -> list[float]:
     possessive, of = tokens.count(b"s"), tokens.count(b"of")
     relative = _count_in(_RELATIVE_WORDS, tokens[1:])
     comparing = _count_in(_COMPARISON_WORDS, plain)
-    # "Which film has the director who died first, A or B": every branch is as deep as the relations.
+    # "Which film has the director who died first, A or B": both branches are equally deep.
     compares = comparing and len(question.names) > 1 and (b"or" in tokens or b"and" in tokens)
     return [
         len(tokens), len(plain), relative, agents + possessive + relative + of,

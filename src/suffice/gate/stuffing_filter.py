@@ -1,4 +1,4 @@
-"""The stuffing filter of a hardened gate: it drops hits that were stuffed with the question's words.
+"""The stuffing filter of a hardened gate: drop hits stuffed with the question's words.
 
 The gate counts what the hits hold together, and anyone's document adds to that. Stuffed words stand
 close together, in the question's order, and are tied to nothing else in their document; or they
@@ -70,7 +70,7 @@ SUPPORT_COLUMNS = {
     "crowd_new": "How many other words stand around the cluster.",
     "crowd_again": "How often the cluster stands in its text once more, up to 5.",
     "crowd_elsewhere": "How many other hits hold the same cluster, up to 5.",
-    "crowd_from_end": "How far the cluster is from the end of the text, in units of 400 bytes, up to 1.",
+    "crowd_from_end": "How far the cluster is from the end of the text, in 400 bytes, up to 1.",
     "crowd_from_start": "The same from the start.",
     "alike": "Share of its names that the hit most like it has, too.",
 }
@@ -104,8 +104,9 @@ class StuffingFilter:
         settings = {**card, "schema": _schema()}
         about: dict[str, Any] = {"settings": settings, "seed": seed}
         with new_artefact(Path(path), kind=FILTER_KIND, version=FILTER_VERSION, **about) as folder:
-            record = {name: getattr(self, name).save(folder / f"{name}.onnx") for name in _CLASSIFIERS}  # fmt: skip
-            record |= {name: getattr(self, name) for name in _THRESHOLDS}
+            record = {name: getattr(self, name) for name in _THRESHOLDS}
+            for name in _CLASSIFIERS:
+                record[name] = getattr(self, name).save(folder / f"{name}.onnx")
             write_atomically(folder / FILTER_RECORD, json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod

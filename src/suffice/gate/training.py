@@ -38,6 +38,7 @@ from suffice.types import DocId, Document
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
+Card = Mapping[str, Any]
 MIN_TO_FIT, MIN_TO_ADAPT = 60, 10  # labelled questions
 PROMISE_FOLDS = 5  # one of so many parts is kept for a promise
 MAX_KINDS = 12  # question kinds and labels that are learned, the most frequent first
@@ -45,8 +46,8 @@ MIN_KIND_COUNT = 5  # questions of a kind
 # The gate's features that a correction may weigh anew, chosen on data sets it was not fitted on.
 TRANSFERABLE_FEATURES = (
     "guess_hops", "weakest", "short", "p1", "p2", "p3", "p4", "held", "pair", "triple", "absent",
-    "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words", "lacks",
-    "cov_sources", "s_mean",
+    "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words",
+    "lacks", "cov_sources", "s_mean",
 )  # fmt: skip
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals, the least change
 OFFSET_PENALTY = 0.01
@@ -131,8 +132,9 @@ class TrainingSet:
         return [_labels_of(*one, sorted(many)) for one in batch]
 
     def fit_model(self, words: WordTable, seed: int) -> GateModel:
-        labels, sets = self.submodel_labels(), self.data_sets
-        return GateModel(words, seed=seed).fit(self.batch, labels, groups=self.groups, data_sets=sets)  # fmt: skip
+        model, options = GateModel(words, seed=seed), {"groups": self.groups}
+        labels = self.submodel_labels()
+        return model.fit(self.batch, labels, data_sets=self.data_sets, **options)
 
     def complete_after(self) -> Bools:
         """Whether all needed documents are among the hits after one more round, at any depth."""
@@ -234,7 +236,7 @@ class FittedGate(NamedTuple):
     model: CalibratedModel
     interval: VennAbers
     policy: Policy
-    card: Mapping[str, Any]
+    card: Card
 
 
 def require_fit_extra() -> None:
@@ -249,7 +251,7 @@ def fit_gate(
     *,
     k: int | None,
     seed: int,
-    card: Mapping[str, Any],
+    card: Card,
 ) -> FittedGate:
     """The model learns from all examples, or from all that no promise needs.
 
@@ -278,8 +280,8 @@ def fit_gate(
 
 
 def adapt_gate(
-    model: CalibratedModel, examples: TrainingSet, rule: PolicyRule, *, seed: int, card: Mapping[str, Any]
-) -> FittedGate:  # fmt: skip
+    model: CalibratedModel, examples: TrainingSet, rule: PolicyRule, *, seed: int, card: Card
+) -> FittedGate:
     """Correct the log-odds; from some labels on weigh them against a model of the labels alone.
 
     Where the policy promises something, every second question is kept for that promise.
@@ -313,7 +315,7 @@ def _settle(
     aside: TrainingSet,
     table: Floats,
     odds: Floats,
-    card: Mapping[str, Any],
+    card: Card,
 ) -> FittedGate:
     """Choose the policy, and profile these questions; features keep the scale of the first fit."""
     policy = (
