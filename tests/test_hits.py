@@ -142,7 +142,7 @@ def test_duplicates_are_folded_into_the_first() -> None:
     ]
     taken = normalize_hits(ASKED, hits)
     assert [hit.doc_id for hit in taken.evidence.hits] == ["a", "b"]
-    assert taken.folded == {"a": ("a", "c")}
+    assert taken.duplicates == {"a": ("a", "c")}
     assert taken.holds("a", frozenset({"c"}))
     assert not taken.holds("b", frozenset({"c"}))
 
