@@ -293,10 +293,6 @@ WRITTEN_FORMATS = {
         "a stage of a benchmark: a folder",
         "`suffice grade --out`",
     ),
-    "suffice_research.bridge_quality.VERSION": (
-        "the bridge's set scorer: a folder of ONNX",
-        "`python -m suffice_research.training.scorer_export`",
-    ),
     "suffice.answering.traces.TRACE_VERSION": (
         "a trace: one JSON object per line",
         "`suffice ask --trace`, `/v1/ask`",
