@@ -25,7 +25,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         FakePoint("encoder.other", "builtins:dict", registry_module.PLUGIN_GROUP),
     ]
     monkeypatch.setattr(
-        registry_module.metadata,
+        metadata,
         "entry_points",
         lambda group: points if group == registry_module.PLUGIN_GROUP else [],
     )
@@ -65,7 +65,7 @@ def test_entry_points_are_read_once(
 ) -> None:
     looks: list[str] = []
     monkeypatch.setattr(
-        registry_module.metadata, "entry_points", lambda group: looks.append(group) or []
+        metadata, "entry_points", lambda group: looks.append(group) or []
     )
     registry: Registry[object] = Registry("retriever")
     for _ in range(3):
