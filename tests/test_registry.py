@@ -64,9 +64,7 @@ def test_entry_points_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(
-        metadata, "entry_points", lambda group: looks.append(group) or []
-    )
+    monkeypatch.setattr(metadata, "entry_points", lambda group: looks.append(group) or [])
     registry: Registry[object] = Registry("retriever")
     for _ in range(3):
         assert registry.names() == []
