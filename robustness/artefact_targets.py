@@ -204,7 +204,7 @@ def _names_made(folder: Path) -> None:
 
 
 def _names_used(folder: Path) -> None:
-    NameLinks.load(folder).rows(["dog"])
+    NameLinks.load(folder).position.get("dog")
 
 
 def _library_made(folder: Path) -> None:

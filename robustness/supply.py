@@ -61,12 +61,15 @@ owners = importlib.metadata.packages_distributions()
 plain = lambda name: name.lower().replace("_", "-").replace(".", "-")
 absent = {name for name, owned_by in owners.items() if not kept & set(map(plain, owned_by))}
 
-class Absent:
+class WithoutExtras:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in absent:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None if name.partition(".")[0] in absent else self.finder.find_spec(name, path, target)
 
-sys.meta_path.insert(0, Absent())
+sys.meta_path[:] = map(WithoutExtras, sys.meta_path)
 import suffice
 ada = suffice.Document("ada", "Ada was taught by Mary.", "Ada")
 village = [ada, suffice.Document("mary", "Mary was born in 1780.", "Mary")]

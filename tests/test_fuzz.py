@@ -178,9 +178,9 @@ def test_a_piece_counts_until_something_that_read_it_has_changed(
         ran = {"packages": package_versions(), "files": {"reader.py": sha256_of(read)}}
         return {"found": asdict(FuzzResult("frames", inputs=10, refused=10)), "ran": ran}
 
-    monkeypatch.setattr(fuzz, "apart", apart)
+    monkeypatch.setattr(fuzz, "run_in_subprocess", apart)
     monkeypatch.setattr(fuzz, "ROOT", tmp_path)
-    monkeypatch.setattr(fuzz, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(fuzz, "CACHE", tmp_path / "kept")
     assert [fuzz.fuzz_target("frames", 10).refused for _ in range(3)] == [10, 10, 10]
     assert calls == ["robustness.fuzz frames 0 10"]
     read.write_text("2", encoding="utf-8")
