@@ -143,8 +143,8 @@ def test_duplicates_are_folded_into_the_first() -> None:
     taken = normalize_hits(ASKED, hits)
     assert [hit.doc_id for hit in taken.evidence.hits] == ["a", "b"]
     assert taken.duplicates == {"a": ("a", "c")}
-    assert taken.holds("a", frozenset({"c"}))
-    assert not taken.holds("b", frozenset({"c"}))
+    assert "c" in taken.stands_for("a")
+    assert "c" not in taken.stands_for("b")
 
 
 def test_hits_without_texts_are_not_duplicates_of_each_other() -> None:

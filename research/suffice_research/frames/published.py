@@ -168,7 +168,7 @@ TABLE_7 = PublishedTable(
 
 _FIGURES = ("auroc", "auprc", "brier", "accuracy", "f1")
 
-# The systems are named setting / model, the models as in assess.classic.
+# The systems are named setting / model, the models as in suffice_research.paper_models.
 TABLE_8 = PublishedTable(
     _PAPER,
     "Table 8",
