@@ -39,9 +39,7 @@ MAX_COUNT_GAP = 40  # characters between a number and what it counts
 
 # --- what to look for: the answer is often said by another word than the question
 
-_NOISE = FUNCTION_WORDS | frozenset(
-    "film song movie band called named known considered did same person".split()
-)
+_NOISE = FUNCTION_WORDS | frozenset(VOCABULARY["noise"].split())
 # In lower case only: "The Toast of Death" has not died.
 BORN = re.compile(r"\bborn\b|\bb\.")
 DIED = re.compile(r"\b(?:died|death|dead|killed|murdered|executed)\b|\bd\.|†")
@@ -136,12 +134,7 @@ _NOT_NAMES = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS))) | frozenset(
     "he she it they his her in the this".split()
 )
 _NAME_TYPES = (AnswerType.PERSON, AnswerType.PLACE, AnswerType.THING)
-_KIN_STEMS = frozenset(
-    map(
-        stem,
-        "father mother son daughter child spouse wife husband sibling brother sister".split(),
-    )
-)
+_KIN_STEMS = frozenset(map(stem, VOCABULARY["kin"].split()))
 _NATIONALITY_WORDS = frozenset("from nationality nationalities citizenship citizen".split())
 _DASH = re.compile(r"\s*(?:–|—|-|to|;)\s*")
 _AT = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?$")
