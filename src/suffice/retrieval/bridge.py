@@ -42,6 +42,7 @@ Reasons = dict[DocId, dict[str, float]]
 
 KIND, VERSION, MODEL = "bridge-ranker", 1, "ranker.onnx"
 SHIPPED = Path(__file__).parent.parent / "models" / "bridge-fast"
+RETRAIN = "python -m suffice_research.training.bridge"
 REFIT = "fit it again: suffice fit --bridge … --out {path}"
 
 EXPANDED = 10  # candidates whose links join the pool at the start
@@ -96,23 +97,16 @@ class TreeRanker(OnnxTrees):
             {"name": one.name, "description": one.description, "direction": one.direction}
             for one in FEATURES
         ]
-        artefact = new_artefact(
-            Path(path), kind=KIND, version=VERSION, settings=settings, seed=seed
-        )
-        with artefact as folder:
+        path = Path(path)
+        with new_artefact(path, kind=KIND, version=VERSION, settings=settings, seed=seed) as folder:
             write_atomically(folder / MODEL, self.content)
             write_atomically(folder / "features.json", json.dumps(columns, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path | None = None) -> TreeRanker:
-        """The ranker in this folder, by default the shipped one.
-
-        NotReadyError where it was fitted on other features.
-        """
+        """The ranker in this folder, by default the shipped one."""
         folder = SHIPPED if path is None else Path(path)
-        refit = REFIT.format(path=folder)
-        if path is None:
-            refit = "python -m suffice_research.training.bridge"
+        refit = RETRAIN if path is None else REFIT.format(path=folder)
         manifest = open_artefact(folder, kind=KIND, version=VERSION, rebuild=refit)
         if manifest.settings.get("schema") != features_hash():
             raise NotReadyError(f"{folder} was fitted on other features", hint=refit)

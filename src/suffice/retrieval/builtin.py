@@ -156,9 +156,8 @@ def bridge(
     """
     if preset == "quality":  # a plug-in of the research package
         if ranker is not None:
-            raise InputError(
-                "the quality preset has its own ranker", hint="pass only one of preset and ranker"
-            )
+            hint = "pass only one of preset and ranker"
+            raise InputError("the quality preset has its own ranker", hint=hint)
         options = {} if encoder == DEFAULT_ENCODER else {"encoder": encoder}
         return RETRIEVERS.get("bridge-quality")(store, links=links, **options)
     if preset != "fast":

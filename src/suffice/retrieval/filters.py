@@ -381,12 +381,8 @@ class ModelExtractor:
         fallback: Extractor | None = None,
         remember: int = 10_000,
     ) -> None:
-        self.model, self.vocabulary, self.fields, self.clock = (
-            model,
-            vocabulary,
-            tuple(fields),
-            today,
-        )
+        self.model, self.vocabulary = model, vocabulary
+        self.fields, self.clock = tuple(fields), today
         self.fallback = fallback or VocabularyExtractor(vocabulary, fields=fields, today=today)
         self.schema = filter_schema(vocabulary, self.fields)
         self._cache: dict[str, Extraction] = {}
@@ -482,10 +478,7 @@ def _drop_ungrounded(filter: Filter, question: str) -> tuple[Filter, list[str]]:
 def parse_answer(
     answer: str, vocabulary: Vocabulary, *, fields: Sequence[Field] = FILTERED_FIELDS
 ) -> tuple[Filter, tuple[str, ...]]:
-    """The lenient filter in a model's answer, and notes on what was fixed or dropped.
-
-    InputError if there is no JSON object in it.
-    """
+    """The lenient filter in a model's answer, and notes on what was fixed or dropped."""
     notes: list[str] = []
     parts = [
         part
@@ -583,9 +576,7 @@ def _valid_parts(
 
 
 def _has_documents(filter: Filter, vocabulary: Vocabulary) -> bool:
-    days = {day.isoformat() for day in vocabulary.days}
-    for one in filter.conditions:
-        if one.operator == "$in" and days.isdisjoint(one.values):
-            return False
     since, until = date_bounds(filter.conditions)
-    return any(since <= day <= until for day in days)
+    listed = [one.values for one in filter.conditions if one.operator == "$in"]
+    days = (day.isoformat() for day in vocabulary.days)
+    return any(since <= day <= until and all(day in one for one in listed) for day in days)

@@ -89,10 +89,7 @@ def aliases(title: str, text: str) -> list[str]:
 
 
 def initials(name: str, *, last: int | None = None) -> str:
-    """First letters of a name's (last) capitalised words: "United States of America" gives "usa".
-
-    Empty below two letters.
-    """
+    """The initials of a name's (last) capitalised words, like "usa"; "" below two letters."""
     capitals = [word[0] for word in title_words(name) if word[0].isupper()]
     chosen = capitals[-last:] if last else capitals
     return "".join(chosen).casefold() if len(chosen) > 1 else ""
@@ -214,10 +211,7 @@ class NameLinks:
 
 
 def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
-    """Read a corpus twice: first the names of its documents, then what they mention.
-
-    `documents` returns them anew at each call.
-    """
+    """The name links of the documents, which are read twice: first titles, then mentions."""
     ids: dict[DocId, int] = {}
     keys: dict[str, int] = {}
     borne, borne_sizes = array("q"), array("i")

@@ -8,7 +8,7 @@ memory; `ListFusion` fuses the hit lists of other retrievers, so it works on any
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,10 +45,7 @@ def weighted_sum(parts: Scores, weights: Scores) -> Scores:
 
 
 def convex_combination(parts: Scores, weights: Scores) -> Scores:
-    """The weighted mean of the parts, each stretched from 0 (lowest found) to 1 (highest).
-
-    The only find of a part counts 1.
-    """
+    """The weighted mean of the parts, each stretched from 0 (lowest) to 1 (highest, or only)."""
     missing = np.isnan(parts)
     low = np.where(missing, np.inf, parts).min(axis=2, keepdims=True, initial=np.inf)
     high = np.where(missing, -np.inf, parts).max(axis=2, keepdims=True, initial=-np.inf)
@@ -107,11 +104,12 @@ def check_fusion(fusion: str, weights: Sequence[float] | None, parts: int) -> tu
     return FUSIONS[fusion], array
 
 
+@dataclass(eq=False)
 class TextSearch:
     """BM25 as the store computes it: for corpora on disk or on other machines."""
 
-    def __init__(self, store: Store, *, name: str = "bm25") -> None:
-        self.store, self.name = store, name
+    store: Store
+    name: str = "bm25"
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
@@ -119,10 +117,7 @@ class TextSearch:
 
 
 class VectorSearch:
-    """Nearest neighbours of the question's vector, as the store finds them.
-
-    A question without a word has no hits.
-    """
+    """Nearest neighbours of the question's vector; a question without a word has no hits."""
 
     def __init__(self, store: Store, encoder: Encoder, *, name: str = "dense") -> None:
         self.store, self.encoder, self.name = store, encoder, name
@@ -255,6 +250,7 @@ def _list_scores(hits: Sequence[Hit]) -> list[float]:
     return [float(hit.score or 0) for hit in hits]
 
 
+@dataclass(eq=False)
 class RerankRetriever:
     """The first `depth` hits of a retriever, in the reranker's order. Ties keep their order.
 
@@ -266,20 +262,18 @@ class RerankRetriever:
     the best report may push out a second one that the question needs: see decision 16.
     """
 
-    def __init__(
-        self,
-        retriever: Retriever,
-        reranker: Reranker,
-        store: Store,
-        *,
-        depth: int = 20,
-        share: float = 1.0,
-        name: str = "rerank",
-    ) -> None:
-        if not 0 <= share <= 1:
-            raise InputError(f"share is {share}, expected a number from 0 to 1")
-        self.retriever, self.reranker, self.store, self.name = retriever, reranker, store, name
-        self.depth, self.share = check_search([], depth), share
+    retriever: Retriever
+    reranker: Reranker
+    store: Store
+    _: KW_ONLY
+    depth: int = 20
+    share: float = 1.0
+    name: str = "rerank"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise InputError(f"share is {self.share}, expected a number from 0 to 1")
+        self.depth = check_search([], self.depth)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)

@@ -7,7 +7,7 @@ looks incomplete, and `SourceQuota` gives each named source a place among the fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from suffice.errors import InputError, ModelError
 from suffice.protocols import Extractor, Retriever, Store, documents_by_id
@@ -23,6 +23,7 @@ PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]
 RELAXED_FIELDS: tuple[Field, ...] = ("published_at", "category", "entities", "source")
 
 
+@dataclass(eq=False)
 class SoftFilter:
     """A retriever that prefers what passes the question's filter, and hides nothing it names.
 
@@ -35,34 +36,29 @@ class SoftFilter:
     a `vocabulary`, it is the store's, read again when the store has changed.
     """
 
-    def __init__(
-        self,
-        retriever: Retriever,
-        store: Store,
-        vocabulary: Vocabulary | None = None,
-        *,
-        strict: bool = False,
-        extractor: Extractor | None = None,
-    ) -> None:
-        self._retriever, self._store, self._given = retriever, store, vocabulary
-        self._strict, self._extractor = strict, extractor
-        self._cached: tuple[int, Vocabulary] | None = None  # with the store's generation
+    retriever: Retriever
+    store: Store
+    vocabulary: Vocabulary | None = None
+    _: KW_ONLY
+    strict: bool = False
+    extractor: Extractor | None = None
+    _cached: tuple[int, Vocabulary] | None = None  # with the store's generation
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        vocabulary = self._vocabulary()
+        vocabulary = self.vocabulary or self._store_vocabulary()
         mentions = vocabulary.mentions(questions)
         if filters is None:
-            extractor = self._extractor or VocabularyExtractor(vocabulary)
+            extractor = self.extractor or VocabularyExtractor(vocabulary)
             filters = [one.filter for one in extractor.extract(questions)]
         filters = [one or Filter() for one in filters]
-        passing = self._retriever.search(questions, k=k, filters=filters)
-        soft = [at for at, one in enumerate(filters) if one and not self._strict]
+        passing = self.retriever.search(questions, k=k, filters=filters)
+        soft = [at for at, one in enumerate(filters) if one and not self.strict]
         free: dict[int, tuple[Hit, ...]] = {}
         if soft:
-            free = dict(zip(soft, self._retriever.search([questions[at] for at in soft], k=k)))
+            free = dict(zip(soft, self.retriever.search([questions[at] for at in soft], k=k)))
         ids = (hit.doc_id for hits in (*passing, *free.values()) for hit in hits)
-        documents = documents_by_id(self._store.get, ids)
+        documents = documents_by_id(self.store.get, ids)
         return [
             _soften(
                 _mark_matches(hits, mentions[at], documents),
@@ -72,12 +68,10 @@ class SoftFilter:
             for at, hits in enumerate(passing)
         ]
 
-    def _vocabulary(self) -> Vocabulary:
-        if self._given is not None:
-            return self._given
-        generation = self._store.generation
+    def _store_vocabulary(self) -> Vocabulary:
+        generation = self.store.generation
         if self._cached is None or self._cached[0] != generation:
-            self._cached = (generation, Vocabulary.of_store(self._store))
+            self._cached = (generation, Vocabulary.of_store(self.store))
         return self._cached[1]
 
 
@@ -126,6 +120,7 @@ def relaxation_steps(filter: Filter) -> list[Filter]:
     return steps
 
 
+@dataclass(eq=False)
 class StepwiseFilter:
     """A retriever whose filter is relaxed step by step while the evidence looks incomplete.
 
@@ -135,52 +130,50 @@ class StepwiseFilter:
     `relaxed`.
     """
 
-    def __init__(
-        self,
-        retriever: Retriever,
-        store: Store,
-        extractor: Extractor,
-        judge: PComplete,
-        *,
-        target: float = 0.7,
-    ) -> None:
-        if not 0 <= target <= 1:
-            raise InputError(f"target is {target}, expected a probability from 0 to 1")
-        self._retriever, self._store, self._extractor = retriever, store, extractor
-        self._judge, self._target = judge, target
+    retriever: Retriever
+    store: Store
+    extractor: Extractor
+    judge: PComplete
+    _: KW_ONLY
+    target: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.target <= 1:
+            raise InputError(f"target is {self.target}, expected a probability from 0 to 1")
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
         if filters is None:
-            filters = [one.filter for one in self._extractor.extract(questions)]
+            filters = [one.filter for one in self.extractor.extract(questions)]
         steps = [relaxation_steps(one or Filter()) for one in filters]
         best: dict[int, tuple[Hit, ...]] = {}
         open_ = list(range(len(questions)))
         for step in range(max(map(len, steps), default=0)):
             open_ = [at for at in open_ if step < len(steps[at])]
             asked = [questions[at] for at in open_]
-            found = self._retriever.search(asked, k=k, filters=[steps[at][step] for at in open_])
+            found = self.retriever.search(asked, k=k, filters=[steps[at][step] for at in open_])
             enough = dict(zip(open_, self._reach_target(asked, found)))
             best |= {at: hits for at, hits in zip(open_, found) if step == 0 or enough[at]}
             open_ = [at for at in open_ if not enough[at]]
         return [self._mark(best[at], steps[at][0]) for at in range(len(questions))]
 
     def _reach_target(self, questions: Sequence[str], hits: HitLists) -> list[bool]:
-        p = list(self._judge(questions, hits)) if questions else []
+        p = list(self.judge(questions, hits)) if questions else []
         if len(p) != len(questions) or not all(0 <= one <= 1 for one in p):
             raise ModelError(
                 f"the judge gave {len(p)} values for {len(questions)} questions, "
                 "or some outside 0 to 1"
             )
-        return [one >= self._target for one in p]
+        return [one >= self.target for one in p]
 
     def _mark(self, hits: tuple[Hit, ...], filter: Filter) -> tuple[Hit, ...]:
-        found = documents_by_id(self._store.get, (hit.doc_id for hit in hits))
+        found = documents_by_id(self.store.get, (hit.doc_id for hit in hits))
         corpus = Corpus(found.values())
         passing = dict(zip(corpus.ids, corpus.mask(filter).tolist()))
         return tuple(replace(hit, relaxed=not passing.get(hit.doc_id, True)) for hit in hits)
 
 
+@dataclass(eq=False)
 class SourceQuota:
     """The first `depth` hits, reordered: the best `per_source` of every named source come first.
 
@@ -188,25 +181,23 @@ class SourceQuota:
     one by one, and one report can take all places. A question that names no source keeps its order.
     """
 
-    def __init__(
-        self,
-        retriever: Retriever,
-        store: Store,
-        vocabulary: Vocabulary,
-        *,
-        per_source: int = 1,
-        depth: int = 20,
-    ) -> None:
-        if per_source < 0:
-            raise InputError(f"per_source is {per_source}, expected 0 or more")
-        self._retriever, self._store, self._vocabulary = retriever, store, vocabulary
-        self._per_source, self._depth = per_source, check_search([], depth)
+    retriever: Retriever
+    store: Store
+    vocabulary: Vocabulary
+    _: KW_ONLY
+    per_source: int = 1
+    depth: int = 20
+
+    def __post_init__(self) -> None:
+        if self.per_source < 0:
+            raise InputError(f"per_source is {self.per_source}, expected 0 or more")
+        self.depth = check_search([], self.depth)
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        found = self._retriever.search(questions, k=max(k, self._depth), filters=filters)
-        documents = documents_by_id(self._store.get, (hit.doc_id for row in found for hit in row))
-        mentions = self._vocabulary.mentions(questions)
+        found = self.retriever.search(questions, k=max(k, self.depth), filters=filters)
+        documents = documents_by_id(self.store.get, (hit.doc_id for row in found for hit in row))
+        mentions = self.vocabulary.mentions(questions)
         return [
             cap_scores(self._reorder(hits, one.sources, documents))[:k]
             for hits, one in zip(found, mentions)
@@ -215,7 +206,7 @@ class SourceQuota:
     def _reorder(
         self, hits: Sequence[Hit], sources: Sequence[str], documents: Mapping[DocId, Document]
     ) -> list[Hit]:
-        left = dict.fromkeys(sources, self._per_source)
+        left = dict.fromkeys(sources, self.per_source)
         first, rest = [], []
         for hit in hits:
             document = documents.get(hit.doc_id)

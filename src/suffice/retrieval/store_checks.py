@@ -121,7 +121,7 @@ def check_query_vectors(vectors: Any, *, dimension: int | None) -> Floats:
     return array
 
 
-def similarity(queries: Floats, vectors: Halves) -> Floats:
+def similarity(queries: Floats, vectors: Halves | Floats) -> Floats:
     """Inner products, (queries, documents), rounded so that equal vectors tie in every position."""
     return np.round(queries @ vectors.astype(np.float32, copy=False).T, 6)
 
