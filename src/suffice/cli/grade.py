@@ -106,19 +106,12 @@ def grade(
     if json:
         output.print_json({**built.as_json(), "skipped": data.bad.count, "audit": audit.as_json()})
     else:
-        _show(built)
-        for line in audit.lines():
-            print(line)
+        _show(built, audit.lines())
     if report:
-        shown = {
-            "seed": str(seed),
-            "encoder": encoder,
-            "by a model": model_stages if model else "nothing",
-            "model": model or "--",
-        }
-        output.say_written(
-            benchmark_report(out, audit, report, settings=shown, command=output.typed_command())
-        )
+        by = model_stages if model else "nothing"
+        shown = {"seed": str(seed), "encoder": encoder, "by a model": by, "model": model or "--"}
+        command = output.typed_command()
+        output.say_written(benchmark_report(out, audit, report, settings=shown, command=command))
     if not json:
         output.say(f"\nnext: suffice fit --benchmark {out} --out gate")
 
@@ -148,7 +141,7 @@ def _corpus_file(path: Path | None, dataset: str) -> Path | None:
     return found[0] if found else path
 
 
-def _show(built: Benchmark) -> None:
+def _show(built: Benchmark, audit: list[str]) -> None:
     for name, count in built.counts.items():
         print(f"{name:<28} {count:,}")
     for hops, count in built.by_hops.items():
@@ -159,3 +152,4 @@ def _show(built: Benchmark) -> None:
         print(f"  dropped: {reason:<17} {count:,}")
     if not built.done:
         output.say("nothing to do: all stages are cached")
+    print("\n".join(audit))
