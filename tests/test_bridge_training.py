@@ -49,58 +49,58 @@ def village(films: int = 24) -> BridgeQuestions:
 
 
 @pytest.fixture(scope="module")
-def lessons() -> BridgeQuestions:
+def training() -> BridgeQuestions:
     return village()
 
 
-def test_states_hold_what_is_needed_and_what_is_not(lessons: BridgeQuestions) -> None:
-    states = candidate_states(lessons)
+def test_states_hold_what_is_needed_and_what_is_not(training: BridgeQuestions) -> None:
+    states = candidate_states(training)
     assert states.rows.shape == (len(states.needed), len(FEATURES))
     assert states.needed.any()
     assert not states.needed.all()
-    assert set(states.question.tolist()) == set(range(len(lessons.questions)))
-    assert all(not pool.held for pool in lessons.pools)
+    assert set(states.question.tolist()) == set(range(len(training.questions)))
+    assert all(not pool.held for pool in training.pools)
 
 
-def test_the_same_seed_gives_the_same_bytes(lessons: BridgeQuestions) -> None:
-    first, again = (fit_ranker([candidate_states(lessons)], trees=SMALL) for _ in range(2))
+def test_the_same_seed_gives_the_same_bytes(training: BridgeQuestions) -> None:
+    first, again = (fit_ranker([candidate_states(training)], trees=SMALL) for _ in range(2))
     assert first.content == again.content
 
 
-def test_what_was_learned_is_used(lessons: BridgeQuestions) -> None:
-    ranker = fit_ranker([candidate_states(lessons)], trees=SMALL)
-    found = lessons.choose(ranker, np.arange(6), 2)
+def test_what_was_learned_is_used(training: BridgeQuestions) -> None:
+    ranker = fit_ranker([candidate_states(training)], trees=SMALL)
+    found = training.choose(ranker, np.arange(6), 2)
     assert [set(ids) for ids in found] == [{f"film{at}", f"person{at}"} for at in range(6)]
 
 
-def test_states_of_some_questions(lessons: BridgeQuestions) -> None:
-    states = candidate_states(lessons)
-    some = states.of(np.arange(len(lessons.questions)) < 3)
+def test_states_of_some_questions(training: BridgeQuestions) -> None:
+    states = candidate_states(training)
+    some = states.of(np.arange(len(training.questions)) < 3)
     assert set(some.question.tolist()) == {0, 1, 2}
 
 
-def test_without_gold_among_the_candidates_nothing_is_learned(lessons: BridgeQuestions) -> None:
+def test_without_gold_among_the_candidates_nothing_is_learned(training: BridgeQuestions) -> None:
     lost = [
         GoldQuestion(one.question, Gold(one.question.question_id, frozenset({"nowhere"})))
-        for one in lessons.questions[:2]
+        for one in training.questions[:2]
     ]
     with pytest.raises(InputError, match="nothing can be learned"):
-        candidate_states(BridgeQuestions.of("lost", lessons.bridge, lost))
+        candidate_states(BridgeQuestions.of("lost", training.bridge, lost))
 
 
-def test_a_question_stays_in_its_fold(lessons: BridgeQuestions) -> None:
-    folds = lessons.folds(42)
+def test_a_question_stays_in_its_fold(training: BridgeQuestions) -> None:
+    folds = training.folds(42)
     assert (
-        replace(lessons, questions=lessons.questions[::-1]).folds(42).tolist()
+        replace(training, questions=training.questions[::-1]).folds(42).tolist()
         == folds[::-1].tolist()
     )
     assert set(folds.tolist()) <= set(range(5))
 
 
-def test_a_users_own_ranker_is_saved_and_used(lessons: BridgeQuestions, tmp_path: Path) -> None:
-    fit_ranker([candidate_states(lessons)], trees=SMALL).save(
+def test_a_users_own_ranker_is_saved_and_used(training: BridgeQuestions, tmp_path: Path) -> None:
+    fit_ranker([candidate_states(training)], trees=SMALL).save(
         tmp_path / "mine", card={"data": "mine"}
     )
-    mine = lessons.bridge.with_ranker(TreeRanker.load(tmp_path / "mine"))
+    mine = training.bridge.with_ranker(TreeRanker.load(tmp_path / "mine"))
     (hits,) = mine.search(["When was the director of Tide of Harbour3 born?"], k=2)
     assert {hit.doc_id for hit in hits} == {"film3", "person3"}

@@ -4,7 +4,7 @@ Fixed k: the first k of a retriever's list, the same for every question. Expandi
 retrievers, at most `k` documents, ended by the gate at several thresholds. What counts is how many documents a fixed k would
 have to hold to be as complete.
 
-No question is judged by a gate that was fitted on it: "fitted" is a gate of the other folds, taught on sets of documents as
+No question is judged by a gate that was fitted on it: "fitted" is a gate of the other folds, fitted on sets of documents as
 they are held on the way; a saved gate says how many of the questions it has seen. The same goes for the bridge's ranker: "hand"
 has seen nothing.
 """
@@ -146,21 +146,21 @@ def expansion_study(
             f"the data set '{dataset.name}' has no questions with gold",
             hint="check the questions file",
         )
-    shelf = _Corpus(dataset, settings, progress)
+    corpus = _Corpus(dataset, settings, progress)
     texts = [one.question.text for one in examples]
     lists = {
-        name: shelf.lists(name, texts, max(settings.fixed))
+        name: corpus.lists(name, texts, max(settings.fixed))
         for name in (*settings.beside, settings.retriever)
     }
     searched = time.perf_counter()
     fixed = {
         name: _fixed_points(name, examples, found, settings.fixed) for name, found in lists.items()
     }
-    points, seen = _expand_all(examples, lists[settings.retriever], shelf, settings, progress)
+    points, seen = _expand_all(examples, lists[settings.retriever], corpus, settings, progress)
     saved = [documents_saved(fixed, point, seed=settings.seed) for point in points]
     told = {
         **settings.__dict__,
-        "documents": len(shelf.documents),
+        "documents": len(corpus.documents),
         "questions": len(examples),
         "seen": seen,
     }
@@ -301,7 +301,7 @@ def _documents_at(documents: Floats, complete: Floats, wanted: Floats) -> Floats
 def _expand_all(
     examples: Sequence[GoldQuestion],
     lists: Sequence[Sequence[Hit]],
-    shelf: _Corpus,
+    corpus: _Corpus,
     settings: ExpansionSettings,
     progress: Progress | None,
 ) -> tuple[list[Point], int]:
@@ -312,15 +312,15 @@ def _expand_all(
         way: [None] * len(examples) for way in ways
     }
     seen = 0
-    for gate, rows in _gates(examples, lists, shelf, settings, progress):
+    for gate, rows in _gates(examples, lists, corpus, settings, progress):
         seen += count_seen(gate, [texts[at] for at in rows])
         judge = _CachedGate(gate)
         for answer_at, most in ways:
             judge.answer_at = answer_at
             budget = ExpansionBudget(rounds=most + 4, documents=most, checks=10_000)
             some = [texts[at] for at in rows]
-            searcher = shelf.searchers[settings.retriever]
-            done = expand(some, searcher, judge, shelf.get, follow=shelf.links.out, budget=budget)
+            searcher = corpus.searchers[settings.retriever]
+            done = expand(some, searcher, judge, corpus.get, follow=corpus.links.out, budget=budget)
             for at, one in zip(rows, done, strict=True):
                 found[answer_at, most][at] = one
     points = []
@@ -336,7 +336,7 @@ def _expand_all(
 def _gates(
     examples: Sequence[GoldQuestion],
     lists: Sequence[Sequence[Hit]],
-    shelf: _Corpus,
+    corpus: _Corpus,
     settings: ExpansionSettings,
     progress: Progress | None,
 ) -> Iterable[tuple[Gate, list[int]]]:
@@ -353,13 +353,13 @@ def _gates(
     )
     for at, (rest, held) in enumerate(folds, start=1):
         rows = rest.tolist()
-        lessons = partial_sets(
+        training = partial_sets(
             [examples[i] for i in rows],
             [lists[i] for i in rows],
-            shelf.documents,
+            corpus.documents,
             seed=settings.seed,
         )
-        yield fit(lessons), held.tolist()
+        yield fit(training), held.tolist()
         if progress is not None:
             progress("fitting on the other folds, expanding", at, len(folds))
 
@@ -380,15 +380,17 @@ class _CachedGate:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> list[Verdict]:
-        asked = [(question, tuple(hit.doc_id for hit in hits), explain) for question, hits in pairs]
-        fresh = [key for key in dict.fromkeys(asked) if key not in self._known]
+        wanted = [
+            (question, tuple(hit.doc_id for hit in hits), explain) for question, hits in pairs
+        ]
+        fresh = [key for key in dict.fromkeys(wanted) if key not in self._known]
         for start in range(0, len(fresh), 512):
             some = fresh[start : start + 512]
             hits = [(question, [Hit(doc_id) for doc_id in ids]) for question, ids, _ in some]
             self._known |= zip(
                 some, self._gate.check_batch(hits, documents=documents, explain=explain)
             )
-        return [self._moved(self._known[key]) for key in asked]
+        return [self._moved(self._known[key]) for key in wanted]
 
     def _moved(self, verdict: Verdict) -> Verdict:
         return replace(

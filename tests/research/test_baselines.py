@@ -148,8 +148,8 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
     assert [[one.hits for one in case.others] for case in beside] == [
         [case.evidence.hits] for case in found.questions("tfidf", 2)[:3]
     ]
-    lesson = to_labelled_question(found.questions("bm25", 4)[0])
-    assert lesson.needed == found.questions("bm25", 4)[0].gold.doc_ids
+    labelled = to_labelled_question(found.questions("bm25", 4)[0])
+    assert labelled.needed == found.questions("bm25", 4)[0].gold.doc_ids
 
 
 def test_hits_that_did_not_come_cannot_be_judged() -> None:

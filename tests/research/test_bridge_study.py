@@ -15,12 +15,12 @@ from suffice_research.training.bridge_study import bridge_study, failure_cause
 
 
 @pytest.fixture(scope="module")
-def lessons() -> BridgeQuestions:
+def training() -> BridgeQuestions:
     return village()
 
 
-def test_causes_are_told_apart(lessons: BridgeQuestions) -> None:
-    pool, gold = lessons.pools[0], lessons.questions[0].gold.doc_ids
+def test_causes_are_told_apart(training: BridgeQuestions) -> None:
+    pool, gold = training.pools[0], training.questions[0].gold.doc_ids
     pool.release()
     assert failure_cause(pool, gold | {"nowhere"}, ["film0"], 5) == "not a candidate"
     assert failure_cause(pool, frozenset("abc"), [], 2) == "more gold than places"
@@ -30,16 +30,16 @@ def test_causes_are_told_apart(lessons: BridgeQuestions) -> None:
 
 
 def test_a_study_says_what_was_measured(
-    lessons: BridgeQuestions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    training: BridgeQuestions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_training, "TREES", SMALL)
     said: list[str] = []
     made = bridge_study(
-        [lessons], [candidate_states(lessons)], data={"file": "hash"}, seed=1, say=said.append
+        [training], [candidate_states(training)], data={"file": "hash"}, seed=1, say=said.append
     )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows
-    assert row[:2] == ("village", len(lessons.questions))
+    assert row[:2] == ("village", len(training.questions))
     assert said
 
 

@@ -51,15 +51,15 @@ def test_what_no_fixed_k_reaches_is_said() -> None:
 def test_a_gate_is_taught_on_sets_as_they_are_held_on_the_way() -> None:
     documents, examples = collection()
     lists = [tuple(Hit(doc_id, 1.0) for doc_id in list(documents)[:10])] * 20
-    lessons = partial_sets(examples[:20], lists, documents, seed=1)
-    assert len(lessons) == 20 * 2 * SETS
-    assert {len(one.hits) for one in lessons} <= set(PREFIXES)
-    assert all(hit.score is None for one in lessons for hit in one.hits)
-    assert all(one.hits[0] == Hit(lists[0][0].doc_id) for one in lessons)
-    assert {hit.doc_id for one in lessons for hit in one.hits} <= set(
+    labelled = partial_sets(examples[:20], lists, documents, seed=1)
+    assert len(labelled) == 20 * 2 * SETS
+    assert {len(one.hits) for one in labelled} <= set(PREFIXES)
+    assert all(hit.score is None for one in labelled for hit in one.hits)
+    assert all(one.hits[0] == Hit(lists[0][0].doc_id) for one in labelled)
+    assert {hit.doc_id for one in labelled for hit in one.hits} <= set(
         list(documents)[: max(THINNED, *PREFIXES)]
     )
-    assert lessons == partial_sets(examples[:20], lists, documents, seed=1)
+    assert labelled == partial_sets(examples[:20], lists, documents, seed=1)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_leaving_one_out_judges_with_the_others_only() -> None:
-    lessons, gate = east()
+    training, gate = east()
     west = draw_lists(collected(), lists=1)[100:]
     names = []
 
@@ -114,7 +114,7 @@ def test_leaving_one_out_judges_with_the_others_only() -> None:
         return gate
 
     (found,) = leave_one_out(
-        {"east": lessons, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1
+        {"east": training, "west": west}, {"west": west}, recipe, labels=(25, 999), draws=1
     )
     assert names == ["east"]
     np.testing.assert_allclose(found.p, run_gate(gate, west).p)

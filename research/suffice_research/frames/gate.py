@@ -189,7 +189,7 @@ def informed_gate_on_folds(
         "fast" if encoder is None else "quality",
         WordTable.load(),
     )
-    taught = build_training_set(
+    training_set = build_training_set(
         [to_labelled_question(case) for case in cases],
         words,
         Encoders(encoder),
@@ -197,13 +197,15 @@ def informed_gate_on_folds(
         min_examples=1,
     )
     nothing = [
-        np.zeros((len(reading.hits), 0), np.float32) for reading in taught.batch.extractions
+        np.zeros((len(reading.hits), 0), np.float32) for reading in training_set.batch.extractions
     ]  # hits have no labels
-    taught = replace(taught, batch=taught.batch.with_extra(LABELS, _given(cases), nothing))
+    training_set = replace(
+        training_set, batch=training_set.batch.with_extra(LABELS, _given(cases), nothing)
+    )
     p = np.zeros(len(cases))
     for done, (rest, held) in enumerate(folds, start=1):
         learned, judged = (
-            taught.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held)
+            training_set.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held)
         )
         model = learned.fit_model(words, searched.seed)
         scale = Platt.fit(model.log_odds_at_fit, learned.complete)

@@ -56,7 +56,7 @@ NOTES = (
     "The paper's random forest gives lower probabilities than ours (Brier), in the same order (ROC-AUC). It says 'balanced "
     "class weights' of it, which is what ours has.",
     "Hop counts and reasoning labels come from the file for the paper's rows (oracle). For guessed rows and for the gate they "
-    "are lessons of the other folds only (deployable).",
+    "come from the other folds only (deployable).",
 )
 
 

@@ -65,40 +65,40 @@ def _options() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    asked = _options().parse_args(arguments)
-    return exit_code(lambda: _run(asked))
+    args = _options().parse_args(arguments)
+    return exit_code(lambda: _run(args))
 
 
-def _run(asked: argparse.Namespace) -> None:
+def _run(args: argparse.Namespace) -> None:
     say = ProgressLog()
-    wanted = chosen_sources(asked.only, LEARNED)
+    wanted = chosen_sources(args.only, LEARNED)
     encoder = ENCODERS.get(DEFAULT_ENCODER)()
     training, states = [], []
     for source in wanted:
-        most = min(asked.questions or LEARNED[source.name], LEARNED[source.name])
+        most = min(args.questions or LEARNED[source.name], LEARNED[source.name])
         training.append(
-            bridge_questions(open_source(source, asked.data), encoder, limit=most, seed=asked.seed)
+            bridge_questions(open_source(source, args.data), encoder, limit=most, seed=args.seed)
         )
-        states.append(candidate_states(training[-1], seed=asked.seed))
+        states.append(candidate_states(training[-1], seed=args.seed))
         say(
             f"{source.name}: {len(training[-1].questions)} questions, {len(states[-1].rows):,} candidates in states"
         )
     data = {
-        file: sha256_of(asked.data / file) for source in wanted for file in source.files.values()
+        file: sha256_of(args.data / file) for source in wanted for file in source.files.values()
     }
-    if not asked.study_only:
+    if not args.study_only:
         card = {
             "data": data,
             "trees": dict(TREES),
             "questions": {one.name: len(one.questions) for one in training},
         }
-        fit_ranker(states, seed=asked.seed).save(asked.out, card=card, seed=asked.seed)
-        say(f"ranker at {asked.out}")
-    if asked.study:
+        fit_ranker(states, seed=args.seed).save(args.out, card=card, seed=args.seed)
+        say(f"ranker at {args.out}")
+    if args.study:
         made = bridge_study(
-            training, states, data=data, seed=asked.seed, say=say, failures=asked.failures
+            training, states, data=data, seed=args.seed, say=say, failures=args.failures
         )
-        say(f"study at {made.save(asked.study)}")
+        say(f"study at {made.save(args.study)}")
 
 
 if __name__ == "__main__":

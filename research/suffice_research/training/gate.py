@@ -94,14 +94,14 @@ def _vary_hits(case: RetrievedQuestion, key: bytes) -> RetrievedQuestion:
 
 
 def train_gate(
-    lessons: Mapping[str, Sequence[RetrievedQuestion]],
+    training: Mapping[str, Sequence[RetrievedQuestion]],
     *,
     encoders: Encoders = NO_ENCODERS,
     seed: int = SEED,
 ) -> Gate:
     """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality preset."""
-    cases = [case for held in lessons.values() for case in held]
-    sets = [name for name, held in lessons.items() for _ in held]
+    cases = [case for held in training.values() for case in held]
+    sets = [name for name, held in training.items() for _ in held]
     gate = Gate.fit(
         [to_labelled_question(case) for case in cases],
         seed=seed,
@@ -156,67 +156,67 @@ def _options() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    asked = _options().parse_args(arguments)
+    args = _options().parse_args(arguments)
     with TemporaryDirectory() as kept:
-        asked.vectors = asked.vectors or Path(kept)
-        return exit_code(lambda: _run(asked, ProgressLog()))
+        args.vectors = args.vectors or Path(kept)
+        return exit_code(lambda: _run(args, ProgressLog()))
 
 
-def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
+def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     require_fit_extra()
-    encoders = open_encoders(asked.preset)
+    encoders = open_encoders(args.preset)
     if encoders.encoder is not None:
-        encoders = Encoders(CachedEncoder(encoders.encoder, asked.vectors))
-    wanted = chosen_sources(asked.only)
+        encoders = Encoders(CachedEncoder(encoders.encoder, args.vectors))
+    wanted = chosen_sources(args.only)
     collected = {}
     for one in wanted:
-        most = max(asked.questions, asked.judged if asked.study else 0)
+        most = max(args.questions, args.judged if args.study else 0)
         collected[one.name] = retrieve_dataset(
-            open_source(one, asked.data), one.retrievers, KS, sample=most, seed=asked.seed
+            open_source(one, args.data), one.retrievers, KS, sample=most, seed=args.seed
         )
         say(f"searched {one.name}")
-    lessons = {
+    training = {
         one.name: draw_lists(
             collected[one.name],
-            seed=asked.seed,
-            questions=max(1, round(asked.questions * one.share)),
+            seed=args.seed,
+            questions=max(1, round(args.questions * one.share)),
         )
         for one in wanted
     }
 
     def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
-        return train_gate(some, encoders=encoders, seed=asked.seed)
+        return train_gate(some, encoders=encoders, seed=args.seed)
 
-    if not asked.study_only:
-        out = asked.out or SHIPPED_MODELS / f"gate-{asked.preset}"
-        recipe(lessons).save(out)
-        say(f"gate of {sum(map(len, lessons.values())):,} lists at {out}")
-    if asked.study:
+    if not args.study_only:
+        out = args.out or SHIPPED_MODELS / f"gate-{args.preset}"
+        recipe(training).save(out)
+        say(f"gate of {sum(map(len, training.values())):,} lists at {out}")
+    if args.study:
         material = Material(
-            preset=asked.preset,
-            lessons=lessons,
+            preset=args.preset,
+            training=training,
             judged={
                 one.name: collected[one.name].questions(one.judged_by, max(KS)) for one in wanted
             },
             recipe=recipe,
-            fit=gate_fitter(PolicyChoice(), encoders, asked.seed),
-            reranker=RERANKERS.get(DEFAULT_RERANKER)() if asked.cross_encoder else None,
-            seed=asked.seed,
-            draws=asked.draws,
+            fit=gate_fitter(PolicyChoice(), encoders, args.seed),
+            reranker=RERANKERS.get(DEFAULT_RERANKER)() if args.cross_encoder else None,
+            seed=args.seed,
+            draws=args.draws,
             data={
-                file: sha256_of(asked.data / file) for one in wanted for file in one.files.values()
+                file: sha256_of(args.data / file) for one in wanted for file in one.files.values()
             },
             settings={
-                "questions": asked.questions,
-                "judged": asked.judged,
-                "draws": asked.draws,
+                "questions": args.questions,
+                "judged": args.judged,
+                "draws": args.draws,
                 "ks": list(KS),
                 "without scores": WITHOUT_SCORES,
                 "without titles": WITHOUT_TITLES,
-                "sources": [_source_record(one, lessons[one.name]) for one in wanted],
+                "sources": [_source_record(one, training[one.name]) for one in wanted],
             },
         )
-        say(f"study at {gate_study(material, say).save(asked.study)}")
+        say(f"study at {gate_study(material, say).save(args.study)}")
 
 
 def _source_record(source: Source, drawn: Sequence[RetrievedQuestion]) -> dict[str, object]:

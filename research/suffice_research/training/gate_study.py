@@ -53,7 +53,7 @@ class Material:
     """What a study works on: drawn lists to learn from, and cases to be judged on, by data set."""
 
     preset: str
-    lessons: Mapping[str, Sequence[RetrievedQuestion]]
+    training: Mapping[str, Sequence[RetrievedQuestion]]
     judged: Mapping[str, Sequence[RetrievedQuestion]]
     recipe: Recipe
     fit: Fit  # a gate of one data set's examples
@@ -91,7 +91,7 @@ def gate_study(material: Material, say: Say) -> Study:
         "draws": material.draws,
         "seed": material.seed,
     }
-    for one in leave_one_out(material.lessons, material.judged, material.recipe, **options):
+    for one in leave_one_out(material.training, material.judged, material.recipe, **options):
         left_out.append(one)
         curve = ", ".join(
             f"{n}: {value.value:.3f}"

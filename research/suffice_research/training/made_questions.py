@@ -120,8 +120,8 @@ class _LoopResult:
 
 
 class _Loop:
-    def __init__(self, asked: argparse.Namespace) -> None:
-        self.data, self.work, self.questions = asked.data, asked.work, asked.questions
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.data, self.work, self.questions = args.data, args.work, args.questions
         self.say = ProgressLog()
         self._collected: dict[str, RetrievedDataset] = {}
 
@@ -134,7 +134,7 @@ class _Loop:
             self.say(f"searched {source.name}")
         return self._collected[source.name]
 
-    def lessons(self, without: str) -> dict[str, list[RetrievedQuestion]]:
+    def training(self, without: str) -> dict[str, list[RetrievedQuestion]]:
         """The drawn lists of every data set but one."""
         return {
             one.name: draw_lists(self.real(one), questions=max(1, round(QUESTIONS * one.share)))
@@ -163,7 +163,7 @@ class _Loop:
         plain = searched.questions(RETRIEVER, K)
         gates = {
             "others": self.gate(
-                f"{source.name}-others", lambda: train_gate(self.lessons(source.name))
+                f"{source.name}-others", lambda: train_gate(self.training(source.name))
             ),
             "made": self.gate(
                 f"{source.name}-made",
@@ -173,7 +173,7 @@ class _Loop:
                 f"{source.name}-both",
                 lambda: train_gate(
                     {
-                        **self.lessons(source.name),
+                        **self.training(source.name),
                         "made": draw_lists(searched, questions=len(drawn)),
                     }
                 ),
@@ -200,7 +200,7 @@ class _Loop:
         return _LoopResult(source.name, complete, said, drawn, by_kind, share, apart)
 
 
-def _study(measured: Sequence[_LoopResult], asked: argparse.Namespace) -> Study:
+def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
     rows: list[tuple[Cell, ...]] = []
     for one in measured:
         truth = one.complete.astype(float)
@@ -241,12 +241,12 @@ def _study(measured: Sequence[_LoopResult], asked: argparse.Namespace) -> Study:
         title="Made questions teach a gate",
         seed=SEED,
         settings={
-            "questions": asked.questions,
+            "questions": args.questions,
             "comparing": COMPARED,
             "retriever": RETRIEVER,
             "k": K,
         },
-        data={file: sha256_of(asked.data / file) for file in sorted(files)},
+        data={file: sha256_of(args.data / file) for file in sorted(files)},
         sections=(
             Section("The loop pays", (pays, made), ""),
             Section("What still tells them apart", (apart,), ""),
@@ -269,17 +269,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--questions", type=int, default=QUESTIONS, help="made questions to learn from, at most"
     )
-    asked = parser.parse_args(arguments)
-    return exit_code(lambda: _run(asked))
+    args = parser.parse_args(arguments)
+    return exit_code(lambda: _run(args))
 
 
-def _run(asked: argparse.Namespace) -> None:
-    loop = _Loop(asked)
-    study = _study([loop.measure(one) for one in chosen_sources(asked.only, FLOORS)], asked)
+def _run(args: argparse.Namespace) -> None:
+    loop = _Loop(args)
+    study = _study([loop.measure(one) for one in chosen_sources(args.only, FLOORS)], args)
     for table in study.tables:
         print(table.to_markdown(), "\n")
-    if asked.study:
-        study.save(asked.study)
+    if args.study:
+        study.save(args.study)
 
 
 if __name__ == "__main__":

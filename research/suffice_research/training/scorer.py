@@ -2,7 +2,7 @@
 
 The base is a cross-encoder of twelve layers that was trained on web search (ms-marco-MiniLM-L-12-v2, int8 ONNX). Its weights
 are taken out of the file as floats and every second layer is kept. First the six layers learn to say what the twelve say, on
-sentences of the corpora as questions, without any label; then they learn from lessons (see `suffice_research.training.scorer_data`).
+sentences of the corpora as questions, without any label; then they learn from states (see `suffice_research.training.scorer_data`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @dataclass(frozen=True)
 class Schedule:
     rate: float = 6e-5
-    states: int = 24  # lessons of a step
+    states: int = 24  # in a training step
     warmup: float = 0.1
     decay: float = 0.01
     listwise: float = 1.0  # weight of "which of these" beside "this one or not"
@@ -183,13 +183,13 @@ def fit(
     model: Any,
     layout: PairTokenizer,
     questions: Sequence[str],
-    lessons: Sequence[ScorerState],
+    states: Sequence[ScorerState],
     schedule: Schedule,
 ) -> float:
-    """Learn from the lessons in the order given."""
+    """Learn from the states in the order given."""
     rows = [
         (layout.pairs(questions[one.question], one.held, one.candidates), one.needed)
-        for one in lessons
+        for one in states
     ]
     batches = [
         rows[start : start + schedule.states] for start in range(0, len(rows), schedule.states)

@@ -1,6 +1,6 @@
 """What the set scorer learns from: questions, what might be held, and candidates that are needed next or not.
 
-A lesson is one state: a question, some documents held (gold ones, and sometimes wrong ones, as in real use), the gold documents
+A state is one state: a question, some documents held (gold ones, and sometimes wrong ones, as in real use), the gold documents
 that are still missing, and others from the question's pool that are not needed, the likeliest first. Where a data set tells the
 order of its hops, the document of the next hop counts in full and later ones by half.
 """
@@ -19,7 +19,7 @@ from suffice.retrieval.corpus import searchable_text
 
 __all__ = ["ScorerQuestion", "ScorerState", "load_questions", "training_states"]
 
-WRONG = 12  # candidates of a lesson that are not needed
+WRONG = 12  # candidates of a state that are not needed
 LATER = 0.5  # what a document of a later hop counts
 
 

@@ -391,7 +391,7 @@ def trained(
     )
     pairs = unlabelled(questions, layout, count=14_000, seed=0)
     scorer.distil(student, pairs, scorer.log_odds(teacher, pairs), scorer.Schedule(rate=2e-4))
-    lesson, texts = training_states(questions, rounds=5, seed=1), [one.text for one in questions]
+    states, texts = training_states(questions, rounds=5, seed=1), [one.text for one in questions]
     found = {}
     for name in [*map(str, range(FOLDS)), *SETS, "all"]:
         torch.manual_seed(0)
@@ -399,7 +399,7 @@ def trained(
         model.load_state_dict(student.state_dict())
         kept = [
             one
-            for one in lesson
+            for one in states
             if name not in (str(fold[one.question]), questions[one.question].set)
         ]
         scorer.fit(model, layout, texts, kept, scorer.Schedule(rate=1e-4))

@@ -54,7 +54,7 @@ def fit_filter(
         for one in examples
     ]
     made = tamper(examples, taken, seed=seed)
-    taught = build_training_set(
+    training_set = build_training_set(
         [*examples, *(one.example for one in made)],
         words,
         NO_ENCODERS,
@@ -62,9 +62,9 @@ def fit_filter(
         min_examples=1,
         others=False,
     )
-    rows = stuffing_features(taught.batch, words)
-    held = [flag for labels in taught.submodel_labels() for flag in labels.evidence]
-    ids = [[hit.doc_id for hit in one.evidence.hits] for one in taught.batch.hits]
+    rows = stuffing_features(training_set.batch, words)
+    held = [flag for labels in training_set.submodel_labels() for flag in labels.evidence]
+    ids = [[hit.doc_id for hit in one.evidence.hits] for one in training_set.batch.hits]
     put = [frozenset[str]()] * len(examples) + [one.put for one in made]
     stuffed = [name in mine for names, mine in zip(ids, put, strict=True) for name in names]
     evidence, stuffing = (
@@ -86,7 +86,7 @@ class TestLists:
     """Of one data set: lists to learn from, whole lists to judge by, and those to attack."""
 
     name: str
-    lessons: Sequence[RetrievedQuestion]
+    training: Sequence[RetrievedQuestion]
     judged: Sequence[RetrievedQuestion]
     attacked: attack_eval.AttackSetting
 
@@ -119,15 +119,18 @@ def test_lists(source: Source, data: Path, questions: int, attacked: int) -> Tes
 
 def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: ProgressLog) -> None:
     """Print what the filter costs, and what it stops."""
-    taught = [one for name, one in found.items() if name != left_out]
-    judged = [found[left_out]] if left_out else taught
-    lessons = [to_labelled_question(case) for one in taught for case in one.lessons]
+    training_set = [one for name, one in found.items() if name != left_out]
+    judged = [found[left_out]] if left_out else training_set
+    training = [to_labelled_question(case) for one in training_set for case in one.training]
     words = WordTable.load()
     plain = Gate.fit(
-        lessons, k=max(KS), words=words, sets=[one.name for one in taught for _ in one.lessons]
+        training,
+        k=max(KS),
+        words=words,
+        sets=[one.name for one in training_set for _ in one.training],
     )
     say("fitted a gate")
-    hardened = replace(plain, stuffing_filter=fit_filter(lessons, words))
+    hardened = replace(plain, stuffing_filter=fit_filter(training, words))
     say("fitted a filter")
     for one in judged:
         print(f"{one.name}: {_costs(plain, hardened, one)}", flush=True)
@@ -186,35 +189,35 @@ def main() -> int:
         default=attack_eval.LISTS,
         help="judge: lists that are attacked in each data set",
     )
-    asked = parser.parse_args()
-    return exit_code(lambda: _run(asked, ProgressLog()))
+    args = parser.parse_args()
+    return exit_code(lambda: _run(args, ProgressLog()))
 
 
-def _run(asked: argparse.Namespace, say: ProgressLog) -> None:
+def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     sources = [one for one in SOURCES if one.name in attack_eval.SETS]
-    if asked.judge or asked.leave_out:
+    if args.judge or args.leave_out:
         found = {
-            one.name: test_lists(one, asked.data, asked.questions, asked.lists) for one in sources
+            one.name: test_lists(one, args.data, args.questions, args.lists) for one in sources
         }
         say("searched")
-        evaluate_filter(found, asked.leave_out, say)
+        evaluate_filter(found, args.leave_out, say)
         return
     cases = [
         case
         for one in sources
-        for case in draw_lists(retrieve_dataset(open_source(one, asked.data), one.retrievers, KS, sample=asked.questions, seed=SEED),
-                         questions=asked.questions)
+        for case in draw_lists(retrieve_dataset(open_source(one, args.data), one.retrievers, KS, sample=args.questions, seed=SEED),
+                         questions=args.questions)
     ]  # fmt: skip
     say(f"drew {len(cases):,} lists")
     card = {
         "lists": len(cases),
         "sets": [one.name for one in sources],
-        "questions": asked.questions,
+        "questions": args.questions,
     }
     fit_filter([to_labelled_question(case) for case in cases], WordTable.load()).save(
-        asked.out, card=card, seed=SEED
+        args.out, card=card, seed=SEED
     )
-    say(f"filter at {asked.out}")
+    say(f"filter at {args.out}")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class TransferResult:
 
 
 def leave_one_out(
-    lessons: Mapping[str, Sequence[RetrievedQuestion]],
+    training: Mapping[str, Sequence[RetrievedQuestion]],
     judged: Mapping[str, Sequence[RetrievedQuestion]],
     recipe: Recipe,
     *,
@@ -56,12 +56,12 @@ def leave_one_out(
     draws: int = DRAWS,
     seed: int = 42,
 ) -> Iterator[TransferResult]:
-    """For each data set in `judged`: a gate made of the `lessons` of all others, moved to its cases.
+    """For each data set in `judged`: a gate made of the `training` of all others, moved to its cases.
 
     Data sets share no questions, so leaving out the name leaves out the questions.
     """
     for name, cases in judged.items():
-        gate = recipe({other: held for other, held in lessons.items() if other != name})
+        gate = recipe({other: held for other, held in training.items() if other != name})
         yield measure_transfer(name, gate, cases, labels=labels, draws=draws, seed=seed)
 
 
