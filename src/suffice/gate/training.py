@@ -419,7 +419,7 @@ def _penalized_logistic(rows: Floats, target: Floats, prior: Floats, penalty: fl
     pull[0] = OFFSET_PENALTY
     found = prior.copy()
     for _ in range(30):
-        p = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
+        p = sigmoid(rows @ found)
         slope = rows.T @ (p - target) + pull * (found - prior)
         curve = (rows * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ rows + np.diag(pull)
         step = np.linalg.solve(curve, slope)
