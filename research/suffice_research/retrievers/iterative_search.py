@@ -61,6 +61,6 @@ def _round_score(hit: Hit) -> Hit:
 
 def best_sentence(question: str, text: str) -> str:
     """The first sentence that shares most words with the question; "" without a sentence."""
-    asked = set(tokens(question)) - STOP_WORDS
+    words = set(tokens(question)) - STOP_WORDS
     found = sentences(text[:MAX_CHARS])
-    return max(found, key=lambda one: len(asked & set(tokens(one))), default="")
+    return max(found, key=lambda one: len(words & set(tokens(one))), default="")

@@ -144,11 +144,7 @@ class BridgeRetriever:
     def choose(
         self, pools: Sequence[CandidatePool], *, k: int, filters: Filters = None
     ) -> HitLists:
-        """k candidates of each pool, one by one; the first few add their links.
-
-        After CHOSEN_SINGLY, the rest follow by one ranking: nobody needs a hundredth document for
-        what ninety-nine do not say.
-        """
+        """k candidates of each pool: CHOSEN_SINGLY one by one, the rest by one ranking."""
         scores: list[list[float]] = [[] for _ in pools]
         for step in range(min(k, CHOSEN_SINGLY + 1)):
             if 0 < step <= self.hops:

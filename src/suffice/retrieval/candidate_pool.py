@@ -231,11 +231,11 @@ class CandidatePool:
         links, n = self.links, len(self)
         rows = np.array(self._rows, dtype=np.int64)
         borne, self._bearer = links.borne.gather(rows)
-        said, self._sayer = links.mentioned.gather(rows)
+        mentioned, self._mentioner = links.mentioned.gather(rows)
         # Names as small numbers, so that properties of names are small tables.
-        self._names, codes = np.unique(np.concatenate([borne, said]), return_inverse=True)
-        self._borne, self._said = codes[: len(borne)], codes[len(borne) :]
-        self._asked = np.isin(self._names, self.question.names)
+        self._names, codes = np.unique(np.concatenate([borne, mentioned]), return_inverse=True)
+        self._borne, self._mentioned = codes[: len(borne)], codes[len(borne) :]
+        self._in_question = np.isin(self._names, self.question.names)
         self._share = (1 / np.maximum(links.bearing[self._names], 1)).astype(np.float32)
         self._rarity = links.rarity[self._names].astype(np.float32)
         # Equal titles have equal numbers; an empty title equals no other.
@@ -246,7 +246,7 @@ class CandidatePool:
         base[:, COLUMN["bm25"]] = bm25 = self._raw_bm25 / (self._raw_bm25.max() or 1.0)
         base[:, COLUMN["namesakes"]] = np.minimum(np.bincount(self._title)[self._title], 10)
         base[:, COLUMN["namesake_bm25"]] = self._divide_by_namesakes(bm25)
-        mine = self._asked[self._borne]
+        mine = self._in_question[self._borne]
         name, bearer = self._borne[mine], self._bearer[mine]
         base[:, COLUMN["named"]] = _highest(bearer, self._share[name], n)
         # 1 for the best by BM25 of those that bear each name of the question.
@@ -264,19 +264,19 @@ class CandidatePool:
         base = self._base
         # Which of the question's names each candidate bears or mentions: (candidates, names).
         column = np.full(len(self._names), -1, np.int64)
-        column[self._asked] = np.arange(int(self._asked.sum()))
+        column[self._in_question] = np.arange(int(self._in_question.sum()))
         self._had = np.zeros((len(self), len(self.question.names)), np.bool_)
-        for name, candidate in ((self._borne, self._bearer), (self._said, self._sayer)):
+        for name, candidate in ((self._borne, self._bearer), (self._mentioned, self._mentioner)):
             known = column[name] >= 0
             self._had[candidate[known], column[name[known]]] = True
         base[:, COLUMN["names_had"]] = self._had.mean(axis=1) if self._had.shape[1] else 0
-        sayers = self._best_two(self._said, self._sayer)
+        mentioners = self._best_two(self._mentioned, self._mentioner)
         bearers = self._best_two(self._borne, self._bearer)
-        unasked = np.where(self._asked, np.float32(0), self._rarity)
+        outside = np.where(self._in_question, np.float32(0), self._rarity)
         for feature, two, name, candidate, worth in (
-            ("support_out", sayers, self._borne, self._bearer, self._share),
-            ("support_in", bearers, self._said, self._sayer, self._rarity),
-            ("support_shared", sayers, self._said, self._sayer, unasked),
+            ("support_out", mentioners, self._borne, self._bearer, self._share),
+            ("support_in", bearers, self._mentioned, self._mentioner, self._rarity),
+            ("support_shared", mentioners, self._mentioned, self._mentioner, outside),
         ):
             base[:, COLUMN[feature]] = self._support(two, name, candidate, worth)
         if self._metadata:
@@ -356,22 +356,23 @@ class CandidatePool:
 
     def _link_to_held(self, rows: Floats, held: Bools) -> None:
         n = len(self)
-        said, own = np.zeros(len(self._names), np.bool_), np.zeros(len(self._names), np.bool_)
-        said[self._said[held[self._sayer]]] = True
+        mentioned, own = np.zeros(len(self._names), np.bool_), np.zeros(len(self._names), np.bool_)
+        mentioned[self._mentioned[held[self._mentioner]]] = True
         own[self._borne[held[self._bearer]]] = True
-        leads = said[self._borne] & ~held[self._bearer]
+        leads = mentioned[self._borne] & ~held[self._bearer]
         from_held = _highest(self._bearer[leads], self._share[self._borne[leads]], n)
-        leads &= ~self._asked[self._borne]
+        leads &= ~self._in_question[self._borne]
         bridge = _highest(self._bearer[leads], self._share[self._borne[leads]], n)
         rows[:, COLUMN["from_held"]] = from_held
         rows[:, COLUMN["bridge"]] = bridge
         rows[:, COLUMN["bridge_context"]] = np.where(from_held > 0, self._context, 0)
         rows[:, COLUMN["bridges"]] = np.minimum((bridge > 0).sum(), 20)
-        free = ~held[self._sayer]
-        into, both = own[self._said] & free, said[self._said] & free & ~self._asked[self._said]
+        free = ~held[self._mentioner]
+        into = own[self._mentioned] & free
+        both = mentioned[self._mentioned] & free & ~self._in_question[self._mentioned]
         for feature, which in (("into_held", into), ("shared", both)):
-            worth = self._rarity[self._said[which]]
-            rows[:, COLUMN[feature]] = _highest(self._sayer[which], worth, n)
+            worth = self._rarity[self._mentioned[which]]
+            rows[:, COLUMN[feature]] = _highest(self._mentioner[which], worth, n)
         rows[:, COLUMN["same_title"]] = np.isin(self._title, self._title[held])
 
 

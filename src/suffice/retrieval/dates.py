@@ -212,22 +212,22 @@ def relative_dates(
 
 
 def _first_and_last(match: re.Match[str], today: date) -> tuple[date, date]:
-    said = {name: value and value.casefold() for name, value in match.groupdict().items()}
-    if said["word"]:
-        day = today if said["word"] == "today" else today - ONE_DAY
+    groups = {name: value and value.casefold() for name, value in match.groupdict().items()}
+    if groups["word"]:
+        day = today if groups["word"] == "today" else today - ONE_DAY
         return day, day
-    if said["count"]:
-        day = _back(today, _number(said["count"]), said["unit"])
-        return (day, day) if said["unit"] == "day" else _whole(said["unit"], day)
-    if said["span"]:
-        return _back(today, _number(said["span"]), said["units"]), today
-    last = said["which"] != "this"
-    if said["weekday"]:
-        wanted = [name.casefold() for name in WEEKDAYS].index(said["weekday"])
+    if groups["count"]:
+        day = _back(today, _number(groups["count"]), groups["unit"])
+        return (day, day) if groups["unit"] == "day" else _whole(groups["unit"], day)
+    if groups["span"]:
+        return _back(today, _number(groups["span"]), groups["units"]), today
+    last = groups["which"] != "this"
+    if groups["weekday"]:
+        wanted = [name.casefold() for name in WEEKDAYS].index(groups["weekday"])
         passed = (today.weekday() - wanted) % 7
         day = today - timedelta(days=(passed or 7) if last else passed)
         return day, day
-    first, end = _whole(said["whole"], _back(today, 1, said["whole"]) if last else today)
+    first, end = _whole(groups["whole"], _back(today, 1, groups["whole"]) if last else today)
     return first, min(end, today)
 
 

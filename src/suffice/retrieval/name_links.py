@@ -242,16 +242,16 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
             hint="give the same ones twice",
         )
     borne_hashes = key_hashes[np.asarray(borne, dtype=np.int64)]
-    said = np.asarray(mentioned, dtype=np.uint64)
-    distinct_said, counts = np.unique(said, return_counts=True)
-    hashes = np.union1d(borne_hashes, distinct_said[counts > 1])
-    known = np.isin(said, hashes)
+    mentioned_hashes = np.asarray(mentioned, dtype=np.uint64)
+    distinct_hashes, counts = np.unique(mentioned_hashes, return_counts=True)
+    hashes = np.union1d(borne_hashes, distinct_hashes[counts > 1])
+    known = np.isin(mentioned_hashes, hashes)
     rows = np.repeat(np.arange(len(ids)), np.asarray(sizes, dtype=np.int64))[known]
     known_sizes = np.bincount(rows, minlength=len(ids))
     return NameLinks(
         tuple(ids),
         RaggedRows.from_sizes(np.asarray(borne_sizes), np.searchsorted(hashes, borne_hashes)),
-        RaggedRows.from_sizes(known_sizes, np.searchsorted(hashes, said[known])),
+        RaggedRows.from_sizes(known_sizes, np.searchsorted(hashes, mentioned_hashes[known])),
         hashes,
         tuple(keys),
         stems,

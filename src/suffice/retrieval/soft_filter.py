@@ -150,9 +150,11 @@ class StepwiseFilter:
         open_ = list(range(len(questions)))
         for step in range(max(map(len, steps), default=0)):
             open_ = [at for at in open_ if step < len(steps[at])]
-            asked = [questions[at] for at in open_]
-            found = self.retriever.search(asked, k=k, filters=[steps[at][step] for at in open_])
-            enough = dict(zip(open_, self._reach_target(asked, found)))
+            open_questions = [questions[at] for at in open_]
+            found = self.retriever.search(
+                open_questions, k=k, filters=[steps[at][step] for at in open_]
+            )
+            enough = dict(zip(open_, self._reach_target(open_questions, found)))
             best |= {at: hits for at, hits in zip(open_, found) if step == 0 or enough[at]}
             open_ = [at for at in open_ if not enough[at]]
         return [self._mark(best[at], steps[at][0]) for at in range(len(questions))]
