@@ -268,7 +268,7 @@ def _hash(path: Path) -> str:
 
 
 GROUPS = {
-    "readers": ("Data sets, logs and other files", "Every file format that users provide."),
+    "loaders": ("Data sets, logs and other files", "Every file format that users provide."),
     "texts": (
         "Texts and grammars",
         "Questions, options, filters and model answers.",
@@ -277,7 +277,7 @@ GROUPS = {
         "Models, libraries and other artefacts",
         "Folders and files that somebody else may have changed.",
     ),
-    "doors": (
+    "http": (
         "Every endpoint of the service",
         "Bodies, headers and URLs, and bytes that are not HTTP.",
     ),

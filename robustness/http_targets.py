@@ -115,10 +115,10 @@ class ServiceClient:
 
         logging.getLogger("suffice.service").setLevel(logging.CRITICAL)
         self.loop, self.app = asyncio.new_event_loop(), create_app(settings)
-        self._told: asyncio.Queue[Any] = asyncio.Queue()
+        self._messages: asyncio.Queue[Any] = asyncio.Queue()
         self._events: asyncio.Queue[Any] = asyncio.Queue()
         self._life = self.loop.create_task(
-            self.app({"type": "lifespan", "asgi": {}}, self._told.get, self._events.put)
+            self.app({"type": "lifespan", "asgi": {}}, self._messages.get, self._events.put)
         )
         self._lived("startup")
 
@@ -128,7 +128,7 @@ class ServiceClient:
         self.loop.close()
 
     def _lived(self, what: str) -> None:
-        self._told.put_nowait({"type": f"lifespan.{what}"})
+        self._messages.put_nowait({"type": f"lifespan.{what}"})
         came = self.loop.run_until_complete(self._events.get())
         if came["type"] != f"lifespan.{what}.complete":
             raise TargetError(str(came))
@@ -192,8 +192,8 @@ def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _request(method: str, address: str, kind: str | None = None, *more: str) -> str:
-    told = [f"{method} {address}", "host: 127.0.0.1", f"authorization: Bearer {TOKEN}", *more]
-    return "\n".join([*told, *([f"content-type: {kind}"] if kind else [])]) + "\n\n"
+    head = [f"{method} {address}", "host: 127.0.0.1", f"authorization: Bearer {TOKEN}", *more]
+    return "\n".join([*head, *([f"content-type: {kind}"] if kind else [])]) + "\n\n"
 
 
 TOKEN = "suf_" + "0" * 12 + "_" + "A" * 43
@@ -224,8 +224,8 @@ def running_service(folder: Path) -> Iterator[ServiceClient]:
         folder / "films",
         [replace(FILMS[0], source="Variety", published_at=date(1928, 1, 1)), *FILMS[1:]],
     ).close()
-    limits = Limits(body_bytes=MAX_BODY_BYTES, seconds=4.0, ask_seconds=4.0)
-    visitor = ServiceClient(
+    limits = Limits(body_bytes=MAX_BODY_BYTES, seconds=4.0, ask_seconds=4.0, body_seconds=2.0)
+    client = ServiceClient(
         Settings(
             library=str(folder / "films"),
             keys=str(folder / "keys.json"),
@@ -234,9 +234,9 @@ def running_service(folder: Path) -> Iterator[ServiceClient]:
         )
     )
     try:
-        yield visitor
+        yield client
     finally:
-        visitor.close()
+        client.close()
 
 
 MAX_BODY_BYTES = 60 * 1024
@@ -251,29 +251,31 @@ def is_accepted(status: int, body: bytes) -> bool:
     return status < 400
 
 
-def _post_target(door: str, visitor: ServiceClient) -> OpenTarget:
+def _post_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     """Mutates the body as JSON, or the whole request as bytes."""
-    method, _, path = door.partition(" ")
+    method, _, path = endpoint.partition(" ")
     head = _request(method, path, JSON)
-    whole = tuple(Seed("request", f"{head}{json.dumps(body)}".encode()) for body in BODIES[door])
-    bodies = tuple(Seed("body", json.dumps(body).encode()) for body in BODIES[door])
+    whole = tuple(
+        Seed("request", f"{head}{json.dumps(body)}".encode()) for body in BODIES[endpoint]
+    )
+    bodies = tuple(Seed("body", json.dumps(body).encode()) for body in BODIES[endpoint])
     heads = {"body": head.encode(), "request": b""}
     return OpenTarget(
         (*bodies * 3, *whole),
-        lambda given: is_accepted(*visitor.sent(heads[given.part] + given.content)),
+        lambda given: is_accepted(*client.sent(heads[given.part] + given.content)),
     )
 
 
-def _get_target(door: str, visitor: ServiceClient) -> OpenTarget:
+def _get_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     """Mutates URL and headers."""
-    method = door.partition(" ")[0]
+    method = endpoint.partition(" ")[0]
     seeds = tuple(
-        Seed("request", _request(method, address).encode()) for address in ADDRESSES[door]
+        Seed("request", _request(method, address).encode()) for address in ADDRESSES[endpoint]
     )
-    return OpenTarget(seeds, lambda given: is_accepted(*visitor.sent(given.content)))
+    return OpenTarget(seeds, lambda given: is_accepted(*client.sent(given.content)))
 
 
-def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
+def _batch_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     """Mutates lines of a batch: the response starts before they are read, so each of its lines has its own status."""
     line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
     seeds = (
@@ -293,17 +295,17 @@ def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
     heads = {"lines": _request("POST", "/v1/check/batch", LINES).encode(), "request": b""}
 
     def read(given: Input) -> bool:
-        status, body = visitor.sent(heads[given.part] + given.content)
+        status, body = client.sent(heads[given.part] + given.content)
         if status != 200 or not body.startswith(b"{"):  # a mutated URL may lead to the page
             return is_accepted(status, body)
-        told = [json.loads(one) for one in body.splitlines()]
+        replies = [json.loads(one) for one in body.splitlines()]
         if lost := [
             one
-            for one in told
+            for one in replies
             if one["error"] and one["error"]["code"] in ("internal", "engine", "damaged")
         ]:
             raise TargetError(str(lost[0]))
-        return all(one["ok"] for one in told)
+        return all(one["ok"] for one in replies)
 
     return OpenTarget((*[seeds[0]] * 3, seeds[1]), read)
 
@@ -311,7 +313,7 @@ def _batch_target(door: str, visitor: ServiceClient) -> OpenTarget:
 # --------------------------------------------------------------------------------------------------------------- wire
 
 
-def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
+def _wire_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     """Sends bytes through a socket into the service's protocol, until it responds or waits for more."""
     from uvicorn.config import Config
     from uvicorn.server import ServerState
@@ -320,7 +322,7 @@ def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = Config(
-        visitor.app,
+        client.app,
         http=TimedHttpProtocol,
         ws="none",
         lifespan="off",
@@ -329,7 +331,7 @@ def _wire_target(door: str, visitor: ServiceClient) -> OpenTarget:
         proxy_headers=False,
     )
     config.load()
-    state, loop = ServerState(), visitor.loop
+    state, loop = ServerState(), client.loop
 
     async def talk(content: bytes) -> bytes:
         ours, theirs = socket.socketpair()
@@ -396,17 +398,17 @@ def _all_accepted(came: bytes) -> bool:
 
 # Each endpoint, and how it is opened in a running service; the tests share one.
 OPENERS: dict[str, Callable[[ServiceClient], OpenTarget]] = {
-    **{door: partial(_post_target, door) for door in BODIES},
+    **{endpoint: partial(_post_target, endpoint) for endpoint in BODIES},
     "POST /v1/check/batch": partial(_batch_target, "POST /v1/check/batch"),
-    **{door: partial(_get_target, door) for door in ADDRESSES},
+    **{endpoint: partial(_get_target, endpoint) for endpoint in ADDRESSES},
     "wire": partial(_wire_target, "wire"),
 }
 
 
 @contextmanager
-def _open_alone(folder: Path, *, door: str) -> Iterator[OpenTarget]:
-    with running_service(folder) as visitor:
-        yield OPENERS[door](visitor)
+def _open_alone(folder: Path, *, endpoint: str) -> Iterator[OpenTarget]:
+    with running_service(folder) as client:
+        yield OPENERS[endpoint](client)
 
 
 MEANINGS = {
@@ -416,6 +418,6 @@ MEANINGS = {
     _wire_target: "bytes on a connection",
 }
 HTTP_TARGETS: Sequence[Target] = tuple(
-    Target(door, "doors", MEANINGS[opened.func], partial(_open_alone, door=door))  # type: ignore[attr-defined]
-    for door, opened in OPENERS.items()
+    Target(endpoint, "http", MEANINGS[opened.func], partial(_open_alone, endpoint=endpoint))  # type: ignore[attr-defined]
+    for endpoint, opened in OPENERS.items()
 )

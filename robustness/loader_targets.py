@@ -123,7 +123,7 @@ def _dataset(name: str) -> Target:
         describe(opened)
         return not opened.bad.count
 
-    return file_target(name, "readers", f"a data set in the layout of {name}", SEEDS[name], read)
+    return file_target(name, "loaders", f"a data set in the layout of {name}", SEEDS[name], read)
 
 
 # ---------------------------------------------------------------------------------------------------------------- logs
@@ -214,9 +214,9 @@ LOADER_TARGETS: Sequence[Target] = (
     *map(_dataset, FORMATS),
     Target(
         "logs",
-        "readers",
+        "loaders",
         "questions with their hits, and TREC runs, as `suffice check` reads them",
         _logs,
     ),
-    file_target("benchmark", "readers", "the files of a graded benchmark", BENCHMARK, _benchmark),
+    file_target("benchmark", "loaders", "the files of a graded benchmark", BENCHMARK, _benchmark),
 )

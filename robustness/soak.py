@@ -152,7 +152,7 @@ class LoadClient:
 
 
 def send_requests(
-    visitor: LoadClient,
+    client: LoadClient,
     made: dict[str, Body],
     examples: list[str],
     *,
@@ -169,16 +169,16 @@ def send_requests(
         question = chance.choice(examples)
         asked += 1
         if asked % 2:
-            question = f"{question[:-1]}, according to visitor {seed} for the {asked}th time?"
+            question = f"{question[:-1]}, according to client {seed} for the {asked}th time?"
         _, path, media = KINDS[kind]
-        visitor.visit(kind, "POST", path, made[kind](question, chance), media, due=due)
+        client.visit(kind, "POST", path, made[kind](question, chance), media, due=due)
         due = max(
             due + every, time.monotonic() - every
         )  # requests missed during a stall are not sent all at once
-    visitor.line.close()
+    client.line.close()
 
 
-def send_writes(visitor: LoadClient, *, every: float, until: float) -> None:
+def send_writes(client: LoadClient, *, every: float, until: float) -> None:
     """Add and remove groups of documents; `expected` holds what was acknowledged."""
     number = 0
     while time.monotonic() < until:
@@ -191,17 +191,17 @@ def send_writes(visitor: LoadClient, *, every: float, until: float) -> None:
             {"documents": [{"doc_id": one.doc_id, "text": one.text} for one in added]}
         ).encode()
         began = time.monotonic()
-        if visitor.visit(
+        if client.visit(
             "write", "POST", "/v1/library/documents", body, "application/json", due=began
         ):
-            visitor.told.expected |= {one.doc_id: True for one in added}
+            client.told.expected |= {one.doc_id: True for one in added}
         if number > GROUPS:
             gone = [f"soak-{number - GROUPS}-{at}" for at in range(GROUP)]
             path = "/v1/library/documents?" + "&".join(f"id={one}" for one in gone)
-            if visitor.visit("write", "DELETE", path, None, "", due=time.monotonic()):
-                visitor.told.expected |= dict.fromkeys(gone, False)
+            if client.visit("write", "DELETE", path, None, "", due=time.monotonic()):
+                client.told.expected |= dict.fromkeys(gone, False)
         time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
-    visitor.line.close()
+    client.line.close()
 
 
 # -------------------------------------------------------------------------------------------------------------------- watch
@@ -265,10 +265,10 @@ def run_soak(
                 )
             ]
             for seed in range(CLIENTS):
-                visitor = LoadClient(port, token, told)
+                client = LoadClient(port, token, told)
                 working.append(
                     crew.submit(
-                        send_requests, visitor, made, examples, every=every, seed=seed, until=until
+                        send_requests, client, made, examples, every=every, seed=seed, until=until
                     )
                 )
             watch_resources(

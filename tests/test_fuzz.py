@@ -1,4 +1,4 @@
-"""Any input at all: cases that were findings once, and a few hundred fresh inputs for every reader, grammar, artefact and door.
+"""Fuzzing: cases that were findings once, and a few hundred fresh inputs for every loader, grammar, artefact and endpoint.
 
 `python -m robustness fuzz` does the same with 200,000 inputs each.
 """
@@ -47,21 +47,21 @@ FRESH = {
     "traces": 20,
     "wire": 60,
 }
-SLOW_DOORS = {"POST /v1/complete": 15, "POST /v1/ask": 15, "POST /v1/library/documents": 20}
+SLOW_ENDPOINTS = {"POST /v1/complete": 15, "POST /v1/ask": 15, "POST /v1/library/documents": 20}
 SHAPED = ("jsonl", "musique", "hotpotqa", "filters", "qdrant points", "keys", "runs", "manifests")
 
 
 class Lazily(dict[str, OpenTarget]):
-    """Every target that is asked for, opened once; all doors are those of one service."""
+    """Targets, opened on first use; all endpoints belong to one service."""
 
     def __init__(self, stack: ExitStack, folder: Callable[[], Path]) -> None:
         super().__init__()
         self._stack, self._folder = stack, folder
 
     def __missing__(self, name: str) -> OpenTarget:
-        if TARGETS[name].group == "doors":
-            visitor = self._stack.enter_context(http_targets.running_service(self._folder()))
-            self.update((door, each(visitor)) for door, each in http_targets.OPENERS.items())
+        if TARGETS[name].group == "http":
+            client = self._stack.enter_context(http_targets.running_service(self._folder()))
+            self.update((endpoint, each(client)) for endpoint, each in http_targets.OPENERS.items())
         else:
             self[name] = self._stack.enter_context(TARGETS[name].opened(self._folder()))
         return self[name]
@@ -75,7 +75,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, OpenT
 
 def fresh(target: Target) -> int:
     return FRESH.get(
-        target.name, SLOW_DOORS.get(target.name, 60 if target.group == "doors" else 120)
+        target.name, SLOW_ENDPOINTS.get(target.name, 60 if target.group == "http" else 120)
     )
 
 
@@ -173,12 +173,12 @@ def test_a_piece_counts_until_something_that_read_it_has_changed(
     read, calls = tmp_path / "reader.py", list[str]()
     read.write_text("1", encoding="utf-8")
 
-    def apart(*told: str) -> dict[str, Any]:
-        calls.append(" ".join(told))
+    def fake_run(*arguments: str) -> dict[str, Any]:
+        calls.append(" ".join(arguments))
         ran = {"packages": package_versions(), "files": {"reader.py": sha256_of(read)}}
         return {"found": asdict(FuzzResult("frames", inputs=10, refused=10)), "ran": ran}
 
-    monkeypatch.setattr(fuzz, "run_in_subprocess", apart)
+    monkeypatch.setattr(fuzz, "run_in_subprocess", fake_run)
     monkeypatch.setattr(fuzz, "ROOT", tmp_path)
     monkeypatch.setattr(fuzz, "CACHE", tmp_path / "kept")
     assert [fuzz.fuzz_target("frames", 10).refused for _ in range(3)] == [10, 10, 10]
