@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "SufficeError",
     "did_you_mean",
     "disk_hint",
-    "name_file_in_errors",
 ]
 
 
@@ -120,16 +117,6 @@ _DISK = {
 def disk_hint(error: OSError) -> str:
     """What to do about an error of the operating system. Earlier writes are safe."""
     return _DISK.get(error.errno or 0, "check that file or folder, then try again")
-
-
-@contextmanager
-def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Add the file to errors in the middle of reading it, which name none."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

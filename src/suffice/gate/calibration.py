@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
 from suffice.gate.features import LOCAL_FEATURE
-from suffice.storage.artefacts import data_errors
 
 Floats = npt.NDArray[np.floating[Any]]
-REFIT = "fit and save the gate again"
 PLATT_C = 100.0  # against the penalty on the slope: it matters only where scores separate labels
 MAX_COEFFICIENT = 1e6  # of a saved correction
 BINS = 10  # of a feature
@@ -53,33 +51,9 @@ def _check_labelled(scores: npt.ArrayLike, complete: npt.ArrayLike) -> tuple[Flo
 
 
 @dataclass(frozen=True)
-class _JsonRecord:
-    """To and from JSON."""
-
-    kind: ClassVar[str]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """What `as_json` gave; DataError otherwise."""
-        with data_errors(f"a {cls.kind} calibration", hint=REFIT):
-            if record["kind"] != cls.kind:
-                raise ValueError(f"it is of kind {record['kind']!r}")
-            fields = {name: value for name, value in record.items() if name != "kind"}
-            return cls(**{name: _number_or_tuple(value) for name, value in fields.items()})
-
-
-def _number_or_tuple(value: Any) -> float | tuple[float, ...]:
-    return tuple(map(float, value)) if isinstance(value, list | tuple) else float(value)
-
-
-@dataclass(frozen=True)
-class Platt(_JsonRecord):
+class Platt:
     """p = 1 / (1 + exp(-(slope * score + offset)))."""
 
-    kind = "platt"
     slope: float
     offset: float
 
@@ -120,14 +94,13 @@ class Platt(_JsonRecord):
 
 
 @dataclass(frozen=True)
-class VennAbers(_JsonRecord):
+class VennAbers:
     """Inductive Venn-Abers prediction (Vovk, Petej and Fedorova 2015), exact.
 
     `low[j]` is the isotonic fit with one more case of label 0 behind the first j distinct scores,
     `high[j]` the one with label 1 there, both read off at the added case.
     """
 
-    kind = "venn-abers"
     scores: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -227,6 +200,11 @@ class Correction:
     names: tuple[str, ...]  # of the features
     penalty: float  # chosen by cross-validation
 
+    def __post_init__(self) -> None:
+        numbers = (*self.weights, self.offset, self.slope, self.penalty)
+        if not all(abs(one) <= MAX_COEFFICIENT for one in numbers):
+            raise InputError(f"a number is beyond {MAX_COEFFICIENT:,g}, or not finite")
+
     def apply(self, odds: Floats, features: Floats) -> npt.NDArray[np.float64]:
         """(n,) log-odds and (n, names) standardized features to (n,) log-odds."""
         limits, weights = self._arrays
@@ -236,20 +214,6 @@ class Correction:
     @cached_property
     def _arrays(self) -> tuple[Floats, Floats]:
         return feature_limits(self.names), np.array(self.weights)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Correction:
-        with data_errors("the gate's correction", hint=REFIT):
-            weights, names = tuple(map(float, record["weights"])), tuple(map(str, record["names"]))
-            offset, slope, penalty = (
-                float(record[name]) for name in ("offset", "slope", "penalty")
-            )
-            if not all(abs(one) <= MAX_COEFFICIENT for one in (*weights, offset, slope, penalty)):
-                raise ValueError(f"a number is beyond {MAX_COEFFICIENT:,g}, or not finite")
-            return cls(offset, slope, weights, names, penalty)
 
 
 def feature_limits(names: tuple[str, ...]) -> Floats:
@@ -272,6 +236,10 @@ class FeatureProfile:
     questions: int
     complete: float  # share of complete sets
     actions: Mapping[str, float]  # share of each action
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(share, int | float) for share in self.actions.values()):
+            raise InputError("the shares of actions must be numbers")
 
     @classmethod
     def fit(
@@ -321,23 +289,6 @@ class FeatureProfile:
     @cached_property
     def _scales_of(self) -> dict[tuple[str, ...], tuple[npt.NDArray[np.intp], Floats, Floats]]:
         return {}
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> FeatureProfile:
-        with data_errors("the gate's profile", hint=REFIT):
-            return cls(
-                names=tuple(map(str, record["names"])),
-                medians=tuple(map(float, record["medians"])),
-                spreads=tuple(map(float, record["spreads"])),
-                edges=tuple(tuple(map(float, one)) for one in record["edges"]),
-                shares=tuple(tuple(map(float, one)) for one in record["shares"]),
-                questions=int(record["questions"]),
-                complete=float(record["complete"]),
-                actions={str(name): float(one) for name, one in record["actions"].items()},
-            )
 
 
 def bin_shares(column: Floats, edges: Sequence[float]) -> list[float]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from suffice.numeric import sigmoid
 from suffice.protocols import Encoder, Reranker
 from suffice.storage import new_artefact, open_artefact, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Estimate, Verdict
 
 if TYPE_CHECKING:
@@ -240,17 +241,15 @@ class Gate:
     def save(self, path: Path | str) -> None:
         """Write the gate as one artefact folder, whole or not at all."""
         model, local = self.model, self.model.local
-        records = {
-            "calibration": {
-                "platt": model.calibration.as_json(),
-                "interval": self.interval.as_json(),
-                "correction": _as_json(model.correction),
-                "after": _as_json(model.after),
-                "local": _as_json(None if local is None else local.calibration),
-            },
-            "policy": self.policy.as_json(),
-            "profile": model.profile.as_json(),
+        parts: dict[str, Any] = {
+            "platt": model.calibration,
+            "interval": self.interval,
+            "correction": model.correction,
+            "after": model.after,
+            "local": None if local is None else local.calibration,
         }
+        stored = {name: None if part is None else asdict(part) for name, part in parts.items()}
+        records = (stored, asdict(model.profile), asdict(self.policy))
         about: Any = {
             "settings": {**self.card, "schema": feature_schema(), "model": model.base.settings},
             "inputs": {"examples": self.card["data"]},
@@ -260,7 +259,7 @@ class Gate:
             model.base.save(folder)
             if local is not None:
                 local.model.save(folder / "local")
-            for name, record in records.items():
+            for name, record in zip(RECORDS, records, strict=True):
                 write_atomically(folder / f"{name}.json", json.dumps(record, sort_keys=True) + "\n")
 
     @classmethod
@@ -285,19 +284,25 @@ class Gate:
         # Numbers so large that their difference is NaN are damage, too.
         refit = _refit(folder)
         with data_errors(f"the gate in {folder}", hint=refit), np.errstate(invalid="raise"):
-            stored, profile, policy = (_read_record(folder, name) for name in RECORDS)
+            stored, profile, policy = (read_json(folder / f"{name}.json") for name in RECORDS)
             correction, after = (
-                None if stored[name] is None else Correction.from_json(stored[name])
+                None if stored[name] is None else dataclass_from_json(Correction, stored[name])
                 for name in ("correction", "after")
             )
             local = None
             if stored["local"] is not None:
-                scale = Platt.from_json(stored["local"])
+                scale = dataclass_from_json(Platt, stored["local"])
                 local = LocalModel(GateModel.load(folder / "local", words), scale)
-            base, platt = GateModel.load(folder, words), Platt.from_json(stored["platt"])
-            known = FeatureProfile.from_json(profile)
-            model = CalibratedModel(base, platt, known, correction, local, after)
-            interval, chosen = VennAbers.from_json(stored["interval"]), Policy.from_json(policy)
+            model = CalibratedModel(
+                GateModel.load(folder, words),
+                dataclass_from_json(Platt, stored["platt"]),
+                dataclass_from_json(FeatureProfile, profile),
+                correction,
+                local,
+                after,
+            )
+            interval = dataclass_from_json(VennAbers, stored["interval"])
+            chosen = Policy.from_json(policy)
             gate = cls(words, model, interval, chosen, card, encoders, stuffing_filter)
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
         return gate
@@ -336,13 +341,3 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
 
 def _refit(folder: Path) -> str:
     return f"fit it again: suffice fit … --out {folder}"
-
-
-def _as_json(part: Correction | Platt | None) -> dict[str, Any] | None:
-    return None if part is None else part.as_json()
-
-
-def _read_record(folder: Path, name: str) -> dict[str, Any]:
-    record = read_json(folder / f"{name}.json")
-    json.dumps(record, allow_nan=False)  # ValueError where it contains NaN or infinity
-    return record

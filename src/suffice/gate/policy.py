@@ -19,13 +19,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError, MissingExtraError, did_you_mean
+from suffice.errors import InputError, MissingExtraError
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action
 
 Floats = npt.NDArray[np.float64]
@@ -136,13 +137,10 @@ class Policy:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Policy:
         """The policy that `as_json` wrote; InputError names the field that is wrong."""
-        _check_fields(record, cls, "policy")
-        _check_fields(record["costs"], Costs, "policy.costs")
-        promise = None
-        if record["promise"] is not None:
-            _check_fields(record["promise"], Promise, "policy.promise")
-            promise = Promise(**record["promise"])
-        return cls(**{**record, "costs": Costs(**record["costs"]), "promise": promise})
+        try:
+            return dataclass_from_json(cls, record)
+        except ValueError as error:
+            raise InputError(str(error), hint="write it with Policy.as_json()") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,17 +416,3 @@ def _check_rounds(rounds_left: int | npt.ArrayLike, questions: int) -> int | Int
         expected = "expected a count of 0 or more, or one for each question"
         raise InputError(f"rounds_left is {rounds_left!r}, {expected}")
     return rounds
-
-
-def _check_fields(record: object, of: type, where: str) -> None:
-    if not isinstance(record, Mapping):
-        raise InputError(f"{where} is {type(record).__name__}, expected a JSON object")
-    names = {field.name for field in fields(of)}
-    if missing := names - set(record):
-        raise InputError(
-            f"{where} lacks the field {min(missing)!r}", hint="write it with Policy.as_json()"
-        )
-    if unknown := set(record) - names:
-        first = min(unknown, key=str)
-        hint = did_you_mean(str(first), names)
-        raise InputError(f"{where} has an unknown field {first!r}", hint=hint)

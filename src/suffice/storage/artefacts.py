@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from suffice.errors import DataError, InputError, NotReadyError, name_file_in_errors
+from suffice.errors import DataError, InputError, NotReadyError
 
 if sys.platform != "win32":
     import fcntl
@@ -199,6 +199,16 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         raise
     finally:
         os.close(handle)
+
+
+@contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Add the file to errors in the middle of reading it, which name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def sha256_of(path: Path) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from suffice.errors import InputError, name_file_in_errors
+from suffice.errors import InputError
+from suffice.storage.artefacts import name_file_in_errors
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 SKIP_HINT = "fix the record, or pass --skip-bad to leave such records out and list them"
