@@ -24,7 +24,7 @@ class Job:
 
     A job may run on another machine, so functions are known by module and name, or are partials of
     such. A result consists of JSON values or is one array, so that it can be cached on disk. `key`
-    names everything a result depends on besides the block and the code; if empty, nothing is cached.
+    names what a result depends on besides the block and the code; if empty, nothing is cached.
     """
 
     name: str  # in words, like "checking"

@@ -260,7 +260,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a question was answered; if suffice abstained, `answer` is None and `missing` says why."""
+    """How a question was answered; after ABSTAIN, `answer` is None and `missing` says why."""
 
     question: Question
     steps: tuple[Step, ...]

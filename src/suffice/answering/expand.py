@@ -1,11 +1,11 @@
 """Expand: search for what is missing, keep what raises the gate's probability, know when to stop.
 
-    (done,) = expand(["Who taught the teacher of Ada?"], retriever, gate, library.get, follow=links.out)
+    (done,) = expand(["Who taught Ada?"], retriever, gate, library.get, follow=links.out)
     done.hits, done.verdict, done.stopped, done.trace
 
 Each question starts with its first hit. All questions then go in rounds together:
 
-    search  the next hits of the ranking, of the verdict's next queries, and of links in held documents
+    search  the next hits of the ranking, of the verdict's next queries, and of links
     check   each candidate together with what is held, all of them in one `check_batch`
     hold    the candidate with which the evidence looks most complete
     stop    when the gate says ANSWER, when nothing raised the probability for some rounds, or when
@@ -56,7 +56,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpansionBudget:
-    """Limits of one question: rounds, documents held, gate checks; seconds are for all questions."""
+    """Limits of one question: rounds, documents held, gate checks; seconds are for all."""
 
     rounds: int = 12
     documents: int = 10
@@ -106,7 +106,7 @@ def expand(
     budget: ExpansionBudget = ExpansionBudget(),  # noqa: B008 - frozen
     clock: Callable[[], float] | None = None,
 ) -> list[Completion]:
-    """Complete the evidence of each question. `follow` returns the documents each document links to.
+    """Complete the evidence of each question. `follow` returns the links of each document.
 
     A limit of seconds needs a `clock`; a round that has started is finished.
     """

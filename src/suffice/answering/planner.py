@@ -72,7 +72,7 @@ class ExemplarBank:
 
     @classmethod
     def load(cls, path: Path | str | None = None) -> ExemplarBank:
-        """The shipped bank, or a JSON Lines file of question, steps and optional kind, hops, source."""
+        """The shipped bank, or a JSON Lines file with question, steps and optional fields."""
         if path is None:
             return _shipped_bank()
         found = []

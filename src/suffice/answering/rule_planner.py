@@ -188,7 +188,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _bare_name(name: str) -> str:
-    """A name without quotes and what introduces it: "American author Owen Wister" is Owen Wister."""
+    """Drop quotes and what introduces a name: "American author Owen Wister" is Owen Wister."""
     bare = _remove(
         r"^(?:the (?:film|song|movie|band|book)s?|both|either)\s+", name.strip(" ,;:?\"'“”")
     )
@@ -382,8 +382,8 @@ _WHO_IS_KIN = _any_case(
 _LOWER_WORD = r"[a-zé][\w'-]*"
 _NAME_PHRASE = r"(?:\"[^\"]+\"|“[^”]+”|#\d+|[^\W\da-z_][^?,;]*?(?:, [^\sa-z][^?,;]*?){0,2})"
 _NAME_END = (
-    r"(?=\s*(?:\?|$|,|;|\s(?:is|was|were|are|did|does|do|has|had|have|died|die|born|work|worked|live"
-    r"|lived|won|play|played|located|from|be|get|study|studied|graduate|graduated|attend|attended"
+    r"(?=\s*(?:\?|$|,|;|\s(?:is|was|were|are|did|does|do|has|had|have|died|die|born|work|worked"
+    r"|live|lived|won|play|played|located|from|be|get|study|studied|graduate|graduated|attend|attended"
     r"|marry|married|belong|come|receive|received|start|started|end|ended)\b))"
 )
 _RELATIONS = [
