@@ -1,4 +1,4 @@
-"""The bridge retriever: along names, for what those held do not say; bounded whatever the corpus."""
+"""The bridge retriever and its rankers: along names, for what the held documents do not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The named retrievers on a small village: each is registered, answers, and bears bad input."""
+"""The named retrievers on a small village: each is registered, answers, and handles bad input."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_question_must_be_a_text_in_a_list(name: str, store: MemoryStore) -> N
 
 
 @every_name
-def test_long_strange_and_foreign_questions_are_borne(name: str, store: MemoryStore) -> None:
+def test_long_strange_and_foreign_questions_are_handled(name: str, store: MemoryStore) -> None:
     questions = [
         "Ada " * 25_000,
         "\x00\x07\x1b[31m",

@@ -1,4 +1,4 @@
-"""Chunks: pieces of a document that know where they come from."""
+"""Chunks: pieces of a document that know their parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense retrieval: unit vectors from the default encoder, exact search in blocks, and the paper's proxy."""
+"""Encoders: unit vectors of the default encoder, vector search, and the papers' proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in memory, where it differs from others: what a view is and that it does not change under a reader."""
+"""The store in memory: immutable views, and exact vector search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lexical signals on small corpora: what scores, what does not, and texts from hostile places."""
+"""BM25 and TF-IDF on small corpora: what scores, what does not, and hostile texts."""
 
 from __future__ import annotations
 

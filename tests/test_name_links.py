@@ -1,4 +1,4 @@
-"""Name links: who bears a name, who mentions it; for titles, aliases, and names that nobody bears."""
+"""Name links and aliases: which names documents bear and mention."""
 
 from __future__ import annotations
 

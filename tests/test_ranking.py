@@ -1,4 +1,4 @@
-"""Ranking: the k best of a row, ties in document order, and input that is refused or borne."""
+"""Ranking: the k best of a row, ties in document order, and checked input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fusion: several opinions, one ranking, and every hit says whose opinion it was."""
+"""Search and fusion: several scores, one ranking, and every hit names its scores; reranking."""
 
 from __future__ import annotations
 

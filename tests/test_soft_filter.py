@@ -1,4 +1,4 @@
-"""What users of filters made from questions report elsewhere, each as a story; and quotas, and filters that give way."""
+"""Soft filters, source quotas and stepwise relaxation, each as a small story."""
 
 from __future__ import annotations
 

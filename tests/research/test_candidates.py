@@ -1,4 +1,4 @@
-"""The papers' retrievers over candidates: what they find in a distant store, beside what they find in the whole corpus."""
+"""The papers' retrievers over candidates of a remote store, compared with the whole corpus."""
 
 from __future__ import annotations
 

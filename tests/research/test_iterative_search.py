@@ -1,4 +1,4 @@
-"""Iterative expansion in a village: the second search says what the first one read."""
+"""Iterative expansion in a village: the second search uses what the first one read."""
 
 from __future__ import annotations
 

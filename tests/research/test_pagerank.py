@@ -1,4 +1,4 @@
-"""PageRank over mention links in a village: who is met on short walks from what the question names."""
+"""PageRank over mention links in a village."""
 
 from __future__ import annotations
 
