@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -377,3 +379,33 @@ def test_the_package_opens_the_gate() -> None:
     assert suffice.Gate is Gate
     assert suffice.Verdict is Verdict
     assert suffice.Action is Action
+
+
+TRACE = """
+import sys
+from pathlib import Path
+import suffice
+from suffice.gate.gate import Gate
+
+files, home = set(), str(Path(suffice.__file__).parent)
+
+def note(frame, event, argument):
+    code, above = frame.f_code, frame.f_back
+    while above is not None and "importlib" not in above.f_code.co_filename:
+        above = above.f_back
+    if above is None and code.co_filename.startswith(home) and code.co_name != "<module>":
+        files.add(code.co_filename)
+
+sys.settrace(note)
+Gate.load().check("Who taught the teacher of Ada in 1843?", [{"title": "Ada", "text": "Ada was taught by Mary."}])
+sys.settrace(None)
+print(len(files), len(sys.modules), *{"scipy", "sklearn", "onnx"} & sys.modules.keys())
+"""
+
+
+def test_loading_and_checking_run_through_few_files_and_no_scikit_learn() -> None:
+    done = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, text=True, check=True)
+    files, modules, *heavy = done.stdout.split()
+    assert int(files) <= 12
+    assert int(modules) <= 320
+    assert heavy == []

@@ -276,7 +276,7 @@ def fit_gate(
         "metrics": calibration_metrics(sigmoid(odds), rest.complete),
         "history": [],
     }
-    return _settle(model, rule, rest, aside, table, odds, card)
+    return _settle(model, rule, (rest, aside), table, odds, card)
 
 
 def adapt_gate(
@@ -305,19 +305,19 @@ def adapt_gate(
     adapted = replace(adapted, after=_fit_after(adapted, rest, table, held_out, seed))
     note = f"adapted to {len(examples.examples)} questions"
     card = {**card, "history": [*card.get("history", []), note]}
-    return _settle(adapted, rule, rest, aside, table, held_out, card)
+    return _settle(adapted, rule, (rest, aside), table, held_out, card)
 
 
 def _settle(
     model: CalibratedModel,
     rule: PolicyRule,
-    rest: TrainingSet,
-    aside: TrainingSet,
+    parts: tuple[TrainingSet, TrainingSet],  # learned from, and kept for a promise
     table: Floats,
     odds: Floats,
     card: Card,
 ) -> FittedGate:
     """Choose the policy, and profile these questions; features keep the scale of the first fit."""
+    rest, aside = parts
     policy = (
         rule.choose(sigmoid(odds), rest.complete)
         if not rule.promises
