@@ -58,7 +58,7 @@ def measure_questions(data: Path) -> dict[str, float]:
     start = time.process_time()
     links = name_links(lambda: held)
     got = {"documents": float(len(held)), "links_s": time.process_time() - start}
-    options = {
+    options: dict[str, dict[str, object]] = {
         "bm25": {},
         "hybrid": {"encoder": encoder},
         "bridge": {"encoder": encoder, "links": links},

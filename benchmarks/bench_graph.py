@@ -40,7 +40,8 @@ def columns(documents: int) -> dict[str, Any]:
     for document in controlled_collection(documents=documents).documents():
         sources.append(code("source", document.source))
         categories.append(code("category", document.category))
-        days.append(document.published_at.toordinal())  # type: ignore[union-attr] - every article has a date
+        assert document.published_at is not None  # every article has a date
+        days.append(document.published_at.toordinal())
         carried.extend(code("entity", name) for name in document.entities)
         starts.append(len(carried))
     ones = np.ones(len(carried), dtype=np.float32)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import bm25s
@@ -27,6 +28,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from benchmarks.reporting import ResultTable, print_all, print_progress
 from suffice.datasets import load
 from suffice.lexicon import STOP_WORDS
+from suffice.protocols import Retriever
 from suffice.retrieval.corpus import Corpus, searchable_text
 from suffice.retrieval.memory import Bm25, MemoryStore
 from suffice.retrieval.ranking import Scores, top_k
@@ -50,16 +52,13 @@ def systems(corpus: Corpus) -> dict[str, Answer]:
     direct = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     direct.index(texts, show_progress=False)
     okapi = BM25Okapi(texts, k1=1.2, b=0.75)
-    ours = {
+    ours: dict[str, Retriever] = {
         "suffice bm25": SignalRetriever(corpus, [Bm25(corpus)]),
         "suffice bm25, memory store": TextSearch(MemoryStore(corpus.documents)),
         "suffice tfidf": SignalRetriever(corpus, [Tfidf(corpus)]),
     }
     return {
-        **{
-            name: lambda questions, one=one: one.search(questions, k=K)
-            for name, one in ours.items()
-        },  # type: ignore[misc]
+        **{name: partial(one.search, k=K) for name, one in ours.items()},
         "bm25s": lambda questions: direct.retrieve(
             [words(one) for one in questions], k=K, show_progress=False
         ),

@@ -111,7 +111,7 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
         encoder.encode(["warm"])
     clock = Clock()
     with EmbeddedStore(folder) as store:
-        store.put(documents(count), encode=encoder and encoder.encode)
+        store.put(documents(count), encode=encoder.encode if encoder else None)
         built = clock.figures(count)
         found = {"p50 ms": timed(lambda question: store.search_text([question], k=K))}
         some = Filter(
@@ -128,7 +128,7 @@ def run_library(folder: Path, count: int, *, vectors: bool) -> dict[str, Any]:
                 lambda q: store.search_vectors(encoder.encode([q], query=True), k=K)
             )
         start = time.perf_counter()
-        store.put(documents(100), encode=encoder and encoder.encode)
+        store.put(documents(100), encode=encoder.encode if encoder else None)
         changed = time.perf_counter() - start
     return {**built, "replace 100 s": changed, **_searches(found)}
 

@@ -156,7 +156,7 @@ def with_pyahocorasick(keys: list[str]) -> Finder:
 
 
 def with_dictionary(keys: list[str]) -> Finder:
-    known, longest = set(keys), {}
+    known, longest = set(keys), dict[str, int]()
     for key in keys:
         first, length = key.partition(" ")[0], key.count(" ") + 1
         longest[first] = max(longest.get(first, 0), length)

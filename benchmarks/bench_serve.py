@@ -21,7 +21,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO
+from functools import partial
+from typing import IO, Any
 
 import numpy as np
 import psutil
@@ -120,7 +121,7 @@ async def generate_load(
     clients = []
     for number in range(connections):
         _, client = await loop.create_connection(
-            lambda number=number: Client(tally, requests, 7 * number, began + seconds, every),
+            partial(Client, tally, requests, 7 * number, began + seconds, every),
             "127.0.0.1",
             port,
         )
@@ -289,7 +290,7 @@ def soak(minutes: int, rate: float) -> Iterator[ResultTable]:
     )
 
 
-def run_load(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, object]:
+def run_load(port: int, seconds: float, connections: int, rate: float | None) -> dict[str, Any]:
     told = [
         "--load",
         str(port),

@@ -34,7 +34,8 @@ WORKLOADS = ("build, a new library", "build, over a library", "update", "fit", "
 OUTCOMES = ("succeeded", "reported", "died", "unreported", "lost", "corrupt", "not recovered")
 WRONG = ("unreported", "lost", "corrupt", "not recovered")
 TRIALS, QUICK = 2, 1  # faults without effect start at the first call: one trial is enough
-EXIT_CODES = {kind.exit_code for kind in (SufficeError, *SufficeError.__subclasses__())}
+KINDS: list[type[SufficeError]] = [SufficeError, *SufficeError.__subclasses__()]
+EXIT_CODES = {kind.exit_code for kind in KINDS}
 
 
 @dataclass

@@ -129,14 +129,14 @@ def disagreements(lock: Path = LOCK, constraints: Path = CONSTRAINTS) -> list[st
 
 def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
     """The licences that a package states, as SPDX names: from its expression, its classifiers, or its text."""
-    told = about.get("License-Expression")
+    told = (about.get_all("License-Expression") or [None])[0]
     if told is None:
         classes = [
             one.split(" :: ")[-1]
             for one in about.get_all("Classifier") or []
             if one.startswith("License ::")
         ]
-        words = (about.get("License") or "").strip().splitlines()[:1]
+        words = (about.get_all("License") or [""])[0].strip().splitlines()[:1]
         spelled = [one for one in classes if one != "OSI Approved"] or words or ["unknown"]
         told = " AND ".join(SPELLINGS.get(one, one) for one in spelled)
     atoms = re.split(r"\s+(?:AND|OR|and|or)\s+|[()]", told)

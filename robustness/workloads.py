@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 
 from robustness.fork_server import RunRequest, RunResult
 from suffice.datasets.jsonl import document_record
+from suffice.engines.embedded import EmbeddedStore
 from suffice.errors import NotReadyError
 from suffice.library import Library
 from suffice.retrieval.corpus import searchable_text
@@ -44,7 +45,9 @@ class Workload(Protocol):
 
     name: str
     folder: Path
-    checked: int
+
+    @property
+    def checked(self) -> int: ...
 
     def next_request(self) -> RunRequest: ...
 
@@ -143,7 +146,7 @@ def _check_vectors(library: Library, documents: list[Document]) -> None:
         if (
             not hits
             or hits[0].doc_id != document.doc_id
-            or not np.isclose(hits[0].score, 1.0, atol=0.01)
+            or not np.isclose(hits[0].score or 0.0, 1.0, atol=0.01)
         ):
             raise InvariantError("corrupt", f"the vector of {document.doc_id} is not its own")
 
@@ -258,6 +261,8 @@ def write_groups(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
     """Runs in the child: add and delete groups, sometimes compact or follow links; print what was acknowledged."""
     rng = random.Random(seed)
     with Library.open(folder) as library:
+        store = library.store
+        assert isinstance(store, EmbeddedStore)
         for at in range(stamp, stamp + turns):
             group, gone = rng.randrange(GROUPS), rng.random() < 0.2
             _report("begin", group, 0 if gone else at)
@@ -267,7 +272,8 @@ def write_groups(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
                 library.add(group_documents(group, at))
             _report("done", group, 0 if gone else at)
             if rng.random() < 0.2:
-                rng.choice([library.store.compact, library.links])()
+                tidy: list[Callable[[], object]] = [store.compact, library.links]
+                rng.choice(tidy)()
 
 
 def _report(*words: object) -> None:

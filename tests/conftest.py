@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docs.generators.paths import DATA
@@ -47,7 +48,7 @@ def few_trees() -> Iterator[None]:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """With CI set, a live test that is skipped is a failure: the run would otherwise prove less than it says."""
     outcome = yield
     report = outcome.get_result()

@@ -24,7 +24,7 @@ ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-inte
 
 def found(python: Path, at: Path) -> dict[str, str | None]:
     """What the doctor found of each extra; what is lacking it tells with the line that brings it."""
-    doctor = [python, "-P", "-m", "suffice", "doctor", "--json"]
+    doctor = [str(python), "-P", "-m", "suffice", "doctor", "--json"]
     told = json.loads(
         subprocess.run(
             doctor, capture_output=True, text=True, check=True, cwd=at, env=plain()
@@ -52,7 +52,7 @@ def test_the_line_that_is_given_brings_the_extra(
         "-m",
         "pip",
         "--python",
-        python,
+        str(python),
         "--disable-pip-version-check",
         *line[1:],
         "--quiet",

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 from tests.small_world import FILMS
 
 from suffice.library import Library
 from suffice.service.app import create_app
+from suffice.service.middleware import RequestMiddleware
 from suffice.service.settings import Limits, Settings
+from suffice.service.state import Service
 
-CHECK = {
+CHECK: dict[str, Any] = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [
         {
@@ -51,6 +54,18 @@ def running_app(settings: Settings | None = None, **limits: Any) -> Iterator[Tes
         create_app(chosen), base_url="http://127.0.0.1", raise_server_exceptions=False
     ) as client:
         yield client
+
+
+def service_of(client: TestClient) -> Service:
+    """The state of the service behind the client."""
+    assert isinstance(client.app, RequestMiddleware)
+    return client.app.service
+
+
+def call_app(client: TestClient, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send one request below HTTP: the test says what arrives, and when."""
+    assert client.portal is not None
+    client.portal.call(client.app, scope, receive, send)
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from unittest.mock import patch
@@ -16,7 +16,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.memory import Bm25
 from suffice.retrieval.ranking import make_hits, top_k
-from suffice.types import Document
+from suffice.types import Document, Hit
 from suffice_research.controlled import controlled_collection
 
 FITTED, K = 400, 6
@@ -95,7 +95,7 @@ def complete(example: LabelledQuestion) -> bool:
     return {hit.doc_id for hit in example.hits} >= set(example.needed)
 
 
-def pairs(examples: list[LabelledQuestion]) -> list[tuple[str, object]]:
+def pairs(examples: list[LabelledQuestion]) -> list[tuple[str, Sequence[Hit]]]:
     return [(one.question, one.hits) for one in examples]
 
 

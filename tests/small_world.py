@@ -129,7 +129,7 @@ class Says:
     def _one(self, prompt: str) -> str:
         if callable(self.answers):
             return self.answers(prompt)
-        found = next((answer for part, answer in self.answers.items() if part in prompt), {})
+        found: Any = next((answer for part, answer in self.answers.items() if part in prompt), {})
         return found if isinstance(found, str) else json.dumps(found)
 
 

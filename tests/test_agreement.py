@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,9 @@ def run(*names: str) -> list[tuple[str, str]]:
     return [(name, f"text of {name}") for name in names]
 
 
-def compared(own: list[object], *others: list[object]) -> tuple[dict[str, float], np.ndarray]:
+def compared(
+    own: Sequence[object], *others: Sequence[object]
+) -> tuple[dict[str, float], np.ndarray]:
     taken = normalize_hits(QUESTION, own)
     whole, (hits,) = agreement_features([taken], [normalize_other_runs(taken, others)])
     return dict(zip((one.name for one in AGREEMENT), whole[0].tolist(), strict=True)), hits
@@ -45,7 +49,7 @@ def test_the_same_run_again_agrees_in_everything() -> None:
         "same_order": 1,
         "only_there": 0,
     }
-    np.testing.assert_allclose(hits, [[1, 1], [1, 1 / 2], [1, 1 / 3]])
+    np.testing.assert_allclose(hits, [[1.0, 1.0], [1.0, 1 / 2], [1.0, 1 / 3]])
 
 
 def test_without_another_run_nothing_is_known() -> None:
@@ -67,9 +71,9 @@ def test_only_as_deep_as_the_list_that_is_judged() -> None:
 
 def test_hits_without_ids_are_known_by_their_texts() -> None:
     _, hits = compared(["text of a", "text of b"], ["another text", "text of a"])
-    np.testing.assert_allclose(hits, [[1, 1 / 2], [0, 0]])
+    np.testing.assert_allclose(hits, [[1.0, 1 / 2], [0.0, 0.0]])
     _, hits = compared(["text of a", "text of b"], run("b", "a"))
-    np.testing.assert_allclose(hits, [[1, 1 / 2], [1, 1]])
+    np.testing.assert_allclose(hits, [[1.0, 1 / 2], [1.0, 1.0]])
 
 
 def test_what_is_no_list_of_runs_is_refused() -> None:

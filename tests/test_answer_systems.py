@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.small_gate import collection, few_trees
 from tests.small_world import BRIDGE, COMPARISON, FILMS, Wants
+from tests.values import known
 from typer.testing import CliRunner
 
 from suffice.answering.budget import Budget
@@ -89,7 +90,7 @@ def run(village: Dataset, bench: AnswerSetup) -> AnswerRun:
 def test_the_loop_walks_where_one_look_does_not_reach(run: AnswerRun) -> None:
     f1 = {system: run.figure(system, "token_f1").value for system in run.systems}
     assert f1["ask"] == f1["always"] == f1["max rounds"] == 1.0
-    assert f1["single passage"] < 1.0
+    assert known(f1["single passage"]) < 1.0
     assert run.figure("ask", "complete").value == 1.0
     assert run.figure("single passage", "documents").value == 1.0
     assert run.above("ask", "single passage", "token_f1").value > 0  # type: ignore[operator]

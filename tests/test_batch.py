@@ -285,6 +285,7 @@ def test_searchers_travel_with_their_store(tmp_path: Path) -> None:
     with EmbeddedStore(tmp_path / "store") as disk:
         disk.put(VILLAGE)
         opener = disk.elsewhere()
+        assert isinstance(opener, partial)
         with opener() as other:
             assert other.generation == disk.generation
         disk.delete(["ada"])

@@ -15,7 +15,7 @@ from suffice.errors import InputError
 from suffice.gate.calibration import Platt, VennAbers, fit_interval
 from suffice.storage.fields import dataclass_from_json
 
-KINDS = [Platt, VennAbers]
+KINDS: list[type[Platt] | type[VennAbers]] = [Platt, VennAbers]
 
 
 def drawn(

@@ -115,7 +115,9 @@ def test_a_batch_is_one_verdict_a_line(gate: Path, tmp_path: Path) -> None:
 def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text("q1 Q0 ada 1 7.5 x\nq1 Q0 mary 2 5.0 x\n", encoding="utf-8")
     (tmp_path / "topics.tsv").write_text(f"q1\t{QUESTION}\n", encoding="utf-8")
-    documents = [{name: one[name] for name in ("doc_id", "title", "text")} for one in HITS]
+    documents: list[dict[str, Any]] = [
+        {name: one[name] for name in ("doc_id", "title", "text")} for one in HITS
+    ]
     (tmp_path / "corpus.jsonl").write_text(
         "".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8"
     )
@@ -216,9 +218,7 @@ def test_bad_lines_of_a_batch_stop_it_or_are_skipped(gate: Path, tmp_path: Path)
 def test_a_missing_fit_extra_fails_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suffice.evaluation import gate_evaluation as experiment
-
-    monkeypatch.setattr(experiment.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("suffice.evaluation.gate_evaluation.util.find_spec", lambda name: None)
     one = {"doc_id": "a", "text": "Ada was taught by Mary."}
     (tmp_path / "documents.jsonl").write_text(json.dumps(one), encoding="utf-8")
     asked = {"question": "Who taught Ada?", "gold": ["a"], "answer": "Mary"}

@@ -49,8 +49,8 @@ def test_a_model_may_make_the_filter_and_may_fail(village: Path) -> None:
         options = ("--filter", "auto", "--model", "stand-in", "--base-url", url)
         assert set(found(village, question, *options)) == {"ada", "byron"}
     with serving(fails(500)) as (url, _):
-        options = ("--filter", "auto", "--model", "stand-in", "--base-url", url, "--timeout-s", "1")
-        assert found(village, question, *options) == ["babbage"]
+        options = ("--filter", "auto", "--model", "stand-in", "--base-url", url)
+        assert found(village, question, *options, "--timeout-s", "1") == ["babbage"]
 
 
 def test_the_extracted_filter_is_shown(village: Path) -> None:

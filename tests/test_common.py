@@ -6,7 +6,9 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
@@ -38,6 +40,10 @@ def shown(pairs: Sequence[tuple[str, str]]) -> list[Shown]:
 
 def search(queries: Sequence[str]) -> list[list[Shown]]:
     return [shown(found(query)) for query in queries]
+
+
+def repeat(hits: list[Shown], queries: Sequence[str]) -> list[list[Shown]]:
+    return [hits] * len(queries)
 
 
 def titles(checked: GatedDocuments[Shown]) -> list[str]:
@@ -88,11 +94,11 @@ def test_where_looking_further_brings_nothing_the_retrievers_own_list_comes_back
     for some in (many, many[::-1]):
         ended = search_and_check(
             QUESTION,
-            lambda queries, some=some: [some] * len(queries),
+            partial(repeat, some),
             gate,
             budget=ExpansionBudget(rounds=1),
         )
-        alone = search_and_check(QUESTION, lambda queries, some=some: [some], gate)
+        alone = search_and_check(QUESTION, partial(repeat, some), gate)
         assert ended.verdict.action is Action.ABSTAIN
         assert ended.verdict.p_complete >= alone.verdict.p_complete
 
@@ -113,7 +119,7 @@ def test_texts_that_no_file_could_hold_are_texts(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], None, ()])
-def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: object) -> None:
+def test_no_documents_are_a_verdict_like_any_other(gate: Gate, nothing: Any) -> None:
     for budget in (None, ExpansionBudget()):
         empty = search_and_check(
             QUESTION, lambda queries: [nothing] * len(queries), gate, budget=budget
@@ -190,7 +196,7 @@ def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(
             again.verdict.p_complete == search_and_check(QUESTION, search, gate).verdict.p_complete
         )
     with pytest.raises(InputError, match="the gate is a int"):
-        load_gate(3)
+        load_gate(3)  # type: ignore[arg-type]
     with pytest.raises(SufficeError, match="nowhere"):
         load_gate(tmp_path / "nowhere")
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from suffice import datasets
 from suffice.datasets import Dataset, Gold, GoldQuestion
+from suffice.datasets.locate import fetch_public_files
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.registry import Registry
 from suffice.types import Document, Question
@@ -69,7 +70,7 @@ class EntryPoint:
 
 def test_an_installed_package_adds_a_collection(monkeypatch):
     made = EntryPoint("dataset.village", lambda: lambda seed: Dataset(f"village {seed}"))
-    registry = Registry("dataset")
+    registry: Registry[object] = Registry("dataset")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [made])
     monkeypatch.setattr(datasets, "COLLECTIONS", registry)
     assert datasets.make_collection("village", seed=7).name == "village 7"
@@ -370,10 +371,10 @@ def use(monkeypatch: pytest.MonkeyPatch, hub: FakeHub | None) -> None:
 def test_a_fetched_file_must_hash_to_what_the_hub_says(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_text("hello\n")
     use(monkeypatch, FakeHub(tmp_path, blob_id=GIT_HASH_OF_HELLO))
-    assert datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
+    assert fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
     use(monkeypatch, FakeHub(tmp_path, blob_id="0" * 40))
     with pytest.raises(DataError, match="the hub says 0000"):
-        datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub)
+        fetch_public_files("frames", datasets.FORMATS["frames"].hub)
 
 
 def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
@@ -386,7 +387,7 @@ def test_without_a_hub_the_error_says_how_to_pass_a_path(tmp_path, monkeypatch):
 
 def test_an_earlier_download_serves_when_the_hub_is_away(tmp_path, monkeypatch):
     use(monkeypatch, FakeHub(tmp_path, reachable=False, cached=True))
-    assert datasets.fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
+    assert fetch_public_files("frames", datasets.FORMATS["frames"].hub) == tmp_path
 
 
 def test_a_format_without_public_files_asks_for_a_path():

@@ -69,7 +69,11 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
         tmp_path, "MultiHopRAG.json", [query(), query(question_type="null_query", evidence_list=[])]
     )
     first, null = datasets.load("multihop_rag", path).questions()
-    assert (first.gold.doc_ids, first.gold.hops, first.gold.kind) == ({"A", "B"}, 2, "inference")
+    assert (first.gold.doc_ids, first.gold.hops, first.gold.kind) == (
+        frozenset({"A", "B"}),
+        2,
+        "inference",
+    )
     assert (null.gold.doc_ids, null.gold.hops, null.gold.kind) == (frozenset(), 0, "null")
     assert [first.gold.question_id, null.gold.question_id] == ["q0", "q1"]
 

@@ -39,7 +39,7 @@ def test_a_ragas_row_gives_hits_gold_and_the_documents_it_shows(tmp_path):
     first, _ = dataset.questions()
     assert first.hits == (Hit("d1"), Hit("2"))
     assert (first.gold.doc_ids, first.gold.answer, first.gold.hops) == (
-        {"d1", "d9"},
+        frozenset({"d1", "d9"}),
         "De Morgan",
         2,
     )

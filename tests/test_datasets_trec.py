@@ -32,7 +32,11 @@ def test_a_run_becomes_questions_with_hits_best_score_first(trec):
     first, second = dataset.questions()
     assert first.hits == (Hit("d1", 7.25), Hit("d2", 1.5), Hit("d3", 1.5))
     assert first.gold.doc_ids == {"d1"}
-    assert (second.question.question_id, second.hits, second.gold.doc_ids) == ("q2", (), {"d9"})
+    assert (second.question.question_id, second.hits, second.gold.doc_ids) == (
+        "q2",
+        (),
+        frozenset({"d9"}),
+    )
     assert not dataset.has_documents
     assert datasets.describe(dataset).unresolved == ()
 

@@ -11,15 +11,17 @@ import shlex
 from pathlib import Path
 
 import pytest
-from docs.generators.code_blocks import PAGES, ROOT, blocks, is_runnable, refresh_outputs, run_block
+from docs.generators.code_blocks import PAGES, blocks, is_runnable, refresh_outputs, run_block
 from docs.generators.measure import PARTS, run_command
 from docs.generators.models import gate_studies
 from docs.generators.pages import pages
+from docs.generators.paths import ROOT
 from docs.generators.reference import VARIABLES, WRITTEN_FORMATS, format_versions, variables_read
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import MissingExtraError
+from suffice.evaluation.tables import WithPublished
 
 
 def same(expected: str, got: str) -> bool:
@@ -115,6 +117,7 @@ def test_the_gates_page_shows_every_target_beside_the_measured_figure() -> None:
         for wanted, title in (("fitted", "Fitted"), ("left out", "Left out")):
             for name, floor in FLOORS[preset][wanted].items():
                 cell = study.table(title).cell(name, "AUROC")
+                assert isinstance(cell, WithPublished)
                 assert cell.paper == floor
                 assert f"({floor:.3f}, {cell.difference.value:+.3f})" in page
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.embedded_looks import ids
 
-from embedded_looks import ids
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.sqlite_documents import SqliteDocuments
 from suffice.engines.embedded.writer import GRACE_GENERATIONS
@@ -360,5 +360,5 @@ def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) 
     same_first = np.mean([one[0].doc_id == other[0].doc_id for one, other in pairs])
     assert overlap > 0.98
     assert same_first > 0.99
-    scores = [(one[0].score, other[0].score) for one, other in pairs]
-    assert np.allclose(*zip(*scores), rtol=0.05)
+    scores = np.array([(one[0].score, other[0].score) for one, other in pairs])
+    assert np.allclose(scores[:, 0], scores[:, 1], rtol=0.05)

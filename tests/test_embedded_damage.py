@@ -9,8 +9,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.embedded_looks import ids, text_folder
 
-from embedded_looks import ids, text_folder
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.text_index import DamagedIndexError, TextIndexWriter
 from suffice.engines.embedded.writer import GRACE_GENERATIONS

@@ -87,7 +87,7 @@ def test_loading_the_encoder_leaves_logging_alone() -> None:
 
 def test_unit_leaves_a_zero_row_as_it_is() -> None:
     np.testing.assert_allclose(
-        unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0, 0]]
+        unit_vectors(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]]
     )
 
 

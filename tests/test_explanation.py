@@ -7,7 +7,13 @@ from datetime import date
 import numpy as np
 from tests.small_gate import fresh, shown, small_gate
 
-from suffice.gate.explanation import Occlusion, find_missing, rank_reasons, suggest_queries
+from suffice.gate.explanation import (
+    FeatureView,
+    Occlusion,
+    find_missing,
+    rank_reasons,
+    suggest_queries,
+)
 from suffice.gate.extraction import Extraction, extract
 from suffice.gate.features import Feature
 from suffice.gate.hits import normalize_hits
@@ -98,11 +104,12 @@ def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
 
 
 def test_only_what_moved_something_is_a_reason_strongest_first() -> None:
-    seen = {"s_mean": 0.5, "distinct_titles": 1.0}
-    told = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, {"s_mean": 0.7})
+    columns = {"s_mean": 0, "distinct_titles": 1}
+    seen, usual = FeatureView(columns, [0.5, 1.0]), FeatureView(columns, [0.7, 1.0])
+    told = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, usual)
     assert [one.feature for one in told] == ["scores", "overlap"]
     assert told[0].words == "the mean score is 50% of the first (usually 70%)"
-    assert rank_reasons(["overlap"], np.array([0.001]), seen, {}) == ()
+    assert rank_reasons(["overlap"], np.array([0.001]), seen, usual) == ()
 
 
 def test_every_family_of_a_gate_can_speak() -> None:

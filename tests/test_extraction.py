@@ -220,13 +220,14 @@ def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: Wor
         0.25,
     ]
     assert reading(words, FILM, OTHER, scores=[float("nan"), 2.0]).hits[:, 1].tolist() == [-1, 1]
-    for strange in (
+    unusual: list[list[float | None]] = [
         [-1.0, 2.0],
         [0.0, 0.0],
         [float("inf"), 1.0],
         [None, None],
         [float("nan"), float("-inf")],
-    ):
+    ]
+    for strange in unusual:
         assert reading(words, FILM, OTHER, scores=strange).hits[:, 1].tolist() == [-1, -1]
     assert whole(reading(words, FILM))["s_mean"] == -1
 
@@ -235,7 +236,8 @@ def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: Wor
 
 
 def test_no_hits_give_no_rows_and_zeros(words: WordTable) -> None:
-    for scores in (None, []):
+    nothing: tuple[list[float | None] | None, ...] = (None, [])
+    for scores in nothing:
         found = reading(words, scores=scores)
         assert found.hits.shape == (0, len(HIT_COLUMNS))
         assert found.absent.shape == (0, len(ABSENT_COLUMNS))

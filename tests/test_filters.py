@@ -627,7 +627,7 @@ class Model:
     """Says what it is told to, or fails."""
 
     def __init__(self, *answers: str | Exception) -> None:
-        self.answers, self.prompts = list(answers), []
+        self.answers, self.prompts = list(answers), list[str]()
 
     def complete(
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None

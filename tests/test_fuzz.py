@@ -136,7 +136,7 @@ def test_the_same_number_gives_the_same_input() -> None:
 @pytest.mark.parametrize(
     ("read", "finding"),
     [
-        (lambda given: {}["lost"], "KeyError: 'lost'"),
+        (lambda given: dict[str, int]()["lost"], "KeyError: 'lost'"),
         (lambda given: warnings.warn("careful", stacklevel=1), "UserWarning: careful"),
         (lambda given: 1 / 0, "ZeroDivisionError: division by zero"),
     ],

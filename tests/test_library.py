@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,7 +159,7 @@ def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:
     class Lengths:
         name, dimension = "lengths", 2
 
-        def encode(self, texts: list[str], *, query: bool = False) -> np.ndarray:
+        def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
             return np.array(
                 [[1.0, 0.0] if len(text) % 2 else [0.0, 1.0] for text in texts], np.float32
             ).reshape(-1, 2)
@@ -264,7 +266,7 @@ def test_a_gate_relaxes_the_filter_step_by_step(built: Path) -> None:
 
     question = "What did The Verge say on October 7, 2023?"
     with Library.open(built) as lib:
-        options = {"filter": "auto", "retriever": "dense", "k": 2, "strict": True}
+        options: dict[str, Any] = {"filter": "auto", "retriever": "dense", "k": 2, "strict": True}
         assert "byron" not in [hit.doc_id for hit in lib.search(question, **options)]
         hits = lib.search(question, gate=WantsByron(), **options)
         assert {hit.doc_id: hit.relaxed for hit in hits}["byron"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,13 +59,13 @@ def test_negative_inner_products_are_hits_too() -> None:
     assert [(hit.doc_id, hit.score) for hit in hits] == [("a", 1.0), ("b", -1.0)]
 
 
-def numbered(vectors: np.ndarray, **metadata: str) -> MemoryStore:
+def numbered(vectors: np.ndarray, **metadata: Any) -> MemoryStore:
     return MemoryStore([Document(str(at), "", **metadata) for at in range(len(vectors))], vectors)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_vector_search_in_blocks_equals_one_product(
-    dtype: type, monkeypatch: pytest.MonkeyPatch
+    dtype: type[np.floating], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(5)
     matrix = unit_vectors(random.standard_normal((1000, 16))).astype(dtype)
@@ -76,7 +77,7 @@ def test_vector_search_in_blocks_equals_one_product(
         monkeypatch.setattr("suffice.retrieval.ranking.BLOCK_BYTES", 4 * 1000 * rows)
         found = numbered(matrix).search_vectors(queries, k=10)
         assert [[int(hit.doc_id) for hit in hits] for hits in found] == whole.positions.tolist()
-        scores = [[hit.score for hit in hits] for hits in found]
+        scores = np.array([[hit.score for hit in hits] for hits in found])
         np.testing.assert_allclose(scores, whole.scores, atol=2e-6)
     assert [hit.doc_id for hit in found[-1][:2]] == ["3", "700"]
 

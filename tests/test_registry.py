@@ -64,7 +64,12 @@ def test_entry_points_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(metadata, "entry_points", lambda group: looks.append(group) or [])
+
+    def entry_points(group: str) -> list[metadata.EntryPoint]:
+        looks.append(group)
+        return []
+
+    monkeypatch.setattr(metadata, "entry_points", entry_points)
     registry: Registry[object] = Registry("retriever")
     for _ in range(3):
         assert registry.names() == []

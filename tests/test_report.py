@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -30,7 +31,7 @@ def village(name: str = "tfidf", dataset: str = "village", **options: object) ->
             "hybrid-metagraph", ((1, 2), (3,), (1, 4), ()), (1.0, 1.0, 1.0, 0.2), {"q1": HOSTILE}
         ),
     )
-    more = {
+    more: dict[str, Any] = {
         "ks": (2, 4),
         "data": {"village.jsonl": "ab" * 32},
         "packages": {"numpy": "2"},
@@ -40,7 +41,7 @@ def village(name: str = "tfidf", dataset: str = "village", **options: object) ->
     ids, kinds = ("q0", "q1", "q2", "q3"), ("bridge", "bridge", HOSTILE, "null")
     return RetrievalRun(
         dataset, question_ids=ids, kinds=kinds, gold=(2, 1, 2, 0), systems=systems, **more
-    )  # type: ignore[arg-type]
+    )
 
 
 def test_the_numbers_of_a_plot_can_be_read_without_drawing_it():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from suffice.types import Hit, Question
 class FixedRetriever:
     """A retriever that knows the answer to each question by heart."""
 
-    def __init__(self, answers: dict[str, Sequence[str]], score: float | None = 1.0) -> None:
+    def __init__(self, answers: Mapping[str, Sequence[str]], score: float | None = 1.0) -> None:
         self.answers, self.score = answers, score
         self.asked: list[tuple[int, int]] = []  # how many questions, how deep
 

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
 from starlette.testclient import TestClient
-from tests.service import CHECK, JSON, LINES, build_film_library, running_app
+from starlette.types import Message
+from tests.service import CHECK, JSON, LINES, build_film_library, call_app, running_app, service_of
 
 from suffice.service.app import build_openapi, create_app
 from suffice.service.keys import ApiKeys
@@ -110,18 +111,18 @@ def ways(
         return send(client, method, path, token["reader" if writes else "writer"])
 
     def crowded() -> Any:
-        client.app.service.requests_in_progress += 1000
+        service_of(client).requests_in_progress += 1000
         try:
             return plain()
         finally:
-            client.app.service.requests_in_progress -= 1000
+            service_of(client).requests_in_progress -= 1000
 
     def shutting_down() -> Any:
-        client.app.service.shutting_down = True
+        service_of(client).shutting_down = True
         try:
             return plain()
         finally:
-            client.app.service.shutting_down = False
+            service_of(client).shutting_down = False
 
     def other_host() -> Any:
         with running_app(Settings()) as other:
@@ -160,13 +161,13 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
     """A body that never comes, at a service that waits a tenth of a second."""
     import anyio
 
-    sent: list[dict[str, Any]] = []
+    sent: list[Message] = []
 
-    async def never() -> dict[str, Any]:
+    async def never() -> Message:
         await anyio.sleep(60)
         return {}
 
-    async def keep(message: dict[str, Any]) -> None:
+    async def keep(message: Message) -> None:
         sent.append(message)
 
     with running_app(settings, body_seconds=0.1) as other:
@@ -182,7 +183,7 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
             "query_string": b"",
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }
-        other.portal.call(other.app, scope, never, keep)  # type: ignore[union-attr]
+        call_app(other, scope, never, keep)
 
     class Said:
         status_code = sent[0]["status"]
@@ -315,7 +316,7 @@ def test_a_revoked_key_stops_working_at_once(tmp_path: Path) -> None:
         ):
             assert (
                 client.get(
-                    "/v1/gates", headers={"authorization": wrong.encode("latin-1")}
+                    "/v1/gates", headers={b"authorization": wrong.encode("latin-1")}
                 ).status_code
                 == 401
             )
@@ -332,7 +333,7 @@ def test_writing_needs_keys(tmp_path: Path) -> None:
 
 def test_long_requests_have_their_own_limit(settings: Settings, tokens: dict[str, str]) -> None:
     with running_app(settings, long_requests=1) as client:
-        release = client.app.service.reserve_slot()
+        release = service_of(client).reserve_slot()
         for path in ("/v1/ask", "/v1/complete", "/v1/check/batch"):
             response = send(client, "post", path, tokens["both"])
             assert (response.status_code, response.headers["retry-after"]) == (429, "1")
@@ -343,7 +344,7 @@ def test_long_requests_have_their_own_limit(settings: Settings, tokens: dict[str
 
 def test_an_internal_error_hides_its_details(monkeypatch: pytest.MonkeyPatch) -> None:
     with running_app() as client:
-        monkeypatch.setattr(client.app.service.checks, "drift", lambda name: 1 / 0)
+        monkeypatch.setattr(service_of(client).checks, "drift", lambda name: 1 / 0)
         response = client.get("/v1/gates")
         assert (response.status_code, response.json()["error"]["code"]) == (500, "internal")
         assert "zero" not in response.text

@@ -12,7 +12,17 @@ import pytest
 pytest.importorskip("fastapi", reason="pip install 'suffice[serve]'")
 
 from starlette.testclient import TestClient
-from tests.service import CHECK, LINES, build_film_library, events_of, lines_of, running_app
+from starlette.types import Message
+from tests.service import (
+    CHECK,
+    LINES,
+    build_film_library,
+    call_app,
+    events_of,
+    lines_of,
+    running_app,
+    service_of,
+)
 from tests.small_world import BRIDGE, COMPARISON
 
 from suffice.gate.gate import Gate
@@ -231,10 +241,10 @@ def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None
         ]
     )
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         return next(comes, {"type": "http.disconnect"})
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message.get("body", b""))
 
     headers = {
@@ -250,9 +260,9 @@ def test_a_client_that_disconnects_ends_the_question(client: TestClient) -> None
         "query_string": b"",
         "headers": result,
     }
-    client.portal.call(client.app, scope, receive, send)
+    call_app(client, scope, receive, send)
     assert b"event: end" not in b"".join(sent)
-    for release in [client.app.service.reserve_slot() for _ in range(4)]:  # its place is free again
+    for release in [service_of(client).reserve_slot() for _ in range(4)]:  # its place is free again
         release()
 
 
@@ -325,9 +335,9 @@ def _with(token: str) -> dict[str, str]:
 def test_health_and_readiness(client: TestClient) -> None:
     assert client.get("/healthz").json()["data"]["status"] == "alive"
     assert client.get("/readyz").json()["data"]["status"] == "ready"
-    client.app.service.shutting_down = True
+    service_of(client).shutting_down = True
     assert client.get("/readyz").status_code == 503
-    client.app.service.shutting_down = False
+    service_of(client).shutting_down = False
 
 
 def test_metrics_count_verdicts_and_requests() -> None:
@@ -358,7 +368,7 @@ def test_the_log_has_one_line_per_request_and_no_text(caplog: pytest.LogCaptureF
     with running_app() as client, caplog.at_level(logging.INFO, "suffice.service"):
         client.post("/v1/check", json=result, headers={"x-request-id": "mine-1"})
         client.get("/v1/library/documents?id=secret")
-    first, second = (record.fields for record in caplog.records)
+    first, second = (vars(record)["fields"] for record in caplog.records)
     assert (first["request_id"], first["route"], first["status"], first["hits"]) == (
         "mine-1",
         "/v1/check",
@@ -373,4 +383,4 @@ def test_the_log_has_one_line_per_request_and_no_text(caplog: pytest.LogCaptureF
         caplog.at_level(logging.INFO, "suffice.service"),
     ):
         client.post("/v1/check", json=result)
-    assert caplog.records[0].fields["question"] == "Is this a secret?"
+    assert vars(caplog.records[0])["fields"]["question"] == "Is this a secret?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class Mumbles:
 
     name = "mumbles"
 
-    def complete(self, prompts: list[str], *, schema: Any = None) -> list[str]:
+    def complete(self, prompts: Sequence[str], *, schema: Any = None) -> list[str]:
         return ['{"answer": "Ermengarde of Tours", "sentences": [1, 2]}' for _ in prompts]
 
 
@@ -44,7 +44,7 @@ def recorded_trace() -> Trace:
         Mumbles(),
         budget=Budget(seconds=60, rounds=2),
         clock=clock_of(0, 0.1, 0.25),
-    )  # type: ignore[arg-type]
+    )
 
 
 def written(path: Path, *lines: str) -> Path:

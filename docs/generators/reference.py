@@ -319,7 +319,7 @@ NOT_FORMATS = {"IR_VERSION"}  # of ONNX
 
 def format_versions() -> dict[str, int]:
     """`module.CONSTANT` -> version, for every format of the package: constants called VERSION or FORMAT."""
-    found = {}
+    found: dict[str, int] = {}
     for module, tree in trees().items():
         assigned = (node.targets[0] for node in tree.body if isinstance(node, ast.Assign))
         names = {

@@ -32,7 +32,7 @@ def public_modules() -> list[str]:
     """The modules that docs/reference/stability.md calls public, `suffice.integrations.*` expanded."""
     page = (REFERENCE / "stability.md").read_text(encoding="utf-8")
     section = page.partition("## What is public")[2].partition("\n## ")[0]
-    found = []
+    found: list[str] = []
     for name in re.findall(r"^\| `(suffice[\w.]*(?:\.\*)?)`", section, re.MULTILINE):
         package = name.removesuffix(".*")
         inside = [one for one in trees() if one.startswith(f"{package}.")]

@@ -7,8 +7,9 @@ that ships has seen such questions: held out figures, on more of them, come from
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
 from docs.generators.paths import DATA
@@ -84,6 +85,13 @@ def village() -> Dataset:
     return Dataset("village", documents=lambda _: FILMS, questions=lambda _: examples)
 
 
+T = TypeVar("T")
+
+
+def always(value: T) -> Callable[[object], T]:
+    return lambda _: value
+
+
 def datasets() -> Iterator[Dataset]:
     """Each with its questions' documents and some others: with all of them, half the time would go into indexes."""
     names = [name for name in ("2wikimultihopqa", "hotpotqa", "musique") if (DATA / name).is_dir()]
@@ -96,9 +104,7 @@ def datasets() -> Iterator[Dataset]:
         documents = list(whole.documents())
         every = max(len(documents) // OTHERS, 1)
         kept = [one for at, one in enumerate(documents) if one.doc_id in needed or at % every == 0]
-        yield Dataset(
-            name, documents=lambda _, kept=kept: kept, questions=lambda _, chosen=chosen: chosen
-        )  # type: ignore[misc]
+        yield Dataset(name, documents=always(kept), questions=always(chosen))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +142,7 @@ def test_plans_hold_and_costs_are_bounded(journeys: list[Journey]) -> None:
             build_plan(
                 trace.question.text,
                 [
-                    SubQuestion(text, expected_answer_type(text), join="given")
+                    SubQuestion(text, expected_answer_type(text), combine="given")
                     for text in trace.plan
                 ],
             )

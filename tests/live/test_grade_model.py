@@ -69,8 +69,11 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
         "--fallback",
         "--max-tokens",
         "64",
+        "--longest",
+        "2",
+        "--per-hop",
+        "1",
     )
-    words += ("--longest", "2", "--per-hop", "1")
     result = grade(corpus, out, server, *words, timeout_s=240)
     found = as_json(result)
     assert found["counts"]["documents"] == 20

@@ -95,7 +95,7 @@ class Reading(threading.Thread):
 
     def __init__(self, address: str) -> None:
         super().__init__(daemon=True)
-        self.address, self.rounds, self.wrong = address, 0, []
+        self.address, self.rounds, self.wrong = address, 0, list[str]()
         self._enough = threading.Event()
 
     def run(self) -> None:

@@ -27,8 +27,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--keep-going",
         "-b",
         "html",
-        ROOT / "docs",
-        folder,
+        str(ROOT / "docs"),
+        str(folder),
     ]
     done = subprocess.run(made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

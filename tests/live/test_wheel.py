@@ -120,7 +120,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     )
     (wheel,) = place.glob("*.whl")
     subprocess.run([*run, "venv", "--without-pip", place / "env"], check=True)
-    pip = [
+    pip: list[str | Path] = [
         *run,
         "pip",
         "--python",

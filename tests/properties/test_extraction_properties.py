@@ -30,7 +30,7 @@ HITS = st.lists(st.tuples(TEXT, TEXT, SCORE), max_size=6)
 
 
 def reading(question: str, hits: list[tuple[str, str, float | None]]) -> Extraction:
-    titles, texts, scores = ([hit[at] for hit in hits] for at in range(3))
+    titles, texts, scores = zip(*hits) if hits else ((), (), ())
     return extract(parse_question(question, WORDS), titles, texts, scores, WORDS)
 
 

@@ -44,7 +44,7 @@ def test_support_adds_up_over_seeds(found: list[Document], seed: int) -> None:
 
 
 @given(corpora, st.randoms(use_true_random=False))
-def test_the_order_of_documents_does_not_matter(found: list[Document], random) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_of_documents_does_not_matter(found: list[Document], random) -> None:
     order = list(range(len(found)))
     random.shuffle(order)
     here = DocumentGraph(Corpus(found))

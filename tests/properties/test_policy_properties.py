@@ -41,7 +41,8 @@ costs = st.builds(
 
 def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     n = int(rng.integers(0, 400))
-    p = rng.beta(*rng.uniform(0.3, 8, 2), n).round(int(rng.integers(1, 6)))
+    a, b = rng.uniform(0.3, 8, 2)
+    p = rng.beta(a, b, n).round(int(rng.integers(1, 6)))
     return p, rng.random(n) < p ** rng.uniform(0.1, 2)
 
 
@@ -62,7 +63,9 @@ def test_every_policy_is_valid_and_survives_json(part, priced, alpha):
 
 @given(parts, share, share)
 def test_a_threshold_under_promise_has_a_small_enough_bound_on_its_own_part(part, alpha, delta):
-    seen = realized_risk(*part, choose_by_risk(*part, alpha=alpha, delta=delta).answer_at)
+    p, complete = part
+    policy = choose_by_risk(p, complete, alpha=alpha, delta=delta)
+    seen = realized_risk(p, complete, policy.answer_at)
     if seen.answered:
         assert seen.risk_below(1 - delta) <= alpha + 1e-9
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,7 +160,7 @@ class Prefers:
     """A scorer that wants one title after the other, and remembers what it was asked."""
 
     def __init__(self, *titles: str) -> None:
-        self.titles, self.asked = titles, []
+        self.titles, self.asked = titles, list[Any]()
 
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> np.ndarray:
         self.asked.append((len(held), len(candidates)))

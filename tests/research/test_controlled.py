@@ -11,6 +11,7 @@ import tracemalloc
 from collections import Counter
 from datetime import date
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from suffice_research.controlled_words import CATEGORIES, SECTORS, SOURCES
 DIGEST = "81a262e5d473f4f937547fdac0f40a322fe251664d73dfa1cae3fe5ff82db778"
 
 
-def digest(**options: int) -> str:
+def digest(**options: Any) -> str:
     collection = controlled_collection(**options)
     total = hashlib.sha256()
     for document in collection.documents():

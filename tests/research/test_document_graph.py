@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
@@ -181,7 +182,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 class Fixed:
     name = "fixed"
 
-    def scores(self, questions: list[str]) -> np.ndarray:
+    def scores(self, questions: Sequence[str]) -> np.ndarray:
         return np.repeat(seeded(0), len(questions), axis=0)
 
 

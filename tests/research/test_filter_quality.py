@@ -39,8 +39,8 @@ def test_what_is_known_of_the_evidence() -> None:
     known, partly, null = gold_metadata(
         [example("a", "trial", "verdict"), example("b", "trial", "rumour"), example("c")], ARTICLES
     )
-    assert known.sources == {"The Verge", "Fortune"}
-    assert known.days == {"2023-10-04", "2023-11-03"}
+    assert known.sources == frozenset({"The Verge", "Fortune"})
+    assert known.days == frozenset({"2023-10-04", "2023-11-03"})
     assert (partly.sources, partly.days) == (None, None)
     assert (null.sources, null.days) == (None, None)
 

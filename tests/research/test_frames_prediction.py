@@ -9,7 +9,9 @@ import pytest
 
 from suffice.datasets import load
 from suffice.evaluation.metrics import score
+from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
+from suffice.evaluation.tables import WithPublished
 from suffice_research.frames.prediction import (
     MODELS,
     Folds,
@@ -54,9 +56,12 @@ def test_the_study_behind_the_results_page_holds_these_very_figures(
 ) -> None:
     stored = Path(__file__).parents[2] / "docs" / "results" / "runs" / "study-frames.json"
     table = Study.load(stored).table("Table 8.")
-    held = {
-        (row[0], row[1]): row[table.columns.index("auroc")].measured.value for row in table.rows
-    }
+    held = {}
+    for row in table.rows:
+        cell = row[table.columns.index("auroc")]
+        assert isinstance(cell, WithPublished)
+        assert isinstance(cell.measured, Interval)
+        held[row[0], row[1]] = cell.measured.value
     for name, value in auroc.items():
         setting, _, model = name.partition(" / ")
         assert held[SETTINGS[setting], MODELS[model]] == pytest.approx(value, abs=1e-5)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.values import known
 
 from suffice.evaluation.gate_evaluation import run_gate
 from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
@@ -107,7 +108,7 @@ def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
 def test_leaving_one_out_judges_with_the_others_only() -> None:
     training, gate = east()
     west = draw_lists(collected(), lists=1)[100:]
-    names = []
+    names: list[str] = []
 
     def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
         names.extend(some)
@@ -129,7 +130,7 @@ def test_a_few_labels_of_the_new_set_make_an_honest_gate_of_a_liar() -> None:
     lying = replace(scale, offset=scale.offset + 3)  # the same order, all believed complete
     turned = replace(gate, model=replace(gate.model, calibration=lying))
     found = measure_transfer("west", turned, west, labels=(50,), draws=1)
-    assert found.ece_adapted[50].value < found.ece_adapted[0].value - 0.1
+    assert known(found.ece_adapted[50].value) < known(found.ece_adapted[0].value) - 0.1
 
 
 def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     _, gate = east()
     sets = {"east": cases[:100], "west": cases[100:]}
     said: list[str] = []
-    options = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
+    options: dict[str, Any] = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
     made = gate_study(
         Material("fast", sets, {"west": cases[60:]}, lambda _: gate, lambda _: gate, **options),
         said.append,

@@ -149,7 +149,7 @@ def test_the_gate_is_better_than_the_paper_s_predictor_in_order_and_squared_erro
 def test_an_expansion_pays_where_the_gate_asks_for_one(stored):
     for table in (one for one in stored.tables if one.title.startswith("What one expansion")):
         asked, answered = table.cell("expand", "gained"), table.cell("abstain", "gained")
-        assert (asked.value or 0) > (answered.value or 0)  # type: ignore[union-attr]
+        assert (asked.value or 0) > (answered.value or 0)
 
 
 def _measured(table: Table, row: str, column: str) -> Interval:

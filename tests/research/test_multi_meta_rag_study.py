@@ -12,6 +12,7 @@ import pytest
 from tests.commands import suffice
 
 from suffice.errors import DataError, InputError
+from suffice.evaluation.significance import Interval
 from suffice.evaluation.study import Study
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
@@ -81,6 +82,8 @@ def test_every_table_is_there_and_the_words_follow_from_them(small: Study) -> No
     ]
     assert "Retrieval by wordllama" in titles
     ours, published, _ = small.table("Filters against").rows
+    assert isinstance(ours[1], Interval)
+    assert isinstance(published[1], Interval)
     assert (ours[1].value, published[1].value) == (1.0, 0.0)
     assert (
         "would empty 0." in small.table("Results that the filter empties").note

@@ -35,7 +35,7 @@ SETS = ("2wikimultihopqa", "hotpotqa", "musique")
         (TABLE_4, "always", "tokens", 10080.57),
     ],
 )
-def test_the_papers_rows_have_the_averages_that_it_prints(table, system, measure, average) -> None:  # type: ignore[no-untyped-def]
+def test_the_papers_rows_have_the_averages_that_it_prints(table, system, measure, average) -> None:
     values = [table.get(system, f"{measure}@{name}") for name in SETS]
     assert sum(values) / 3 == pytest.approx(average, rel=2e-3)
 

@@ -84,7 +84,7 @@ class NormalizedHits:
 
 def normalize_hits(
     question: str,
-    hits: Iterable[Any],
+    hits: Iterable[Any] | Evidence,
     *,
     documents: DocumentMap | None = None,
     k: int | None = None,

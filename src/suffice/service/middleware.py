@@ -13,12 +13,14 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from suffice.service.responses import JSON, ApiError, RequestContext, envelope
 from suffice.service.state import busy_error
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from suffice.service.state import Service
 
 
@@ -32,7 +34,7 @@ log = logging.getLogger("suffice.service")
 class RequestMiddleware:
     """The outermost ASGI application."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: FastAPI, service: Service) -> None:
         self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
