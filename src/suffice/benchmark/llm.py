@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from importlib import resources
 from string import Template
 from typing import Any, TypeVar
 
@@ -44,7 +43,7 @@ from suffice.benchmark.stage_protocols import (
     TripleExtractor,
 )
 from suffice.benchmark.triples import RELATIONS
-from suffice.benchmark.vocabulary import base_title
+from suffice.benchmark.vocabulary import FOLDER, base_title
 from suffice.errors import InputError, ModelError, did_you_mean
 from suffice.protocols import LanguageModel, Progress, component_name
 from suffice.text import sentences, title_key, tokens
@@ -66,8 +65,7 @@ class Prompt:
 
     @property
     def template(self) -> str:
-        file = resources.files("suffice.benchmark").joinpath(f"prompts/{self.name}.txt")
-        return file.read_text(encoding="utf-8")
+        return (FOLDER / "prompts" / f"{self.name}.txt").read_text(encoding="utf-8")
 
     def filled(self, **parts: str) -> str:
         """The prompt with its blanks filled; quote untrusted texts first (`quote_inline`)."""

@@ -18,15 +18,16 @@ from suffice.benchmark.claims import Page, PageIndex
 from suffice.benchmark.stage_protocols import Claim, Triple
 from suffice.benchmark.vocabulary import (
     COUNTRIES,
+    FOLDER,
     NATIONALITIES,
     RANKS,
     any_of,
     base_title,
-    load_toml,
     names_at,
     place_at,
 )
 from suffice.lexicon import MONTHS
+from suffice.storage.records import read_toml
 from suffice.text import title_key
 
 PARENT = "parent"  # father or mother: the sentence does not say which
@@ -58,7 +59,7 @@ def _frozen(value: Any) -> Any:
 
 RELATIONS = {
     name: Relation(**{key: _frozen(value) for key, value in fields.items()})
-    for name, fields in load_toml("relations.toml").items()
+    for name, fields in read_toml(FOLDER / "relations.toml").items()
 }
 _OPEN = Relation()
 
@@ -135,7 +136,7 @@ def _triggers(rows: Sequence[Mapping[str, str]]) -> list[tuple[str, re.Pattern[s
     ]
 
 
-_PATTERNS = load_toml("sentence_patterns.toml")
+_PATTERNS = read_toml(FOLDER / "sentence_patterns.toml")
 _WORKS, _BELONGINGS = _triggers(_PATTERNS["works"]), _triggers(_PATTERNS["belongings"])
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection
-from importlib import resources
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
+from suffice.storage.records import read_toml
 from suffice.text import bare_title
 
-
-def load_toml(name: str) -> dict[str, Any]:
-    """A data file of this folder."""
-    file = resources.files("suffice.benchmark").joinpath(name)
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-_WORDS = load_toml("vocabulary.toml")
+FOLDER = Path(__file__).parent
+_WORDS = read_toml(FOLDER / "vocabulary.toml")
 NATIONALITIES: dict[str, str] = _WORDS["nationalities"]  # demonym -> country
 COUNTRIES = frozenset(NATIONALITIES.values()) | {
     " ".join(name.split()) for name in _WORDS["countries"].split(";")
