@@ -24,7 +24,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "A crash at any moment leaves the old state or the new one: acknowledged writes are there, nothing is half written, and nothing needs repair.",
             (
                 "live/faults/test_kills.py::test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair",
-                "test_embedded.py::test_a_death_between_indexes_and_truth_changes_nothing",
+                "test_embedded.py::test_a_crash_between_indexes_and_database_changes_nothing",
                 "test_artefacts.py::test_a_crash_between_the_two_renames_is_repaired_on_open",
             ),
             ("kills",),
@@ -34,7 +34,7 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             "A full, broken or read-only disk gives one error with a hint; existing data stays readable.",
             (
                 "live/faults/test_faults.py::test_a_fault_is_told_or_not_noticed_and_nothing_acknowledged_is_lost",
-                "test_embedded_damage.py::test_a_full_disk_is_no_reason_to_make_the_text_index_anew",
+                "test_embedded_damage.py::test_a_full_disk_does_not_rebuild_the_text_index",
                 "test_cli.py::test_a_failing_disk_is_reported_as_one",
             ),
             ("faults",),
@@ -75,8 +75,8 @@ GUARANTEES: dict[str, tuple[Guarantee, ...]] = {
             (
                 "test_artefacts.py::test_an_altered_file_is_an_error",
                 "test_gate.py::test_a_damaged_gate_is_refused",
-                "test_embedded_damage.py::test_a_damaged_text_index_is_made_anew_from_the_truth",
-                "test_embedded_damage.py::test_damage_inside_the_truth_is_said_to_be_damage",
+                "test_embedded_damage.py::test_a_damaged_text_index_is_rebuilt_from_the_database",
+                "test_embedded_damage.py::test_damage_inside_the_database_is_reported",
             ),
             ("fuzz",),
             "Hashes detect damage, not authorship: there are no signatures.",

@@ -1,4 +1,4 @@
-"""Jobs in blocks: in order, resumable, never half told. Here in this process; tests/live/test_dask.py has the workers."""
+"""Jobs in blocks, in order and resumable, in this process; tests/live/test_dask.py has workers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_results_come_in_the_order_of_the_blocks() -> None:
         assert shouted(batch, Counting(), []) == []
 
 
-def test_trouble_in_the_input_is_told_after_everything_before_it() -> None:
+def test_an_input_error_is_raised_after_everything_before_it() -> None:
     def read() -> Iterator[str]:
         yield from WORDS[:4]
         raise InputError("words.txt:5: not a word")
@@ -101,12 +101,12 @@ def test_trouble_in_the_input_is_told_after_everything_before_it() -> None:
 
 
 def test_a_block_that_fails_is_tried_again() -> None:
-    told: list[str] = []
+    reports: list[str] = []
     work = Counting({"five": [OSError("no route to host"), EngineError("busy", retryable=True)]})
-    with BatchRunner(report=told.append) as batch:
+    with BatchRunner(report=reports.append) as batch:
         assert shouted(batch, work) == [word.upper() for word in WORDS]
     assert work.asked.count("five") == 3
-    assert told == [
+    assert reports == [
         "shouting, 4 to 6: failed (EngineError: busy); trying again",
         "shouting, 4 to 6: failed (OSError: no route to host); trying again",
     ]
@@ -125,7 +125,7 @@ def test_a_block_that_keeps_failing_is_named_with_its_place_and_its_cause() -> N
     assert caught.value.retryable
 
 
-def test_what_no_other_try_would_mend_is_told_at_once() -> None:
+def test_an_error_that_a_retry_cannot_fix_is_raised_at_once() -> None:
     work = Counting({"five": [InputError("five is no word", hint="say 5")] * 3})
     with BatchRunner() as batch, pytest.raises(InputError, match="five is no word"):
         shouted(batch, work)
@@ -180,7 +180,7 @@ def test_other_code_or_packages_never_meet_an_old_result(
     assert again.asked == WORDS
 
 
-def test_a_damaged_block_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
     with pytest.raises(EngineError), BatchRunner(checkpoint=tmp_path) as batch:
         shouted(batch, Counting({"ten": [OSError("gone")] * 3}))
     for file in tmp_path.iterdir():
@@ -317,7 +317,7 @@ def test_a_gate_elsewhere_is_the_same_or_none(tmp_path: Path) -> None:
         at.open()
 
 
-def test_what_differs_between_two_processes_is_told() -> None:
+def test_version_differences_are_named() -> None:
     here = environment_versions()
     assert version_differences(here, here) == ""
     assert len(here["source of suffice"]) == 12
@@ -345,7 +345,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_a_log_with_a_bad_line_is_checked_up_to_it_and_goes_on_when_it_is_mended(
+def test_a_log_with_a_bad_line_is_checked_up_to_it_and_resumes_when_fixed(
     log: Path, tmp_path: Path
 ) -> None:
     whole = suffice("check", "--batch", log, "--json")
@@ -361,8 +361,8 @@ def test_a_log_with_a_bad_line_is_checked_up_to_it_and_goes_on_when_it_is_mended
     assert stopped.stdout.splitlines()[:550] == whole.stdout.splitlines()[:550]
     assert len(list((tmp_path / "blocks").iterdir())) == 3
     broken.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    mended = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
-    assert mended.stdout == whole.stdout
+    fixed = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
+    assert fixed.stdout == whole.stdout
     assert not (tmp_path / "blocks").exists()
 
 
@@ -397,7 +397,7 @@ def test_a_library_is_built_the_same_in_blocks_and_whole(tmp_path: Path) -> None
         ).read_bytes()
 
 
-def test_a_wrong_address_is_told_with_a_right_one(log: Path) -> None:
+def test_a_wrong_address_shows_a_right_one(log: Path) -> None:
     for address in (
         "127.0.0.1:8786",
         "tcp://127.0.0.1",
@@ -409,7 +409,7 @@ def test_a_wrong_address_is_told_with_a_right_one(log: Path) -> None:
         assert "hint: like tcp://127.0.0.1:8786" in result.stderr
 
 
-def test_without_dask_the_pip_line_is_told(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_the_extra_is_named(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = suffice("check", "--batch", log, "--scheduler", "tcp://127.0.0.1:8786")
     assert result.exit_code == 2

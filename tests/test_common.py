@@ -1,4 +1,4 @@
-"""What the doors into frameworks share, tried on plain dicts: no framework is needed here."""
+"""The shared guard of the framework adapters, on plain dicts: no framework is needed here."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
     assert whole.passed() == shown([FILM, DIRECTOR])
 
 
-def test_with_a_reach_the_missing_document_is_looked_for_and_the_wrong_one_let_go(
+def test_with_a_budget_the_missing_document_replaces_the_wrong_one(
     gate: Gate,
 ) -> None:
     asked: list[str] = []
@@ -210,9 +210,9 @@ def test_only_a_gate_with_an_address_can_be_written_down(gate: Gate, tmp_path: P
 
 
 def test_the_mark_is_small_and_plain(gate: Gate) -> None:
-    told = verdict_metadata(search_and_check(QUESTION, search, gate).verdict)
-    assert set(told) == {"action", "p_complete", "low", "high", "missing", "next_queries"}
-    assert told["missing"] == ["Fritz Lang"]
+    metadata = verdict_metadata(search_and_check(QUESTION, search, gate).verdict)
+    assert set(metadata) == {"action", "p_complete", "low", "high", "missing", "next_queries"}
+    assert metadata["missing"] == ["Fritz Lang"]
 
 
 def test_suffice_and_its_gate_import_no_framework() -> None:

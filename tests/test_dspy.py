@@ -50,7 +50,7 @@ def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:
     assert len(GatedRetrieve(passages, gate, hold_back=False)(QUESTION).passages) == 2
 
 
-def test_a_reach_looks_for_what_is_missing(gate: Gate) -> None:
+def test_a_budget_searches_for_what_is_missing(gate: Gate) -> None:
     whole = GatedRetrieve(passages, gate, budget=ExpansionBudget())(QUESTION)
     assert whole.passages == [" | ".join(FILM), " | ".join(DIRECTOR)]
     assert (

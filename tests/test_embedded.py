@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.embedded_looks import ids
+from tests.embedded_helpers import ids
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.sqlite_documents import SqliteDocuments
@@ -81,10 +81,10 @@ def test_vectors_are_made_batch_by_batch_from_title_and_text(tmp_path: Path) -> 
         ]
 
 
-# A writer that dies after the indexes were committed and before the truth was: the moment that a random kill seldom meets.
+# A writer that dies between the commits of the indexes and of SQLite: a random kill seldom hits that moment.
 
 
-def die_before_the_truth(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def die_before_the_database_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched, EmbeddedStore(folder) as store:
         patched.setattr(
             SqliteDocuments, "set_state", lambda *_: (_ for _ in ()).throw(RuntimeError("killed"))
@@ -94,10 +94,10 @@ def die_before_the_truth(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             store.put(new, VILLAGE_VECTORS[:2])
 
 
-def test_a_death_between_indexes_and_truth_changes_nothing(
+def test_a_crash_between_indexes_and_database_changes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    die_before_the_truth(folder, monkeypatch)
+    die_before_the_database_commit(folder, monkeypatch)
     with EmbeddedStore(folder) as store:
         assert list(store.documents()) == list(VILLAGE)
         assert ids(store, "zeppelin") == []
@@ -110,7 +110,7 @@ def test_a_death_between_indexes_and_truth_changes_nothing(
 def test_the_next_writer_uses_the_rows_of_a_dead_one_without_mixing_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    die_before_the_truth(folder, monkeypatch)
+    die_before_the_database_commit(folder, monkeypatch)
     with EmbeddedStore(folder) as store:
         store.put(
             [Document("other", "a submarine"), Document("more", "a submarine")], VILLAGE_VECTORS[:2]
@@ -188,7 +188,7 @@ def test_many_deletes_are_cleaned_up_without_being_asked(tmp_path: Path) -> None
         assert ids(store, "words", k=200) == [f"d{n}" for n in range(1400, 1500)]
 
 
-# Indexes are derived: whatever happens to the text index, the store makes it anew.
+# Indexes are derived: whatever happens to the text index, the store rebuilds it.
 
 
 def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:

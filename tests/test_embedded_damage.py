@@ -1,4 +1,4 @@
-"""Damage to an embedded store: what is derived is made anew, what is the truth is said to be damaged, nothing is lost."""
+"""Damage to an embedded store: indexes are rebuilt, a damaged database is reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.embedded_looks import ids, text_folder
+from tests.embedded_helpers import ids, text_folder
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.engines.embedded.text_index import DamagedIndexError, TextIndexWriter
@@ -45,7 +45,7 @@ def empty_it(folder: Path) -> None:
     "damage", [remove, remove_description, garble_description, cut_short, empty_it]
 )
 @pytest.mark.parametrize("first", ["read", "write"])
-def test_a_damaged_text_index_is_made_anew_from_the_truth(
+def test_a_damaged_text_index_is_rebuilt_from_the_database(
     damage: object, first: str, folder: Path
 ) -> None:
     damage(folder)  # type: ignore[operator]
@@ -58,7 +58,7 @@ def test_a_damaged_text_index_is_made_anew_from_the_truth(
 
 
 @pytest.mark.parametrize("moment", ["add", "commit"])
-def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
+def test_a_text_index_that_fails_during_a_write_is_rebuilt(
     moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EmbeddedStore(folder) as store:
@@ -76,7 +76,7 @@ def test_a_text_index_that_fails_while_it_is_written_is_made_anew(
         assert len(store) == len(VILLAGE) + 1
 
 
-def test_a_full_disk_is_no_reason_to_make_the_text_index_anew(
+def test_a_full_disk_does_not_rebuild_the_text_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: TextIndexWriter) -> None:
@@ -115,7 +115,7 @@ def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> No
             GRACE_GENERATIONS + 2
         ):  # so that the next put forgets a row, for which tantivy writes a file
             store.put([Document("ada", f"version{n}")])
-    # Closed: a merge in the background would write the list of files anew behind our back.
+    # Closed: a merge in the background would rewrite the list of files.
     index = text_folder(folder)
     opstamp = json.loads((index / "meta.json").read_text())["opstamp"]
     left = [f"{file.stem}.{opstamp + n}.del" for file in index.glob("*.idx") for n in range(1, 9)]
@@ -126,7 +126,7 @@ def test_files_that_a_dying_commit_left_do_not_stop_the_next(folder: Path) -> No
     with EmbeddedStore(folder) as store:
         store.put([Document("ada", "the last version")])
         assert ids(store, "last") == ["ada"]
-    assert text_folder(folder) == index, "there was no need to make the index anew"
+    assert text_folder(folder) == index, "there was no need to rebuild the index"
 
 
 def test_damage_behind_an_open_reader_is_healed_at_the_next_search(folder: Path) -> None:
@@ -137,14 +137,14 @@ def test_damage_behind_an_open_reader_is_healed_at_the_next_search(folder: Path)
         assert ids(store, "poet") == ["new", "byron"]
 
 
-def test_a_damaged_truth_is_said_to_be_damaged(folder: Path) -> None:
+def test_a_damaged_database_is_reported(folder: Path) -> None:
     (folder / "truth.sqlite").write_bytes(b"not a database at all, only some bytes" * 200)
     with pytest.raises(DataError, match="damaged") as caught:
         EmbeddedStore(folder)
     assert "backup" in caught.value.hint
 
 
-def test_damage_inside_the_truth_is_said_to_be_damage(folder: Path) -> None:
+def test_damage_inside_the_database_is_reported(folder: Path) -> None:
     file = folder / "truth.sqlite"
     whole = bytearray(file.read_bytes())
     for page in range(1, len(whole) // 4096):
@@ -154,7 +154,7 @@ def test_damage_inside_the_truth_is_said_to_be_damage(folder: Path) -> None:
         list(store.documents())
 
 
-def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_database_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     folder.mkdir()
     other = sqlite3.connect(folder / "truth.sqlite")

@@ -64,13 +64,13 @@ def test_documents_pass_only_when_they_are_enough(gate: Gate) -> None:
     assert passed[0].metadata["suffice"]["action"] == "answer"
 
 
-def test_who_only_wants_to_be_told_gets_all_documents_with_a_mark(gate: Gate) -> None:
+def test_without_hold_back_all_documents_pass_with_the_verdict(gate: Gate) -> None:
     kept = GatedRetriever(retriever=FixedRetriever(), gate=gate, hold_back=False).invoke(QUESTION)
     assert titles(kept) == [FILM[0], WRONG[0]]
     assert kept[1].metadata["suffice"]["missing"] == ["Fritz Lang"]
 
 
-def test_a_reach_asks_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
+def test_a_budget_searches_the_same_retriever_for_what_is_missing(gate: Gate) -> None:
     gated = GatedRetriever(retriever=FixedRetriever(), gate=gate, budget=ExpansionBudget())
     assert titles(gated.invoke(QUESTION)) == [FILM[0], DIRECTOR[0]]
 
@@ -138,6 +138,6 @@ def test_it_prints_short(gate: Gate) -> None:
     assert len(repr(GatedRetriever(retriever=FixedRetriever(), gate=gate))) < 200
 
 
-def test_a_wrong_gate_is_told_when_the_retriever_is_made(tmp_path: Path) -> None:
+def test_a_wrong_gate_fails_when_the_retriever_is_made(tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="nowhere"):
         GatedRetriever(retriever=FixedRetriever(), gate=tmp_path / "nowhere")

@@ -147,7 +147,7 @@ def test_damaged_links_are_found_again(plain: Path) -> None:
         assert lib.links().ids == tuple(one.doc_id for one in VILLAGE)
 
 
-def test_progress_is_told_of_documents_and_links(tmp_path: Path) -> None:
+def test_progress_reports_documents_and_links(tmp_path: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
     Library.build(
         tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: told.append(what)

@@ -52,7 +52,7 @@ def call(made: Any, tool: str, **arguments: Any) -> Any:
     return asked(made, lambda client: client.call_tool(tool, arguments))
 
 
-def test_passages_that_are_not_enough_are_told_with_what_is_missing(gate: Gate) -> None:
+def test_insufficient_passages_name_what_is_missing(gate: Gate) -> None:
     told = call(create_server(gate), "check_context", question=QUESTION, passages=SHORT)
     assert not told.is_error
     assert told.structured_content["action"] == "abstain"
@@ -144,7 +144,7 @@ def test_the_command_serves_over_stdio_and_says_nothing_else_there(library: Libr
     assert completed.structured_content["verdict"]["action"] == "answer"
 
 
-def test_a_library_that_is_not_there_is_told_before_serving(tmp_path: Path) -> None:
+def test_a_missing_library_fails_before_serving(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["mcp", "--library", str(tmp_path / "nowhere")])
     assert result.exit_code == 2
     assert "hint: " in result.stderr

@@ -86,7 +86,7 @@ def test_whatever_the_server_does_it_is_a_model_error(reply: Reply, retryable: b
     assert caught.value.retryable == retryable
 
 
-def test_an_answer_that_is_no_json_is_shown_to_the_model_once_and_mended() -> None:
+def test_an_answer_that_is_not_json_is_repaired_once() -> None:
     answers = iter([says("Sure! Here is the filter:"), says('{"a": 1}')])
     with serving(lambda handler, request: next(answers)(handler, request)) as (url, seen):
         assert model(url).complete(["Who?"], schema=SCHEMA) == ['{"a": 1}']
@@ -123,7 +123,7 @@ def test_a_server_that_drips_is_left_at_the_deadline() -> None:
     assert time.monotonic() - started < 3
 
 
-def test_a_dead_server_is_said_to_be_dead() -> None:
+def test_a_dead_server_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -181,7 +181,7 @@ def test_a_pause_that_would_end_after_the_deadline_is_none() -> None:
 @pytest.mark.parametrize(
     "reply", [busy(x_should_retry="false"), fails(429, '{"error": {"code": "insufficient_quota"}}')]
 )
-def test_who_is_told_not_to_come_back_does_not(reply: Reply) -> None:
+def test_a_request_is_not_retried_against_the_servers_advice(reply: Reply) -> None:
     with serving(reply) as (url, seen), pytest.raises(ModelError) as caught:
         model(url, retries=3).complete(["Who?"])
     assert len(seen) == 1
@@ -237,10 +237,10 @@ def test_each_answer_is_kept_though_another_fails(tmp_path: Path) -> None:
 
 def test_a_pace_is_kept_by_all_who_share_it() -> None:
     slept: list[float] = []
-    pace = RateLimit(requests=2, clock=lambda: 0.0, sleep=slept.append)
+    limit = RateLimit(requests=2, clock=lambda: 0.0, sleep=slept.append)
     with serving(says("Sam")) as (url, _):
         for _ in range(2):
-            model(url, rate_limit=pace, timeout_s=100).complete(["Who?", "And who?"])
+            model(url, rate_limit=limit, timeout_s=100).complete(["Who?", "And who?"])
     assert slept == [60.0, 60.0]
 
 
@@ -282,7 +282,7 @@ def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
     )  # 70 in and 5 out, twice: "Sam" is no JSON, and the repair is paid for, too
 
 
-def test_tokens_that_nobody_counted_are_not_made_up() -> None:
+def test_uncounted_tokens_are_not_invented() -> None:
     with serving(says("Sam")) as (url, _):
         asked = model(url)
         asked.complete(["Who?"])
@@ -374,7 +374,7 @@ def test_prompts_are_kept_as_hashes_and_broken_characters_do_no_harm(tmp_path: P
     assert (tmp_path / "answers.db").read_bytes().count(b"stole it") == 1  # in the answer
 
 
-def test_a_file_that_is_no_cache_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cache_is_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.db").write_text(
         "something else, long enough to be read as a header of a data base " * 10
     )

@@ -63,7 +63,7 @@ def test_a_verdict_is_an_evaluation_event_without_any_text(gate: Gate, heard: He
     assert "Metropolis" not in span.to_json()
 
 
-def test_texts_are_told_where_they_are_asked_for(gate: Gate, heard: Heard) -> None:
+def test_texts_are_recorded_only_on_request(gate: Gate, heard: Heard) -> None:
     verdict = TracedGate(gate, texts=True, tracer=heard.tracer).check(QUESTION, SHORT)
     (event,) = heard.spans()[0].events
     assert event.attributes["suffice.missing"] == ("Fritz Lang",)

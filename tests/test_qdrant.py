@@ -74,7 +74,7 @@ def test_an_address_of_the_newer_internet() -> None:
         "qdrant://host/news?timeout_s=nan",
     ],
 )
-def test_what_is_no_address_is_said_with_an_example_or_the_nearest_name(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         QdrantAddress.parse(text)
 
@@ -175,7 +175,7 @@ def test_without_the_extra_the_pip_line_is_told(monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == "pip install 'suffice[qdrant]'"
 
 
-def test_a_library_that_is_not_there_is_told_with_the_command(
+def test_a_missing_library_names_the_build_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(QdrantStore, "generation", 0)

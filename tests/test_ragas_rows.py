@@ -104,6 +104,6 @@ def test_rows_go_under_the_gate_also_without_contexts() -> None:
         (None, "no question"),
     ],
 )
-def test_what_is_wrong_with_a_row_is_said(row: Any, says: str) -> None:
+def test_an_invalid_row_names_the_problem(row: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         question_and_hits(row)

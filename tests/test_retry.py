@@ -40,11 +40,11 @@ def test_in_no_minute_more_go_than_the_pace_allows(
     coming: list[tuple[float, int]], requests: int, tokens: int
 ) -> None:
     day = Day()
-    pace = RateLimit(requests=requests, tokens=tokens, clock=day.clock, sleep=day.sleep)
+    limit = RateLimit(requests=requests, tokens=tokens, clock=day.clock, sleep=day.sleep)
     sent: list[tuple[float, int]] = []
     for pause, size in coming:
         day.sleep(pause)
-        pace.wait(size, seconds=1e6)
+        limit.wait(size, seconds=1e6)
         sent.append((day.now, size))
     for start, _ in sent:
         minute = [size for moment, size in sent if start <= moment < start + 60 - 1e-6]
@@ -54,30 +54,30 @@ def test_in_no_minute_more_go_than_the_pace_allows(
 
 def test_who_is_within_the_pace_does_not_wait() -> None:
     day = Day()
-    pace = RateLimit(requests=3, tokens=100, clock=day.clock, sleep=day.sleep)
+    limit = RateLimit(requests=3, tokens=100, clock=day.clock, sleep=day.sleep)
     for _ in range(3):
-        pace.wait(30, seconds=1)
+        limit.wait(30, seconds=1)
     assert day.now == 0
 
 
 def test_a_turn_that_comes_too_late_is_refused_at_once_and_takes_no_place() -> None:
     day = Day()
-    pace = RateLimit(requests=1, clock=day.clock, sleep=day.sleep)
-    pace.wait(1, seconds=5)
+    limit = RateLimit(requests=1, clock=day.clock, sleep=day.sleep)
+    limit.wait(1, seconds=5)
     with pytest.raises(ModelError, match="no request within 5 s") as caught:
-        pace.wait(1, seconds=5)
+        limit.wait(1, seconds=5)
     assert caught.value.retryable
     assert day.now == 0
     day.sleep(60)
-    pace.wait(1, seconds=0)
+    limit.wait(1, seconds=0)
 
 
 def test_tokens_that_were_not_used_make_room() -> None:
     day = Day()
-    pace = RateLimit(tokens=100, clock=day.clock, sleep=day.sleep)
-    settle = pace.wait(90, seconds=0)
+    limit = RateLimit(tokens=100, clock=day.clock, sleep=day.sleep)
+    settle = limit.wait(90, seconds=0)
     settle(10)
-    pace.wait(90, seconds=0)
+    limit.wait(90, seconds=0)
     assert day.now == 0
 
 

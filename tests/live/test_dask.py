@@ -204,7 +204,7 @@ def test_a_worker_that_lacks_the_gate_says_so(
     assert "where every worker sees it" in caught.value.hint
 
 
-def test_a_scheduler_that_goes_away_is_told_and_another_one_goes_on(tmp_path: Path) -> None:
+def test_a_lost_scheduler_is_reported_and_another_one_resumes(tmp_path: Path) -> None:
     keep = tmp_path / "blocks"
     (tmp_path / "first").mkdir()
     first = DaskCluster(tmp_path / "first")
@@ -231,7 +231,7 @@ def test_a_scheduler_that_goes_away_is_told_and_another_one_goes_on(tmp_path: Pa
     assert found == [word.upper() for word in WORDS]
 
 
-def test_nobody_to_work_is_told_and_not_waited_for_for_ever(
+def test_a_scheduler_without_workers_is_reported_after_a_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from suffice.engines.batch import dask_executor as dask_side

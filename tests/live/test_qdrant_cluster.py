@@ -138,7 +138,7 @@ def test_vectors_may_come_later_than_documents(address: str) -> None:
         assert ids(store.search_text(["poet"], k=3)[0]) == ["byron"]
 
 
-def test_lengths_that_change_are_weighed_anew(address: str) -> None:
+def test_weights_follow_changing_lengths(address: str) -> None:
     short = [Document(f"s{n}", f"red fox {n}") for n in range(5)]
     long = [Document(f"l{n}", "red " + "filler " * 60 + f"x{n}") for n in range(20)]
     with QdrantStore(address) as store:
