@@ -121,9 +121,9 @@ def test_damaged_json_and_bad_input_are_told() -> None:
     for record in (falling, short, {"slope": 1.0, "offset": 0.0}):
         with pytest.raises(ValueError):
             dataclass_from_json(VennAbers, record)
-    for record in ({"slope": "steep", "offset": 0}, {"slope": math.inf, "offset": 0}, {"slope": 1}):
+    for line in ({"slope": "steep", "offset": 0}, {"slope": math.inf, "offset": 0}, {"slope": 1}):
         with pytest.raises(ValueError):
-            dataclass_from_json(Platt, record)
+            dataclass_from_json(Platt, line)
     for kind in KINDS:
         with pytest.raises(InputError, match="one label for each"):
             kind.fit([], [])
