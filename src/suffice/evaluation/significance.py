@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from string import ascii_lowercase
+from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -67,64 +68,53 @@ class Difference:
     p: float | None = None
 
 
+class Bootstrap(TypedDict, total=False):
+    """How to resample: 1,000 times, 95 % and seed 0 unless given."""
+
+    resamples: int
+    level: float
+    seed: int
+
+
 def interval(
     what: Rankings | Predictions,
     name: str,
     *,
     groups: npt.ArrayLike | None = None,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    **bootstrap: Unpack[Bootstrap],
 ) -> Interval:
     """A metric with its interval, like `interval(rankings, "complete@4")`.
 
     `groups` has a value for each row; rows with the same value are drawn together.
     """
     statistic, rows = _statistic(what, name), len(what)
-    if groups is not None:
-        values, of = np.unique(np.asarray(groups), return_inverse=True)
-        if of.shape != (rows,):
-            raise InputError(f"groups have shape {of.shape}, expected one for each of {rows} rows")
-        plain, rows = statistic, len(values)
-
-        def statistic(weights: Floats) -> Floats:
-            return plain(weights[:, of])
-
-    return statistic_interval(statistic, rows, resamples=resamples, level=level, seed=seed)
+    if groups is None:
+        return statistic_interval(statistic, rows, **bootstrap)
+    values, of = np.unique(np.asarray(groups), return_inverse=True)
+    if of.shape != (rows,):
+        raise InputError(f"groups have shape {of.shape}, expected one for each of {rows} rows")
+    return statistic_interval(lambda w: statistic(w[:, of]), len(values), **bootstrap)
 
 
-def mean_interval(
-    values: npt.ArrayLike, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
-) -> Interval:
+def mean_interval(values: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]) -> Interval:
     """The mean of values (questions,) with its interval; NaN values do not take part."""
     column = _as_column(values)
-    options = {"resamples": resamples, "seed": seed}
-    return statistic_interval(_mean_statistic(column), len(column), level=level, **options)
+    return statistic_interval(_mean_statistic(column), len(column), **bootstrap)
 
 
 def statistic_interval(
-    statistic: Statistic,
-    questions: int,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    statistic: Statistic, questions: int, **bootstrap: Unpack[Bootstrap]
 ) -> Interval:
     """Any figure with its interval, from how often each question was drawn."""
-    value, low, high, _ = _bootstrap(statistic, questions, resamples, level, seed)
+    value, low, high, _ = _bootstrap(statistic, questions, **bootstrap)
     return Interval(value, low, high)
 
 
 def statistic_difference(
-    difference: Statistic,
-    questions: int,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    difference: Statistic, questions: int, **bootstrap: Unpack[Bootstrap]
 ) -> Difference:
     """A difference of two figures of the same questions, on the same draws."""
-    value, low, high, draws = _bootstrap(difference, questions, resamples, level, seed)
+    value, low, high, draws = _bootstrap(difference, questions, **bootstrap)
     return Difference(None) if value is None else Difference(value, low, high, _two_sided_p(draws))
 
 
@@ -132,34 +122,24 @@ def compare(
     first: Rankings | Predictions,
     second: Rankings | Predictions,
     name: str,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    **bootstrap: Unpack[Bootstrap],
 ) -> Difference:
     """A metric of the first minus that of the second, on the same questions in the same order."""
     _require_same_size(len(first), len(second))
-    options = {"resamples": resamples, "seed": seed}
     if isinstance(first, Rankings) and isinstance(second, Rankings):
         columns = (per_question(one, name) for one in (first, second))
-        return paired_difference(*columns, level=level, **options)
+        return paired_difference(*columns, **bootstrap)
     one, other = _statistic(first, name), _statistic(second, name)
-    return statistic_difference(lambda w: one(w) - other(w), len(first), level=level, **options)
+    return statistic_difference(lambda w: one(w) - other(w), len(first), **bootstrap)
 
 
 def paired_difference(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    first: npt.ArrayLike, second: npt.ArrayLike, **bootstrap: Unpack[Bootstrap]
 ) -> Difference:
     """The mean difference of two columns; questions where one is NaN do not take part."""
     one, other = _as_column(first), _as_column(second)
     _require_same_size(len(one), len(other))
-    options = {"resamples": resamples, "seed": seed}
-    return statistic_difference(_mean_statistic(one - other), len(one), level=level, **options)
+    return statistic_difference(_mean_statistic(one - other), len(one), **bootstrap)
 
 
 def _require_same_size(first: int, second: int) -> None:
@@ -209,7 +189,12 @@ def _two_sided_p(draws: Floats) -> float:
 
 
 def _bootstrap(
-    statistic: Statistic, questions: int, resamples: int, level: float, seed: int
+    statistic: Statistic,
+    questions: int,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> tuple[float | None, float | None, float | None, Floats]:
     if resamples < 1 or not 0 < level < 1:
         raise InputError(
