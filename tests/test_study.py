@@ -26,8 +26,9 @@ from suffice.evaluation.figures import (
 from suffice.evaluation.metrics import Predictions
 from suffice.evaluation.report import page_html, study_page, study_report
 from suffice.evaluation.significance import Difference, Interval
-from suffice.evaluation.study import Section, Study
+from suffice.evaluation.study import Section, Study, open_study
 from suffice.evaluation.tables import SignedNumber, Table, WithPublished, format_cell
+from suffice.registry import Registry
 from suffice_research.curves import reliability_lines, risk_lines, roc_lines
 
 HOSTILE = "<script>alert('x')</script> & $\\frac{1}$ --> \"q\""
@@ -225,3 +226,9 @@ def test_a_mistake_is_said_before_the_work_begins(
     assert result.exit_code == 2
     assert says in result.output
     assert "hint:" in result.output
+
+
+def test_without_the_research_package_the_error_says_how_to_install_it() -> None:
+    with pytest.raises(NotReadyError) as caught:
+        open_study(Registry("no-such-kind"), "magaf")
+    assert "pip install ./research" in caught.value.hint

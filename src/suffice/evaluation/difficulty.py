@@ -96,10 +96,10 @@ def question_difficulty(
     questions: Iterable[GoldQuestion], documents: Iterable[Document], encoder: Encoder
 ) -> QuestionDifficulty:
     """Hops and difficulty of every question whose gold documents the corpus holds."""
-    asked = list(questions)
-    wanted = {doc_id for one in asked for doc_id in one.gold.doc_ids}
+    every = list(questions)
+    wanted = {doc_id for one in every for doc_id in one.gold.doc_ids}
     held: dict[DocId, Document] = {one.doc_id: one for one in documents if one.doc_id in wanted}
-    kept = [one for one in asked if one.gold.doc_ids and one.gold.doc_ids <= held.keys()]
+    kept = [one for one in every if one.gold.doc_ids and one.gold.doc_ids <= held.keys()]
     if not kept:
         raise InputError(
             "no question has all the documents that it needs in the corpus",
@@ -110,7 +110,7 @@ def question_difficulty(
     hops = np.array([min(one.gold.hops or len(one.gold.doc_ids), MAX_HOPS) for one in kept])
     ids = tuple(one.question.question_id for one in kept)
     difficulty = {name: found.difficulty(name) for name in AGGREGATIONS}
-    return QuestionDifficulty(ids, hops, difficulty, len(asked) - len(kept))
+    return QuestionDifficulty(ids, hops, difficulty, len(every) - len(kept))
 
 
 # ------------------------------------------------------------------------------------ results files
@@ -182,20 +182,20 @@ def _field(record: Record, name: str) -> Any:
     return next((record.value[one] for one in names if record.value.get(one) is not None), None)
 
 
-def _error(record: Record, by: str | None, asked: GoldQuestion, k: int, match: str) -> float:
+def _error(record: Record, by: str | None, question: GoldQuestion, k: int, match: str) -> float:
     value = _field(record, by) if by else None
     if by == "correct" and (isinstance(value, bool) or value in (0, 1)):
         return 1.0 - float(value)
     if by == "answer" and isinstance(value, str):
-        if not asked.gold.answer:
+        if not question.gold.answer:
             raise InputError(
-                f"{record.where}: question {asked.question.question_id!r} has no gold answer",
+                f"{record.where}: question {question.question.question_id!r} has no gold answer",
                 hint="judge by what was retrieved: --by retrieved",
             )
-        return float(ANSWER_METRICS[match]([value], [[asked.gold.answer]])[0] < 0.5)
+        return float(ANSWER_METRICS[match]([value], [[question.gold.answer]])[0] < 0.5)
     if by == "retrieved" and isinstance(value, list):
         hits = (one.get("doc_id", "") if isinstance(one, Mapping) else one for one in value[:k])
-        return float(not asked.gold.doc_ids <= set(map(str, hits)))
+        return float(not question.gold.doc_ids <= set(map(str, hits)))
     raise InputError(
         f"{record.where}: expected a question_id with {by or 'correct, answer or retrieved'}",
         hint='a line looks like {"question_id": "q0", "correct": true} '
@@ -380,13 +380,13 @@ def measure_difficulty(
     if aggregation not in AGGREGATIONS:
         known = did_you_mean(aggregation, AGGREGATIONS)
         raise InputError(f"no aggregation is named {aggregation!r}", hint=known)
-    asked = np.array([one in errors for one in questions.question_ids])
-    if not asked.any():
+    answered = np.array([one in errors for one in questions.question_ids])
+    if not answered.any():
         raise InputError(
             f"{system} has no result for a question that could be graded",
             hint="check the question ids",
         )
-    part = questions.rows(asked)
+    part = questions.rows(answered)
     wrong = np.array([errors[one] for one in part.question_ids])
     plugins = MORE_TABLES.names() if more else []
     tables = (MORE_TABLES.get(name)(system, part, wrong, seed=seed) for name in plugins)
@@ -394,7 +394,7 @@ def measure_difficulty(
         system,
         build_difficulty_matrix(part, wrong, aggregation=aggregation, seed=seed),
         axis_slopes(part, wrong, aggregation=aggregation, seed=seed),
-        int((~asked).sum()),
+        int((~answered).sum()),
         aggregation,
         tuple(table for some in tables for table in some),
     )

@@ -487,9 +487,7 @@ def _system_result(
     rankings = judge_rankings([one.doc_ids for one in found], gold, depth=depth)
     ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in rankings.relevance)
     pairs = zip(questions, found)
-    errors = {
-        asked.question.question_id: one.error for asked, one in pairs if one.error is not None
-    }
+    errors = {it.question.question_id: one.error for it, one in pairs if one.error is not None}
     return SystemResult(name, ranks, tuple(one.top_score for one in found), errors)
 
 

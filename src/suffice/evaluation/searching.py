@@ -140,8 +140,8 @@ class RetrieverSet(Mapping[str, Retriever]):
     @cached_property
     def key(self) -> str:
         """A hash of the documents, the names and the encoder's description."""
-        said = self._encoder and self._encoder.fingerprint
-        digest = hashlib.sha256(repr((self._names, said)).encode())
+        fingerprint = self._encoder and self._encoder.fingerprint
+        digest = hashlib.sha256(repr((self._names, fingerprint)).encode())
         for document in self._store().documents():
             digest.update(json.dumps(asdict(document), default=str).encode())
         return digest.hexdigest()
@@ -262,20 +262,20 @@ def retrieve_dataset(
             f"retrievers are {list(retrievers)} and k is {list(ks)}: "
             "expected at least one of each, k from 1 on"
         )
-    asked = _draw(dataset, limit, sample, seed)
+    questions = _draw(dataset, limit, sample, seed)
     every = list(dict.fromkeys([*retrievers, *beside]))
     factories = retriever_factories(name for name in every if name != GIVEN)
-    if GIVEN in every and (lacking := next((one for one in asked if one.hits is None), None)):
+    if GIVEN in every and (lacking := next((one for one in questions if one.hits is None), None)):
         raise InputError(
             f"question {lacking.question.question_id!r} came without hits", hint="name a retriever"
         )
     opened = encoder_for(factories, encoder)
     documents = dataset.documents() if dataset.has_documents else ()
     store = index_documents(documents, opened, progress, encoder_name=encoder, mapped=mapped)
-    texts = [one.question.text for one in asked]
+    texts = [one.question.text for one in questions]
     ranked: dict[str, list[tuple[Hit, ...]]] = {}
     if GIVEN in every:
-        ranked[GIVEN] = [one.hits or () for one in asked]
+        ranked[GIVEN] = [one.hits or () for one in questions]
     searchers = RetrieverSet.over(factories, store, opened, encoder)
     depth, runner = max(_DEEP, *ks), mapped or run_in_process
     for name in searchers:
@@ -290,25 +290,27 @@ def retrieve_dataset(
         others = [ranked[other] for other in beside if other != name]
         by[name, k] = tuple(
             _retrieved_question(one, hits, k, store, titles, [run[at] for run in others])
-            for at, (one, hits) in enumerate(zip(asked, ranked[name]))
+            for at, (one, hits) in enumerate(zip(questions, ranked[name]))
         )
     return RetrievedDataset(dataset.name, by, store)
 
 
 def _draw(dataset: Dataset, limit: int | None, sample: int | None, seed: int) -> list[GoldQuestion]:
-    asked = list(islice(dataset.questions(), limit))
-    if sample is not None and sample < len(asked):
-        order = sorted(range(len(asked)), key=lambda at: draw_key(seed, asked[at].question.text))
-        asked = [asked[at] for at in sorted(order[:sample])]
-    if not asked:
+    questions = list(islice(dataset.questions(), limit))
+    if sample is not None and sample < len(questions):
+        order = sorted(
+            range(len(questions)), key=lambda at: draw_key(seed, questions[at].question.text)
+        )
+        questions = [questions[at] for at in sorted(order[:sample])]
+    if not questions:
         raise InputError(
             f"the data set '{dataset.name}' has no questions", hint="check the questions file"
         )
-    return asked
+    return questions
 
 
 def _retrieved_question(
-    asked: GoldQuestion,
+    question: GoldQuestion,
     deep: Sequence[Hit],
     k: int,
     store: Store,
@@ -317,16 +319,16 @@ def _retrieved_question(
 ) -> RetrievedQuestion:
     def evidence(hits: Sequence[Hit]) -> Evidence:
         found = documents_by_id(store.get, (hit.doc_id for hit in hits))
-        return Evidence(asked.question, tuple(hits), found)
+        return Evidence(question.question, tuple(hits), found)
 
     deeper = evidence(deep[: 2 * k])
-    held = Evidence(asked.question, tuple(deep[:k]), deeper.documents)
-    known = {doc_id: titles[doc_id] for doc_id in sorted(asked.gold.doc_ids) if doc_id in titles}
+    held = Evidence(question.question, tuple(deep[:k]), deeper.documents)
+    known = {doc_id: titles[doc_id] for doc_id in sorted(question.gold.doc_ids) if doc_id in titles}
     scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
     background = sum(scores) / len(scores) if scores else 0.0
     beside = tuple(evidence(hits[:k]) for hits in others)
     return RetrievedQuestion(
-        asked.question, asked.gold, held, known, deeper.hits, background, beside
+        question.question, question.gold, held, known, deeper.hits, background, beside
     )
 
 
