@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from tests.benchmark_village import village
 
 from suffice.benchmark.claims import PageIndex, RuleClaims, parse_pages
@@ -16,6 +19,7 @@ from suffice.benchmark.knowledge_graph import (
 )
 from suffice.benchmark.stage_protocols import Equivalence, Triple
 from suffice.benchmark.triples import RuleTriples
+from suffice.errors import MissingExtraError
 from suffice.retrieval.encoders import WordLlamaEncoder
 
 
@@ -115,3 +119,12 @@ def test_clusters_part_films_from_kings() -> None:
     assert len(found) == 80
     assert not {one[0] for one in found[:40]} & {one[0] for one in found[40:]}
     assert soft_clusters(["one claim"], WordLlamaEncoder()) == [(0,)]
+
+
+def test_without_scikit_learn_clustering_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.decomposition", None)
+    claims = [f"Claim {at} is about a film." for at in range(20)]
+    with pytest.raises(MissingExtraError) as caught:
+        soft_clusters(claims, WordLlamaEncoder())
+    assert "suffice[fit]" in caught.value.hint
+    assert soft_clusters(claims[:3], WordLlamaEncoder()) == [(0,)] * 3
