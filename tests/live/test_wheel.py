@@ -27,6 +27,9 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("wheel")]
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
+# The extras of the environment that runs the tests. Its entry points name the research package, which is lent, too.
+LENT = os.pathsep.join([sysconfig.get_path("purelib"), str(ROOT / "research")])
+
 QUESTION = "Who is the father of the director of The Alder Tree?"
 HITS = [
     {
@@ -59,7 +62,7 @@ WITHOUT_EXTRAS = {
     "evaluate retrieval --dataset jsonl --path made --retriever bm25 --k 4 --out run.json": "bm25",
     "evaluate gate --dataset jsonl --path made --limit 30 --no-baselines": "auroc",
     "report run.json": "bm25",
-    "serve key new --keys keys.json --name shop": "only time it is shown",
+    "serve key new --keys keys.json --name shop": "not shown again",
     "serve key list --keys keys.json": "shop",
     "serve key revoke shop --keys keys.json": "revoked shop",
 }
@@ -92,7 +95,7 @@ class Installed(NamedTuple):
         self, lines: list[str], cwd: Path, *, extras: bool = False
     ) -> dict[str, tuple[int, str]]:
         """What each line comes to. Extras are those of the environment that runs the tests, lent by path; not its suffice."""
-        lent = {"PYTHONPATH": sysconfig.get_path("purelib")} if extras else {}
+        lent = {"PYTHONPATH": LENT} if extras else {}
         done = subprocess.run(
             [self.folder / "bin" / "python", "-P", "-c", SMOKE],
             input=json.dumps(lines), capture_output=True, text=True, check=True, cwd=cwd, env={**plain(), **lent},
@@ -220,7 +223,7 @@ def test_the_script_is_on_the_path_and_the_service_comes_and_goes(
         [script, "--version"], capture_output=True, text=True, check=True, cwd=desk, env=plain()
     ).stdout
     assert version.strip() == PROJECT["version"]
-    lent = {**plain(), "PYTHONPATH": sysconfig.get_path("purelib")}
+    lent = {**plain(), "PYTHONPATH": LENT}
     words = shlex.split("serve --port 0 --library library --gate gate")
     with subprocess.Popen(
         [script, *words], cwd=desk, env=lent, stderr=subprocess.PIPE, text=True
