@@ -11,6 +11,7 @@ import pytest
 from suffice.datasets.gold import Gold
 from suffice.errors import InputError
 from suffice.evaluation.gate_evaluation import (
+    GateSettings,
     PolicyChoice,
     evaluate_gate,
     gate_fitter,
@@ -72,13 +73,15 @@ def gate_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_saved_gate_is_judged_on_a_data_set(gate_folder: Path) -> None:
     run = evaluate_gate(
-        controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=60, folds=2
+        controlled_collection(documents=200),
+        GateSettings("bm25", 6, str(gate_folder), limit=60, folds=2),
     )
     assert len(run) == 60
     assert gate_summary(run)["auroc"] > 0.7
     assert {"top score", "NQC", "WIG", "MAGAF", "FRAMES"} <= set(run.baselines)
     again = evaluate_gate(
-        controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=60, baselines=False
+        controlled_collection(documents=200),
+        GateSettings("bm25", 6, str(gate_folder), limit=60, baselines=False),
     )
     assert (again.p, again.actions) == (run.p, run.actions)
 
@@ -90,14 +93,17 @@ def test_a_gate_is_not_judged_unawares_by_questions_it_has_seen(tmp_path: Path) 
     ]
     with_seen_questions(small_gate(), texts).save(tmp_path / "gate")
     run = evaluate_gate(
-        controlled_collection(documents=200), "bm25", 6, str(tmp_path / "gate"), limit=8
+        controlled_collection(documents=200),
+        GateSettings("bm25", 6, str(tmp_path / "gate"), limit=8),
     )
     assert gate_summary(run)["seen"] == 5
     assert "fitted on 5 of these questions" in gate_tables(run)[0].note
 
 
 def test_a_few_questions_are_judged_without_baselines(gate_folder: Path) -> None:
-    run = evaluate_gate(controlled_collection(documents=200), "bm25", 6, str(gate_folder), limit=3)
+    run = evaluate_gate(
+        controlled_collection(documents=200), GateSettings("bm25", 6, str(gate_folder), limit=3)
+    )
     assert (len(run), run.baselines) == (3, {})
     json.dumps(gate_summary(run), allow_nan=False)
     assert gate_tables(run)
@@ -106,13 +112,9 @@ def test_a_few_questions_are_judged_without_baselines(gate_folder: Path) -> None
 def test_a_fitted_gate_is_judged_on_questions_it_has_not_seen() -> None:
     run = evaluate_gate(
         controlled_collection(documents=200),
-        "bm25",
-        6,
-        "fitted",
-        limit=140,
-        folds=2,
-        baselines=False,
-        choice=PolicyChoice("cost"),
+        GateSettings(
+            "bm25", 6, "fitted", limit=140, folds=2, baselines=False, choice=PolicyChoice("cost")
+        ),
     )
     found = gate_summary(run)
     assert found["auroc"] > 0.7
@@ -124,7 +126,8 @@ def test_a_misspelt_policy_or_gate_is_told_at_once(tmp_path: Path) -> None:
         PolicyChoice("rsik")
     with pytest.raises(InputError, match="not a gate"):
         evaluate_gate(
-            controlled_collection(documents=200), "bm25", 6, str(tmp_path / "nowhere"), limit=3
+            controlled_collection(documents=200),
+            GateSettings("bm25", 6, str(tmp_path / "nowhere"), limit=3),
         )
 
 

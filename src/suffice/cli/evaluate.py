@@ -412,21 +412,24 @@ def gate(
         output.progress_bar(quiet=json) as progress,
         open_executor(scheduler, checkpoint) as executor,
     ):
-        run = experiment.evaluate_gate(
-            data,
-            retriever,
-            k,
-            gate_name,
+        settings = experiment.GateSettings(
+            retriever=retriever,
+            k=k,
+            gate=gate_name,
             preset=preset,
             reranker=reranker,
-            beside=output.parse_list(others),
+            beside=tuple(output.parse_list(others)),
             folds=folds,
-            seed=seed,
             choice=experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs)),
             baselines=baselines,
-            cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
             encoder=encoder,
             limit=limit,
+            seed=seed,
+        )
+        run = experiment.evaluate_gate(
+            data,
+            settings,
+            cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
             data=source.hashes(),
             progress=progress,
             mapped=executor,

@@ -44,6 +44,7 @@ __all__ = [
     "DEFAULT",
     "FITTED",
     "GateResults",
+    "GateSettings",
     "PolicyChoice",
     "count_seen",
     "cross_validate_gate",
@@ -183,86 +184,105 @@ def grouped_folds(
 # ------------------------------------------------------------------------------------ the gate
 
 
+@dataclass(frozen=True)
+class GateSettings:
+    """What can be chosen. A fitted gate of the quality preset may read hits with a `reranker`."""
+
+    retriever: str = "bm25"
+    k: int = 10
+    gate: str = DEFAULT  # "default", the path of a saved one, or "fitted": on the other folds
+    preset: str = FAST
+    reranker: str | None = None
+    beside: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
+    folds: int = 5
+    choice: PolicyChoice = PolicyChoice()
+    baselines: bool = True  # those of the research package, where it is installed
+    encoder: str = "wordllama"
+    limit: int | None = None
+    seed: int = 42
+
+
 def evaluate_gate(
     dataset: Dataset,
-    retriever: str = "bm25",
-    k: int = 10,
-    gate: str = DEFAULT,
+    settings: GateSettings,
     *,
-    preset: str = FAST,
-    reranker: str | None = None,
-    beside: Sequence[str] = (),
-    folds: int = 5,
-    seed: int = 42,
-    choice: PolicyChoice | None = None,
-    baselines: bool = True,
     cross_encoder: Reranker | None = None,
-    encoder: str = "wordllama",
-    limit: int | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     mapped: JobRunner | None = None,
 ) -> GateRun:
-    """Evaluate the shipped gate ("default"), a saved one (a path), or one fitted on other folds.
+    """Evaluate the shipped gate, a saved one, or one fitted on other folds.
 
-    A fitted gate of the quality preset may read hits with a `reranker`. Baselines come from the
-    research package; a `cross_encoder` adds those that need one. Both are slow.
+    A `cross_encoder` adds the baselines that need one (slow). `mapped` runs the work.
     """
-    if gate == FITTED:  # a missing extra is reported before the search
+    fitted, seed = settings.gate == FITTED, settings.seed
+    if fitted:  # a missing extra is reported before the search
         require_fit_extra()
-    opened = None if gate == FITTED else open_gate(gate, preset)
+    opened = None if fitted else open_gate(settings.gate, settings.preset)
     started = time.perf_counter()
-    options: Any = {"beside": beside, "encoder": encoder, "limit": limit, "progress": progress}
-    retrieved = retrieve_dataset(dataset, [retriever], [k], mapped=mapped, **options)
-    questions = retrieved.questions(retriever, k)
+    options: Any = {"beside": settings.beside, "encoder": settings.encoder}
+    options |= {"limit": settings.limit, "progress": progress, "mapped": mapped}
+    retrieved = retrieve_dataset(dataset, [settings.retriever], [settings.k], **options)
+    questions = retrieved.questions(settings.retriever, settings.k)
     searched = time.perf_counter()
-    complete = [one.complete for one in questions]
     texts = [one.question.text for one in questions]
-    enough = len(set(texts)) >= 2 * folds
-    parts = grouped_folds(texts, complete, folds, seed) if enough or gate == FITTED else []
-    runner = mapped or run_in_process
+    parts: Folds = []
+    if fitted or len(set(texts)) >= 2 * settings.folds:
+        parts = grouped_folds(texts, [one.complete for one in questions], settings.folds, seed)
+    runner: Any = {"progress": progress, "mapped": mapped or run_in_process}
     if opened is None:
-        fit = FitRef(choice or PolicyChoice(), preset, reranker, seed)
-        results = cross_validate_gate(questions, parts, fit, progress=progress, mapped=runner)
+        fit = FitRef(settings.choice, settings.preset, settings.reranker, seed)
+        results = cross_validate_gate(questions, parts, fit, **runner)
     else:
-        ref = None if mapped is None else GateRef.named(gate, preset)
-        results = run_gate(opened, questions, progress=progress, mapped=runner, ref=ref)
+        ref = None if mapped is None else GateRef.named(settings.gate, settings.preset)
+        results = run_gate(opened, questions, ref=ref, **runner)
     checked = time.perf_counter()
     others: dict[str, Floats] = {}
-    for name in BASELINES.names() if baselines and parts else []:
+    for name in BASELINES.names() if settings.baselines and parts else []:
         others |= BASELINES.get(name)(questions, parts, reranker=cross_encoder, seed=seed)
+    finished = time.perf_counter()
+    chosen = {
+        "preset": opened.preset if opened else settings.preset,
+        "reranker": opened.card.get("reranker") if opened else settings.reranker,
+        "beside": list(settings.beside),
+        "folds": settings.folds,
+        "encoder": settings.encoder,
+        "limit": settings.limit,
+        "seen": count_seen(opened, texts) if opened else 0,
+    }
+    times = {"search": searched - started, "gate": checked - searched}
+    return replace(
+        _make_run(dataset.name, settings, questions, results, others),
+        settings=chosen,
+        data=dict(data or {}),
+        timings={**times, "baselines": finished - checked},
+    )
+
+
+def _make_run(
+    dataset: str,
+    settings: GateSettings,
+    questions: Sequence[RetrievedQuestion],
+    results: GateResults,
+    baselines: Mapping[str, Floats],
+) -> GateRun:
     return GateRun(
-        dataset=dataset.name,
-        retriever=retriever,
-        k=k,
-        gate=gate,
+        dataset=dataset,
+        retriever=settings.retriever,
+        k=settings.k,
+        gate=settings.gate,
         question_ids=tuple(one.question.question_id for one in questions),
         kinds=tuple(one.gold.kind for one in questions),
         hops=tuple(one.gold.hops for one in questions),
-        complete=tuple(complete),
+        complete=tuple(one.complete for one in questions),
         p=tuple(results.p.tolist()),
         actions=results.actions,
         policy=results.policy,
         labels=tuple(tuple(one.gold.labels) for one in questions),
-        baselines={name: tuple(map(float, values)) for name, values in others.items()},
-        seed=seed,
-        settings={
-            "preset": opened.preset if opened else preset,
-            "reranker": opened.card.get("reranker") if opened else reranker,
-            "beside": list(beside),
-            "folds": folds,
-            "encoder": encoder,
-            "limit": limit,
-            "seen": count_seen(opened, texts) if opened else 0,
-        },
-        data=dict(data or {}),
+        baselines={name: tuple(map(float, values)) for name, values in baselines.items()},
+        seed=settings.seed,
         packages=package_versions(),
         commit=source_commit(),
-        timings={
-            "search": searched - started,
-            "gate": checked - searched,
-            "baselines": time.perf_counter() - checked,
-        },
     )
 
 
