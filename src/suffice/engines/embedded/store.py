@@ -52,15 +52,8 @@ from suffice.engines.embedded.writer import (
 from suffice.errors import DataError, EngineError, InputError, NotReadyError, disk_hint
 from suffice.protocols import StoreQuery, StoreResult
 from suffice.registry import STORES
+from suffice.retrieval import store_checks
 from suffice.retrieval.ranking import check_search
-from suffice.retrieval.store_checks import (
-    Floats,
-    check_field,
-    check_filters,
-    check_query_vectors,
-    pair_vectors,
-    run_queries,
-)
 from suffice.types import DocId, Document, Field, Filter, Hit, RetrieverScore
 
 __all__ = ["EmbeddedStore", "Snapshot"]
@@ -102,7 +95,9 @@ class Snapshot:
             limit *= 4
         return tuple(_hit(doc_id, -score, "bm25") for score, _, doc_id in sorted(alive)[:k])
 
-    def vector_hits(self, vectors: Floats, k: int, filters: Sequence[Filter | None]) -> HitLists:
+    def vector_hits(
+        self, vectors: store_checks.Floats, k: int, filters: Sequence[Filter | None]
+    ) -> HitLists:
         if self.records is None or not len(vectors):
             return [()] * len(vectors)
         filled = np.ones(len(self.records), dtype=bool)
@@ -217,7 +212,7 @@ class EmbeddedStore:
 
     def search_text(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
         k = check_search(questions, k, filters)
-        wanted = check_filters(filters) or [None] * len(questions)
+        wanted = store_checks.check_filters(filters) or [None] * len(questions)
         for _ in range(2):
             try:
                 with self._reading() as snapshot:
@@ -229,23 +224,25 @@ class EmbeddedStore:
 
     def search_vectors(self, vectors: Any, *, k: int, filters: Filters = None) -> HitLists:
         with self._reading() as snapshot:
-            queries = check_query_vectors(vectors, dimension=snapshot.state.dimension or None)
+            queries = store_checks.check_query_vectors(
+                vectors, dimension=snapshot.state.dimension or None
+            )
             k = check_search([""] * len(queries), k, filters)
-            wanted = check_filters(filters) or [None] * len(queries)
+            wanted = store_checks.check_filters(filters) or [None] * len(queries)
             return snapshot.vector_hits(queries, k, wanted)
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
         with self.pinned():
-            return run_queries(self, queries, doc_ids)
+            return store_checks.run_queries(self, queries, doc_ids)
 
     def lookup(self, field: Field, values: Sequence[str]) -> list[tuple[DocId, ...]]:
         encodable = [one.encode("utf-8", "replace").decode() for one in values]
         with self._reading() as snapshot:
-            return snapshot.database.lookup(check_field(field), encodable)
+            return snapshot.database.lookup(store_checks.check_field(field), encodable)
 
     def values(self, field: Field) -> dict[str, int]:
         with self._reading() as snapshot:
-            return snapshot.database.values(check_field(field))
+            return snapshot.database.values(store_checks.check_field(field))
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
@@ -337,7 +334,7 @@ class EmbeddedStore:
         count = 0
         with self._writing() as (writer, database):
             dimension = database.state().dimension or None
-            documents, halves = pair_vectors(documents, vectors, dimension=dimension)
+            documents, halves = store_checks.pair_vectors(documents, vectors, dimension=dimension)
             for batch in document_batches(documents, size=self._batch, characters=BATCH_CHARACTERS):
                 part = None if halves is None else halves[count : count + len(batch)]
                 kept, part = encode_batch(batch, part, encode, database.state().dimension)

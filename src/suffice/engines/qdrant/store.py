@@ -120,10 +120,9 @@ class QdrantStore:
         return self._stats().header.documents
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        cached = self._cached()
-        wanted = sorted(one for one in unique_ids(doc_ids) if one not in cached)
-        held = {**cached, **(self._reader.get(wanted) if wanted else {})}
-        self._cache(held)
+        held = self._cached()
+        if wanted := sorted(one for one in unique_ids(doc_ids) if one not in held):
+            held |= self._reader.get(wanted)
         return [held.get(doc_id) for doc_id in doc_ids]
 
     def documents(self) -> Iterator[Document]:
@@ -138,12 +137,11 @@ class QdrantStore:
         return self._reader.answer(requests)[0]
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
-        cached = self._cached()
-        wanted = [one for one in unique_ids(doc_ids) if one not in cached]
+        held = self._cached()
+        wanted = [one for one in unique_ids(doc_ids) if one not in held]
         requests = [self._request(one) for one in queries]
         hits, documents = self._reader.answer(requests, doc_ids=wanted, documents=True)
-        held = {**cached, **documents}
-        self._cache(held)
+        held |= documents
         seen = [*(hit.doc_id for one in hits for hit in one), *doc_ids]
         return StoreResult(hits, {doc_id: held[doc_id] for doc_id in seen if doc_id in held})
 
@@ -165,26 +163,26 @@ class QdrantStore:
     @contextmanager
     def pinned(self) -> Iterator[None]:
         """In the block this thread sees one generation's statistics and fetches no document twice."""
-        if getattr(self._local, "stats", None) is not None:
+        if self._pinned() is not None:
             yield
             return
-        self._local.stats, self._local.documents = self._stats(), {}
+        self._local.pinned = self._stats(), {}
         try:
             yield
         finally:
-            self._local.stats = self._local.documents = None
+            self._local.pinned = None
+
+    def _pinned(self) -> tuple[CollectionStats, dict[DocId, Document]] | None:
+        return getattr(self._local, "pinned", None)
 
     def _cached(self) -> dict[DocId, Document]:
-        return getattr(self._local, "documents", None) or {}
-
-    def _cache(self, documents: dict[DocId, Document]) -> None:
-        if getattr(self._local, "documents", None) is not None:
-            self._local.documents = documents
+        """The documents read so far; those read next are added to them while pinned."""
+        pinned = self._pinned()
+        return {} if pinned is None else pinned[1]
 
     def _stats(self) -> CollectionStats:
-        pinned: CollectionStats | None = getattr(self._local, "stats", None)
-        if pinned is not None:
-            return pinned
+        if (pinned := self._pinned()) is not None:
+            return pinned[0]
         with self._guard:
             return self._known if time.monotonic() < self._fresh_until else self._refresh()
 
