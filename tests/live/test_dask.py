@@ -183,9 +183,7 @@ def test_a_worker_that_would_say_something_else_refuses(
     monkeypatch.setattr(
         dask_side, "package_versions", lambda: {**package_versions(), "a-package-of-yours": "1.0"}
     )
-    with pytest.raises(
-        NotReadyError, match="a-package-of-yours is missing instead of 1"
-    ) as caught:
+    with pytest.raises(NotReadyError, match="a-package-of-yours is missing instead of 1") as caught:
         BatchRunner(cluster.address)
     assert "install the same versions" in caught.value.hint
 
