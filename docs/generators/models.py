@@ -182,7 +182,7 @@ neither when the index is made nor when a question is. `fast` runs boosted trees
 
 *Five folds*: fitted on the other four folds of all data sets together, so that other questions of the same data set were
 seen. *Left out*: fitted on the other data sets; only this belongs beside systems that were not fitted to the data set.
-(`quality` left out has seen a little of it by a side door: decision 18.) In brackets: 95 % bootstrap interval over
+(`quality` left out has indirectly seen a little of it: decision 18.) In brackets: 95 % bootstrap interval over
 questions. In parentheses: the figure to reach, and how far ours is from it; left out, that is 0.05 below what the folds
 reach. `$DATA` is the folder of real data (see CONTRIBUTING).
 """
