@@ -1,7 +1,8 @@
-"""`make bench`: run every benchmark, then print all ratios in one table. `--write` writes the pages in docs/results.
+"""`make bench`: run every benchmark, then print all ratios in one table. `--write` writes the pages
+in docs/results.
 
-`--quick` uses small sizes and skips the parts that take minutes even so (qdrant, batch, name-links).
-`python -m benchmarks gate` runs one part; all of them take half an hour.
+`--quick` uses small sizes and skips the parts that take minutes even so (qdrant, batch,
+name-links). `python -m benchmarks gate` runs one part; all of them take half an hour.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def page(
 
 
 def run(part: str, asked: argparse.Namespace, found: dict[str, list[ResultTable]]) -> list[str]:
-    """Run the benchmarks of one part and write its page; returns what failed. Its tables are added to `found`."""
+    """Run the benchmarks of one part and write its page; returns what failed. Its tables are added
+    to `found`.
+    """
     command = f"python -m benchmarks {part} --write" + (" --quick" if asked.quick else "")
     before = load_average()
     broken: list[str] = []

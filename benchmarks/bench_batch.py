@@ -1,9 +1,9 @@
 """A million checks: memory of the process that reads and writes, and what Dask costs and gains.
 
-Runs `suffice check --batch - --json` in its own process, fed line by line, and hashes its output. Each question has
-two hits of thirty words, the smallest log possible, so that moving blocks weighs as much as it can. Times are wall
-times, because the question is how two workers share the work; the hash shows that they produce the same bytes.
-Use `--checks 100000` if a million take too long.
+Runs `suffice check --batch - --json` in its own process, fed line by line, and hashes its output.
+Each question has two hits of thirty words, the smallest log possible, so that moving blocks weighs
+as much as it can. Times are wall times, because the question is how two workers share the work; the
+hash shows that they produce the same bytes. Use `--checks 100000` if a million take too long.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _memory_mib(process: subprocess.Popen[bytes]) -> str:
     return f"{psutil.Process(process.pid).memory_info().rss / 2**20:.0f}"
 
 
-# ------------------------------------------------------------------------------------------------------ what a block costs
+# ---- what a block costs
 
 
 def identity_job(block: Sequence[str], ready: object) -> list[str]:

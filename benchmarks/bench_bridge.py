@@ -1,7 +1,9 @@
-"""Bridge: the cost of a question compared with BM25 and hybrid, and of building name links for 10 k to 1 M documents.
+"""Bridge: the cost of a question compared with BM25 and hybrid, and of building name links for 10 k
+to 1 M documents.
 
-`python -m benchmarks.bench_bridge --data DIR` answers MuSiQue's questions over its 11,656 passages, one at a time on
-one core. The documents of the second table are those of bench_links: about 200 words, each naming four titles.
+`python -m benchmarks.bench_bridge --data DIR` answers MuSiQue's questions over its 11,656 passages,
+one at a time on one core. The documents of the second table are those of bench_links: about 200
+words, each naming four titles.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ from suffice_research.bridge_quality import bridge_quality
 MODULE = "benchmarks.bench_bridge"
 ASKED, LIMIT_MS = 150, 20
 FEW_ASKED, FEW_PASSAGES, QUALITY_LIMIT_MS = 20, 1000, 1500
-CHARGED = "LLM-built graphs send every passage to a model: at least one call a passage, 1,000 for 1,000 passages; here 0."
+CHARGED = (
+    "LLM-built graphs send every passage to a model: at least one call a passage, 1,000 "
+    "for 1,000 passages; here 0."
+)
 
 
 def measure_questions(data: Path) -> dict[str, float]:
@@ -70,7 +75,10 @@ def measure_questions(data: Path) -> dict[str, float]:
 
 
 def measure_quality(data: Path) -> dict[str, float]:
-    """The same for bridge-quality on one core. What it reads does not grow with the corpus, so a small one is enough."""
+    """The same for bridge-quality on one core.
+
+    What it reads does not grow with the corpus, so a small one is enough.
+    """
     folder = data / "musique"
     dataset = load(
         "musique", questions=folder / "musique.json", corpus=folder / "musique_corpus.json"
@@ -142,11 +150,17 @@ def by_retriever(got: dict[str, float]) -> ResultTable:
     passages = got["documents"]
     return ResultTable(
         f"One question over {passages:,.0f} passages",
-        f"Medians of {ASKED} questions, five documents each, one core; required of bridge: at most {LIMIT_MS} ms.",
+        (
+            f"Medians of {ASKED} questions, five documents each, one core; required of bridge: at "
+            f"most {LIMIT_MS} ms."
+        ),
         ("retriever", "wall ms", "processor ms", "processor ms p95", "x hybrid"),
         tuple(rows),
         (
-            f"Name links of 1,000 passages: {got['links_s'] / passages * 1000:.2f} s of processor time, once. {CHARGED}",
+            (
+                f"Name links of 1,000 passages: {got['links_s'] / passages * 1000:.2f} s of "
+                f"processor time, once. {CHARGED}"
+            ),
         ),
         kept=got["bridge_cpu"] <= LIMIT_MS,
     )
@@ -156,7 +170,10 @@ def of_quality(got: dict[str, float]) -> ResultTable:
     figures = [got[f"bridge-quality_{what}"] for what in ("wall", "cpu", "p95")]
     return ResultTable(
         f"One question read by the set scorer, {FEW_PASSAGES:,} passages",
-        f"Medians of {FEW_ASKED} questions, five documents each, one core; required: at most {QUALITY_LIMIT_MS:,} ms.",
+        (
+            f"Medians of {FEW_ASKED} questions, five documents each, one core; required: at most "
+            f"{QUALITY_LIMIT_MS:,} ms."
+        ),
         ("retriever", "wall ms", "processor ms", "processor ms p95"),
         (("bridge-quality", *(f"{one:,.0f}" for one in figures)),),
         ("Two cores share the reading by default (`threads=0`).",),
@@ -179,7 +196,10 @@ def by_size(got: dict[int, dict[str, float]]) -> ResultTable:
     dearer = (got[max(got)]["s"] / max(got)) / (got[min(got)]["s"] / min(got))
     return ResultTable(
         "Name links by number of documents",
-        "Processor time of one core without making the texts; required: linear in the documents, bounded memory.",
+        (
+            "Processor time of one core without making the texts; required: linear in the "
+            "documents, bounded memory."
+        ),
         ("documents", "s", "us each", "mentions each", "peak MiB", "bytes each"),
         tuple(rows),
         (f"A document costs {dearer:.2f} times as much among {max(got):,} as among {min(got):,}.",),

@@ -1,4 +1,5 @@
-"""Extraction from a question and its hits, most of the cost of a check: time by number and length of hits.
+"""Extraction from a question and its hits, most of the cost of a check: time by number and length
+of hits.
 
 The texts are made up: a tenth of the words are capitalized, as in an encyclopedia.
 """
@@ -56,7 +57,9 @@ def cases(count: int, hits: int, length: int) -> list[Case]:
 
 
 def each_ms(does: Callable[[Case], object], made: list[Case], rounds: int = 5) -> float:
-    """Median over the cases of the best of some rounds, in processor time: other work on the machine drops out."""
+    """Median over the cases of the best of some rounds, in processor time: other work on the
+    machine drops out.
+    """
     best = [float("inf")] * len(made)
     for _ in range(rounds):
         for at, case in enumerate(made):

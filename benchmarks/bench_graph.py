@@ -1,6 +1,8 @@
-"""Graph propagation: one question, 20 seeds, 10 k to 1 M documents; compared with scipy and NetworkX at 10 k.
+"""Graph propagation: one question, 20 seeds, 10 k to 1 M documents; compared with scipy and
+NetworkX at 10 k.
 
-The documents come from the controlled generator, streamed: only their metadata is kept, as codes. One core.
+The documents come from the controlled generator, streamed: only their metadata is kept, as codes.
+One core.
 """
 
 from __future__ import annotations
@@ -69,9 +71,11 @@ def seed_rows(documents: int, questions: int) -> list[sparse.csr_matrix]:
 
 
 class Times(NamedTuple):
-    """Milliseconds per question: the wall median, and the mean of the fastest round in processor time.
+    """Milliseconds per question: the wall median, and the mean of the fastest round in processor
+    time.
 
-    Other work on the machine can only slow a round down, so the fastest is closest to the work itself.
+    Other work on the machine can only slow a round down, so the fastest is closest to the work
+    itself.
     """
 
     median: float
@@ -120,7 +124,9 @@ def materialised(parts: dict[str, Any]) -> sparse.csr_matrix:
 def networkx_propagation(
     matrix: sparse.csr_matrix, documents: int
 ) -> Callable[[sparse.csr_matrix], object]:
-    """A twentieth of the edges in NetworkX, where each takes hundreds of bytes: a lower bound of its time."""
+    """A twentieth of the edges in NetworkX, where each takes hundreds of bytes: a lower bound of
+    its time.
+    """
     import networkx as nx
 
     rng = np.random.default_rng(1)

@@ -1,8 +1,10 @@
-"""BM25 and TF-IDF top 10 on the 2Wiki corpus: ours, bm25s called directly, and rank_bm25, on the same questions.
+"""BM25 and TF-IDF top 10 on the 2Wiki corpus: ours, bm25s called directly, and rank_bm25, on the
+same questions.
 
-Each system gets raw questions and returns its ten best; indexing is not timed. A round runs all of them in turn, and
-the fastest round counts, so that a busy machine slows them alike. rank_bm25 only answers the first questions: it is
-slow. `--variants` prints the effect of stop words, repeated words and k1 on BM25, for docs/decisions/0006-lexical.md.
+Each system gets raw questions and returns its ten best; indexing is not timed. A round runs all of
+them in turn, and the fastest round counts, so that a busy machine slows them alike. rank_bm25 only
+answers the first questions: it is slow. `--variants` prints the effect of stop words, repeated
+words and k1 on BM25, for docs/decisions/0006-lexical.md.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ def per_second(
 
 
 def variants(data: Path) -> Table:
-    """FRAMES: the largest distance to a cell of Tables 4 and 5, and MRR. The others: recall@5 and complete@10."""
+    """FRAMES: the largest distance to a cell of Tables 4 and 5, and MRR. The others: recall@5 and
+    complete@10.
+    """
     table = Table(title="BM25 by setting")
     for column in (
         "data",

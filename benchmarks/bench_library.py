@@ -1,13 +1,15 @@
-"""Building and searching a library: documents a second, peak memory, size on disk, search p50 and p95, at growing sizes.
+"""Building and searching a library: documents a second, peak memory, size on disk, search p50 and
+p95, at growing sizes.
 
     python -m benchmarks.bench_library                   10,000, 100,000 and 1,000,000 documents
     python -m benchmarks.bench_library --quick           10,000 documents
     python -m benchmarks.bench_library --sizes 100000    only these
     python -m benchmarks.bench_library --vectors         with wordllama vectors too
 
-Every document has 200 words, drawn by Zipf's law from 50,000. Systems: `library` (the embedded store as a library uses it,
-durable batch by batch), `tantivy` (the same texts in tantivy alone, its own words, one commit), `lancedb` where installed.
-Each run is its own process, so that peak memory is its own. Ratios are against tantivy alone in the same run.
+Every document has 200 words, drawn by Zipf's law from 50,000. Systems: `library` (the embedded
+store as a library uses it, durable batch by batch), `tantivy` (the same texts in tantivy alone, its
+own words, one commit), `lancedb` where installed. Each run is its own process, so that peak memory
+is its own. Ratios are against tantivy alone in the same run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Mention links: time, links and peak memory for 10 k to 1 M titles and as many documents of about 200 words.
+"""Mention links: time, links and peak memory for 10 k to 1 M titles and as many documents of about
+200 words.
 
-Every document names four random titles among words that are in no title, so the matches per document do not depend
-on the number of titles, and growth shows. The second table compares ways to find titles in text: the Aho-Corasick
-library in use, its other automaton, the other library, and a dictionary of title keys by first word. The figures are
-in docs/decisions/0007-mention-links.md.
+Every document names four random titles among words that are in no title, so the matches per
+document do not depend on the number of titles, and growth shows. The second table compares ways to
+find titles in text: the Aho-Corasick library in use, its other automaton, the other library, and a
+dictionary of title keys by first word. The figures are in docs/decisions/0007-mention-links.md.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ SEARCHED, FEW = 5000, 5
 
 
 def vocabulary() -> tuple[list[str], list[str]]:
-    """Words of titles and of texts, all different, pronounceable and shuffled, so that they share prefixes as real ones do."""
+    """Words of titles and of texts, all different, pronounceable and shuffled, so that they share
+    prefixes as real ones do.
+    """
     syllables = [
         a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el", "or")
     ]
     base, words = len(syllables), []
-    # Every syllable begins with its only consonant before a vowel, so different numbers spell different words.
+    # Every syllable begins with its only consonant before a vowel, so different numbers spell
+    # different words.
     for number in (
         np.random.default_rng(1).choice(base**3, size=IN_TITLES + IN_TEXTS, replace=False).tolist()
     ):
@@ -124,7 +128,7 @@ def reading_us(index: TitleIndex, texts: list[str]) -> float:
     return (time.process_time() - start) / len(texts) * 1e6
 
 
-# ----------------------------------------------------------------------------------------------------- peers
+# ---- peers
 
 Finder = Callable[[str], int]
 

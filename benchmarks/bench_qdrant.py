@@ -1,12 +1,14 @@
-"""The Qdrant store compared with the embedded one: same hits, operation times, memory, round trips, quality.
+"""The Qdrant store compared with the embedded one: same hits, operation times, memory, round trips,
+quality.
 
     python -m benchmarks.bench_qdrant                            3 nodes, 3 shards, 2 copies; 1,000 and 10,000 documents
     python -m benchmarks.bench_qdrant --sizes 100000,1000000     only these
     python -m benchmarks.bench_qdrant --quality DATA             only bridge and hybrid-metagraph on three data sets
 
-Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are started here on
-127.0.0.1, or are those of QDRANT_URL (host:port, comma-separated). The note below a table says whether they ran under
-emulation, which makes every time much worse; what they find is the same.
+Documents have 20 to 80 words, drawn by Zipf's law from 50,000, and a wordllama vector. Servers are
+started here on 127.0.0.1, or are those of QDRANT_URL (host:port, comma-separated). The note below a
+table says whether they ran under emulation, which makes every time much worse; what they find is
+the same.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def questions() -> list[str]:
 
 @contextmanager
 def cluster() -> Iterator[tuple[str, list[int]]]:
-    """Hosts of a cluster, and its processes, to measure their memory; none if the servers are not ours."""
+    """Hosts of a cluster, and its processes, to measure their memory; none if the servers are not
+    ours.
+    """
     if given := os.environ.get("QDRANT_URL"):
         yield given.rpartition("//")[2].strip("/"), []
         return
@@ -100,7 +104,7 @@ def where() -> str:
     return f"The {NODES} servers ran on one machine, beside one another, {ran}."
 
 
-# ---------------------------------------------------------------------------------------------- one size
+# ---- one size
 
 
 def measured(count: int) -> Iterator[ResultTable]:
@@ -136,7 +140,8 @@ def _filled(store: QdrantStore, held: Sequence[Document], vectors: Any) -> float
         nonlocal done
         done += len(batch)
         print_progress(
-            f"{done:,} of {len(held):,} documents, {done / (time.perf_counter() - start):.0f} a second"
+            f"{done:,} of {len(held):,} documents, "
+            f"{done / (time.perf_counter() - start):.0f} a second"
         )
 
     store.put(held, vectors, acknowledged=told)
@@ -179,12 +184,21 @@ def _agreement(
         )
     return ResultTable(
         f"The same {K} hits, {count:,} documents on 3 shards",
-        "Share of the first ten that both find. Required: 1.0 for vectors, 0.99 for BM25, beside the embedded store.",
+        (
+            "Share of the first ten that both find. Required: 1.0 for vectors, 0.99 for BM25, "
+            "beside the embedded store."
+        ),
         ("search", "cluster and embedded", "cluster and exact", "embedded and exact", "worst gap"),
         tuple(rows),
         (
-            "Exact: the store in memory. The embedded store's BM25 rounds lengths to 256 steps, which the fourth column shows.",
-            "Worst gap: of the cluster's n-th score from the exact n-th, as a share of it: two that tie may trade places.",
+            (
+                "Exact: the store in memory. The embedded store's BM25 rounds lengths to 256 "
+                "steps, which the fourth column shows."
+            ),
+            (
+                "Worst gap: of the cluster's n-th score from the exact n-th, as a share of it: "
+                "two that tie may trade places."
+            ),
         ),
         kept,
     )
@@ -276,7 +290,7 @@ def _costs(count: int, built: float, grown: int, store: QdrantStore) -> ResultTa
     return ResultTable(f"Building, {count:,} documents", "", ("", ""), tuple(rows), (where(),))
 
 
-# ---------------------------------------------------------------------------------------------- quality
+# ---- quality
 
 
 def quality(data: Path, limit: int, sets: Sequence[str] = SETS) -> Iterator[ResultTable]:
@@ -322,12 +336,18 @@ def _completeness(
                 (f"{retriever} @{k}", f"{here:.4f}", f"{there:.4f}", f"{there - here:+.4f}")
             )
     return ResultTable(
-        f"Complete evidence on {name}: {len(held):,} documents on 3 shards, {len(asked):,} questions",
+        (
+            f"Complete evidence on {name}: {len(held):,} documents on 3 shards, {len(asked):,} "
+            f"questions"
+        ),
         "Required: within 0.005.",
         ("retriever", "embedded", "cluster", "difference"),
         tuple(rows),
         (
-            "On the cluster hybrid-metagraph ranks each question's candidates, and the whole corpus in the embedded store.",
+            (
+                "On the cluster hybrid-metagraph ranks each question's candidates, and the whole "
+                "corpus in the embedded store."
+            ),
         ),
         kept,
     )

@@ -1,8 +1,9 @@
-"""The service: checks over HTTP with ten hits of 100 words, from a second process on the same machine.
+"""The service: checks over HTTP with ten hits of 100 words, from a second process on the same
+machine.
 
-Three loads on a real server with two workers: a steady 300 requests a second (timed from when each was due, so that a
-stall counts for everyone), as fast as eight connections can go, and far too many at once. The processor time of server
-and load generator shows what the machine could do alone.
+Three loads on a real server with two workers: a steady 300 requests a second (timed from when each
+was due, so that a stall counts for everyone), as fast as eight connections can go, and far too many
+at once. The processor time of server and load generator shows what the machine could do alone.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FLAT = 1.1
 CROWD = 400  # connections of the overload
 
 
-# ---------------------------------------------------------------------------------------------------------- the generator
+# ---- the generator
 
 
 @dataclass
@@ -160,7 +161,7 @@ def bodies() -> list[bytes]:
     return made
 
 
-# ------------------------------------------------------------------------------------------------------------- the server
+# ---- the server
 
 
 @contextmanager
@@ -242,7 +243,10 @@ def tables(quick: bool) -> Iterator[ResultTable]:
             )  # fmt: skip
     yield ResultTable(
         "Checks over HTTP",
-        f"{seconds} s each. Required: {RATE} a second with p99 at most {P99_MS:g} ms, and nothing but 200 and 429.",
+        (
+            f"{seconds} s each. Required: {RATE} a second with p99 at most {P99_MS:g} ms, and "
+            f"nothing but 200 and 429."
+        ),
         (
             "load",
             "served/s",
@@ -257,7 +261,10 @@ def tables(quick: bool) -> Iterator[ResultTable]:
         ),
         tuple(rows),
         (
-            f"Processor time is that of the server and the load generator. Load average {os.getloadavg()[0]:.1f}.",
+            (
+                f"Processor time is that of the server and the load generator. Load average "
+                f"{os.getloadavg()[0]:.1f}."
+            ),
         ),
         kept=kept,
     )
@@ -283,7 +290,10 @@ def soak(minutes: int, rate: float) -> Iterator[ResultTable]:
                 run_load(port, 60, 24, rate)
     yield ResultTable(
         f"Memory over {minutes} minutes at {rate:g} checks a second",
-        f"All processes of the service. Required: at most {100 * (FLAT - 1):.0f} % more than at the start.",
+        (
+            f"All processes of the service. Required: at most {100 * (FLAT - 1):.0f} % more than "
+            f"at the start."
+        ),
         ("minute", "MB", "of the start", "load average"),
         tuple(rows),
         kept=max(held) <= FLAT * held[0],

@@ -26,7 +26,9 @@ _TABLE = re.compile(r"^\*\*([^\n]+?)\.\*\* ?([^\n]*)\n\n```\n(.*?)\n```$", re.MU
 
 @dataclass(frozen=True)
 class Ratio:
-    """Two cells of one table: the last table whose title matches, and the rows that begin with these words."""
+    """Two cells of one table: the last table whose title matches, and the rows that begin with
+    these words.
+    """
 
     part: str
     what: str
@@ -65,31 +67,31 @@ class Ratio:
 
 
 RATIOS = (
-    Ratio("gate", "a check against a cross-encoder over the hits, ms", "One question", "p50 ms", "gate.check", "cross-encoder"),
-    Ratio("gate", "a check against MAGAF's features and forest, ms", "One question", "p50 ms", "gate.check", "MAGAF, row"),
-    Ratio("gate", "reading ten hits against a TF-IDF of them, ms", "Reading", "ms", "suffice.gate", "scikit-learn"),
-    Ratio("search", "BM25 against bm25s called directly, questions a second", "Top 10 of", "questions a second", "suffice bm25",
+    Ratio("gate", ("a check against a cross-encoder over " "the hits, ms"), "One question", "p50 ms", "gate.check", "cross-encoder"),
+    Ratio("gate", ("a check against MAGAF's features and " "forest, ms"), "One question", "p50 ms", "gate.check", "MAGAF, row"),
+    Ratio("gate", ("reading ten hits against a TF-IDF " "of them, ms"), "Reading", "ms", "suffice.gate", "scikit-learn"),
+    Ratio("search", ("BM25 against bm25s called directly, " "questions a second"), "Top 10 of", "questions a second", "suffice bm25",
           "bm25s", more=True),
-    Ratio("search", "BM25 against rank_bm25, questions a second", "Top 10 of", "questions a second", "suffice bm25",
+    Ratio("search", ("BM25 against rank_bm25, " "questions a second"), "Top 10 of", "questions a second", "suffice bm25",
           "rank_bm25", more=True),
-    Ratio("search", "the factored graph against all edges in scipy, processor ms", "Against stored", "cpu ms",
+    Ratio("search", ("the factored graph against all edges in scipy, " "processor ms"), "Against stored", "cpu ms",
           "factored", "scipy"),
     Ratio("search", "... in bytes a document", "Against stored", "bytes a document", "factored", "scipy"),
-    Ratio("search", "the factored graph against a twentieth of the edges in NetworkX, processor ms", "Against stored", "cpu ms",
+    Ratio("search", ("the factored graph against a twentieth of the edges in NetworkX, " "processor ms"), "Against stored", "cpu ms",
           "factored", "NetworkX"),
-    Ratio("search", "finding titles against pyahocorasick, us a document", "Ways to find", "us a document",
+    Ratio("search", ("finding titles against pyahocorasick, us " "a document"), "Ways to find", "us a document",
           "ahocorasick_rs, cont", "pyahocorasick"),
-    Ratio("search", "finding titles against a dictionary in Python, us a document", "Ways to find", "us a document",
+    Ratio("search", ("finding titles against a dictionary in Python, us " "a document"), "Ways to find", "us a document",
           "ahocorasick_rs, cont", "dictionary"),
-    Ratio("search", "building a library against tantivy alone, documents a processor second", r".* of 200 words", "docs/cpu-s",
+    Ratio("search", ("building a library against tantivy alone, documents a " "processor second"), r".* of 200 words", "docs/cpu-s",
           "library", "tantivy", more=True),
-    Ratio("search", "searching it against tantivy alone, ms", r".* of 200 words", "p50 ms", "library", "tantivy"),
-    Ratio("search", "searching it against LanceDB, ms", r".* of 200 words", "p50 ms", "library", "lancedb"),
-    Ratio("bridge", "the bridge retriever against hybrid, processor ms", "One question over", "processor ms", "bridge",
+    Ratio("search", ("searching it against tantivy " "alone, ms"), r".* of 200 words", "p50 ms", "library", "tantivy"),
+    Ratio("search", ("searching it against LanceDB, " "ms"), r".* of 200 words", "p50 ms", "library", "lancedb"),
+    Ratio("bridge", ("the bridge retriever against hybrid, " "processor ms"), "One question over", "processor ms", "bridge",
           "hybrid"),
-    Ratio("batch", "two Dask workers against one process, checks a second", "A log", "a second", "two workers", "one process",
+    Ratio("batch", ("two Dask workers against one process, " "checks a second"), "A log", "a second", "two workers", "one process",
           more=True, alike=True),
-    Ratio("qdrant", "BM25 on a cluster of three against the embedded store, ms", "One operation", "cluster p50", "BM25", "BM25",
+    Ratio("qdrant", ("BM25 on a cluster of three against the embedded " "store, ms"), "One operation", "cluster p50", "BM25", "BM25",
           column_of_theirs="embedded p50"),
 )  # fmt: skip
 
@@ -108,7 +110,7 @@ def table(measured: Mapping[str, Sequence[ResultTable]]) -> ResultTable:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- stored pages
+# ---- stored pages
 
 
 def read(page: str) -> list[ResultTable]:
@@ -139,14 +141,23 @@ def page(results: Path) -> str:
     whole = table(measured)
     lines = [
         "# Speed and memory: all ratios\n",
-        "Ours beside the usual tool for the same work, same machine, same run. Above 1 ours is faster, or smaller.\n",
+        (
+            "Ours beside the usual tool for the same work, same machine, same run. Above 1 ours "
+            "is faster, or smaller.\n"
+        ),
         *_markdown(whole.columns, whole.rows),
         "\n## Where they come from\n",
-        "Required: what a benchmark asks of itself. Milliseconds are those of this machine, and other work ran beside it.\n",
+        (
+            "Required: what a benchmark asks of itself. Milliseconds are those of this machine, "
+            "and other work ran beside it.\n"
+        ),
         *_markdown(
             ("part", "measured", "required, kept", "fell short"), list(_sources(texts, measured))
         ),
-        "\n`make bench` runs them all and prints the table; `SHORT=1` small sizes, in minutes; `WRITE=1` writes the pages.\n",
+        (
+            "\n`make bench` runs them all and prints the table; `SHORT=1` small sizes, in "
+            "minutes; `WRITE=1` writes the pages.\n"
+        ),
     ]
     return "\n".join(lines)
 

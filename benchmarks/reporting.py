@@ -1,7 +1,9 @@
-"""What a benchmark returns: a table, a sentence that says what it shows and requires, and whether that was kept.
+"""What a benchmark returns: a table, a sentence that says what it shows and requires, and whether
+that was kept.
 
-A bench module has `tables(quick)`, which yields tables as they are measured. `python -m benchmarks` prints them all and,
-with `--write`, writes a page in docs/results. The parts of `robustness/` return the same.
+A bench module has `tables(quick)`, which yields tables as they are measured. `python -m benchmarks`
+prints them all and, with `--write`, writes a page in docs/results. The parts of `robustness/`
+return the same.
 """
 
 from __future__ import annotations
@@ -60,7 +62,10 @@ def print_all(tables: Iterable[ResultTable]) -> int:
 
 
 def collect_tables(name: str, tables: Iterable[ResultTable]) -> tuple[list[ResultTable], list[str]]:
-    """Print and collect the tables of one section, and its name if it failed. A failure only costs its own figures."""
+    """Print and collect the tables of one section, and its name if it failed.
+
+    A failure only costs its own figures.
+    """
     print(f"\n=== {name} ===", flush=True)
     held: list[ResultTable] = []
     try:
@@ -92,7 +97,10 @@ def machine_info() -> str:
     ]
     memory = psutil.virtual_memory().total / 2**30
     model = " ".join([*models, f"({platform.machine()})"])
-    return f"{os.cpu_count()} cores, {model}, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
+    return (
+        f"{os.cpu_count()} cores, {model}, {memory:.0f} GiB, {platform.system()}, Python "
+        f"{platform.python_version()}"
+    )
 
 
 def load_average() -> str:
@@ -104,7 +112,9 @@ def print_progress(what: str) -> None:
 
 
 def run_in_subprocess(module: str, *arguments: str) -> dict[str, Any]:
-    """Run a measurement in its own process, so that its peak memory is its own; it prints one JSON object."""
+    """Run a measurement in its own process, so that its peak memory is its own; it prints one JSON
+    object.
+    """
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False
     )
@@ -114,7 +124,10 @@ def run_in_subprocess(module: str, *arguments: str) -> dict[str, Any]:
 
 
 def peak_bytes() -> int:
-    """Peak memory of this process. On Linux a child inherits its parent's getrusage peak, so VmHWM is read first."""
+    """Peak memory of this process.
+
+    On Linux a child inherits its parent's getrusage peak, so VmHWM is read first.
+    """
     status = Path("/proc/self/status")
     peak = (
         re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))

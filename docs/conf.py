@@ -1,4 +1,6 @@
-"""How Sphinx makes the site: `make docs`, or `sphinx-build -W docs site`. Why Sphinx: decisions/0031-docs-site.md."""
+"""How Sphinx makes the site: `make docs`, or `sphinx-build -W docs site`. Why Sphinx:
+decisions/0031-docs-site.md.
+"""
 
 from importlib.metadata import version as version_of
 

@@ -1,4 +1,5 @@
-"""DSPy: the gate around a retriever, inside a program. Without enough evidence no language model is asked.
+"""DSPy: the gate around a retriever, inside a program. Without enough evidence no language model is
+asked.
 
 pip install 'suffice[dspy]'
 """
@@ -17,7 +18,9 @@ PAGES = [
 
 
 def search(query: str) -> list[str]:
-    """Your retriever, dspy.Retrieve or dspy.retrievers.Embeddings; here the two pages that share most words."""
+    """Your retriever, dspy.Retrieve or dspy.retrievers.Embeddings; here the two pages that share
+    most words.
+    """
     words = set(query.casefold().rstrip("?").split())
     return sorted(PAGES, key=lambda page: -len(words & set(page.casefold().rstrip(".").split())))[
         :2

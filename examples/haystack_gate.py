@@ -1,4 +1,5 @@
-"""Haystack: the gate between retriever and prompt. It sends documents on, or further queries, or what was not found.
+"""Haystack: the gate between retriever and prompt. It sends documents on, or further queries, or
+what was not found.
 
 pip install 'suffice[haystack]'
 """
@@ -17,7 +18,10 @@ PAGES = {
     "Fritz Lang": "Fritz Lang was a film director, born in Vienna in 1890.",
     "Leek soup": "Leek soup is made of leeks and potatoes.",
 }
-PROMPT = "{{ query }}\n{% for document in documents %}{{ loop.index }}. {{ document.content }}\n{% endfor %}"
+PROMPT = (
+    "{{ query }}\n{% for document in documents %}{{ loop.index }}. {{ document.content "
+    "}}\n{% endfor %}"
+)
 
 store = InMemoryDocumentStore()
 store.write_documents(

@@ -5,7 +5,8 @@ pip install 'suffice[ir-measures]'
 
 import ir_measures
 
-import suffice.integrations.ir_measures  # noqa: F401 - the line to add: importing it registers the measure
+# The line to add: importing it registers the measure
+import suffice.integrations.ir_measures  # noqa: F401
 
 QRELS = {"q1": {"film": 1, "director": 1}, "q2": {"film": 1, "director": 1}}
 RUN = {

@@ -1,4 +1,5 @@
-"""LangChain: the gate in front of a chain. It looks for the document that is missing, and where that fails nothing is answered.
+"""LangChain: the gate in front of a chain. It looks for the document that is missing, and where
+that fails nothing is answered.
 
 pip install 'suffice[langchain]'
 """
@@ -45,7 +46,10 @@ gated = GatedRetriever(retriever=retriever, budget=ExpansionBudget(rounds=6))  #
 def answer(state: dict) -> str:
     """Your prompt and model."""
     if state["verdict"].action != "answer":
-        return f"I do not know; not found: {', '.join(state['verdict'].missing) or 'anything about it'}"
+        return (
+            f"I do not know; not found: "
+            f"{', '.join(state['verdict'].missing) or 'anything about it'}"
+        )
     return " | ".join(document.metadata["title"] for document in state["documents"])
 
 

@@ -1,4 +1,5 @@
-"""LlamaIndex: the gate as the last postprocessor. Where the nodes are not enough, the query engine makes nothing up.
+"""LlamaIndex: the gate as the last postprocessor. Where the nodes are not enough, the query engine
+makes nothing up.
 
 pip install 'suffice[llama-index]'
 """

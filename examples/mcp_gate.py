@@ -1,4 +1,5 @@
-"""MCP: an agent asks before it answers. Client and server share a process here; in use, the client starts `suffice mcp`.
+"""MCP: an agent asks before it answers. Client and server share a process here; in use, the client
+starts `suffice mcp`.
 
 pip install 'suffice[mcp]'
 """

@@ -1,4 +1,5 @@
-"""OpenTelemetry: searches and verdicts in your traces. Here they are printed; in use, an exporter sends them.
+"""OpenTelemetry: searches and verdicts in your traces. Here they are printed; in use, an exporter
+sends them.
 
 pip install 'suffice[otel]' opentelemetry-sdk
 """
@@ -20,7 +21,8 @@ class Printed(SpanExporter):
             for event in span.events:
                 score = event.attributes["gen_ai.evaluation.score.value"]
                 print(
-                    f"  {event.name}: {event.attributes['gen_ai.evaluation.score.label']} {score:.2f}"
+                    f"  {event.name}: {event.attributes['gen_ai.evaluation.score.label']} "
+                    f"{score:.2f}"
                 )
         return SpanExportResult.SUCCESS
 

@@ -1,4 +1,5 @@
-"""ragas: is what was retrieved enough? A metric without a language model, and rows that become a gate of your own.
+"""ragas: is what was retrieved enough? A metric without a language model, and rows that become a
+gate of your own.
 
 pip install 'suffice[ragas]'
 """

@@ -1,7 +1,8 @@
-"""`make robustness`: run every part. `--quick` uses small counts, `--write` stores the figures in robustness/figures.
+"""`make robustness`: run every part. `--quick` uses small counts, `--write` stores the figures in
+robustness/figures.
 
-`python -m robustness soak` runs one part; all of them take hours. docs/reference/guarantees.md is generated
-from the stored figures.
+`python -m robustness soak` runs one part; all of them take hours. docs/reference/guarantees.md is
+generated from the stored figures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Fuzzing targets: files that suffice wrote and somebody else may have changed.
 
-Whoever changes a file of an artefact can also update its hash in the manifest, so the manifest here always
-matches the changed file, unless the manifest itself is the input. The gate is small: the shipped records,
-trees with one split, a vocabulary of three. The word table has its own target. What loads is then used.
+Whoever changes a file of an artefact can also update its hash in the manifest, so the manifest here
+always matches the changed file, unless the manifest itself is the input. The gate is small: the
+shipped records, trees with one split, a vocabulary of three. The word table has its own target.
+What loads is then used.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _artefact(
     return Target(name, "artefacts", says, opened)
 
 
-# --------------------------------------------------------------------------------------------------------------- gates
+# ---- gates
 
 
 def small_gate(folder: Path) -> None:
@@ -187,7 +188,7 @@ def _filter_used(folder: Path) -> None:
     StuffingFilter.load(folder).filter_hits([hits], [question], words)
 
 
-# ------------------------------------------------------------------------------------------------------------ libraries
+# ---- libraries
 
 
 def _links_made(folder: Path) -> None:
@@ -235,7 +236,7 @@ def _plain_used(folder: Path) -> None:
     open_artefact(folder, kind="gate", version=1, rebuild="again")
 
 
-# ------------------------------------------------------------------------------------------------- runs, traces, blocks
+# ---- runs, traces, blocks
 
 
 def _runs() -> tuple[Seed, ...]:
@@ -353,16 +354,16 @@ EXEMPLAR = {
 }
 
 ARTEFACT_TARGETS: Sequence[Target] = (
-    _artefact("manifests", "the manifest of any artefact, and a file of one", _plain_made, _plain_used),
+    _artefact("manifests", ("the manifest of any artefact, and a " "file of one"), _plain_made, _plain_used),
     _artefact("gates", "every file of a gate; what loads also checks", small_gate, _gate),
-    file_target("tree models", "artefacts", "ONNX bytes as a gate holds them", (Seed("m.onnx", tree_model(3)),), _trees),
+    file_target("tree models", "artefacts", ("ONNX bytes as a gate holds " "them"), (Seed("m.onnx", tree_model(3)),), _trees),
     _artefact("words", "the word table", _words_made, lambda folder: WordTable.load(folder).vectors([[b"ada"]])),
     _artefact("rankers", "a bridge ranker", _ranker_made, lambda folder: TreeRanker.load(folder).p(np.zeros((1, len(RANKED))))),
-    _artefact("stuffing filters", "the stuffing filter of a hardened gate", _filter_made, _filter_used),
+    _artefact("stuffing filters", ("the stuffing filter of a " "hardened gate"), _filter_made, _filter_used),
     _artefact("mention links", "who names whom", _links_made, _links_used),
     _artefact("name links", "names and where they stand", _names_made, _names_used),
-    _artefact("library manifests", "what a library says of itself", _library_made, _library_used, parts=(MANIFEST,)),
-    file_target("runs", "artefacts", "runs and studies, as `suffice report` reads them", _runs(), _opened_run),
+    _artefact("library manifests", ("what a library says of " "itself"), _library_made, _library_used, parts=(MANIFEST,)),
+    file_target("runs", "artefacts", ("runs and studies, as `suffice report` " "reads them"), _runs(), _opened_run),
     Target("traces", "artefacts", "traces: read, drawn, and walked again", _traces),
     file_target(
         "exemplars", "artefacts", "a bank of plans",
@@ -371,5 +372,5 @@ ARTEFACT_TARGETS: Sequence[Target] = (
     ),
     file_target("blocks", "artefacts", "finished blocks of a batch", _blocks(), _kept),
     file_target("keys", "artefacts", "the file of API keys", (Seed("keys.json", _key_file()),), _keys),
-    file_target("settings", "artefacts", "what a worker of the service is told", (Seed("s.json", _told_settings()),), _settings),
+    file_target("settings", "artefacts", ("what a worker of the service " "is told"), (Seed("s.json", _told_settings()),), _settings),
 )  # fmt: skip

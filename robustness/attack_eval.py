@@ -1,9 +1,10 @@
-"""Adversarial texts: how often they push incomplete evidence over the gate's threshold, compared with neutral text.
+"""Adversarial texts: how often they push incomplete evidence over the gate's threshold, compared
+with neutral text.
 
-Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`. Each attack has a
-control: the same list with as much neutral text in the same place. The figure is the share that the gate would
-answer, attacked minus neutral, in percentage points. Set SUFFICE_DATA for the real data. Decision 29 says what
-was tried.
+Questions whose hits lack a needed document are attacked in every way of `robustness.attacks`. Each
+attack has a control: the same list with as much neutral text in the same place. The figure is the
+share that the gate would answer, attacked minus neutral, in percentage points. Set SUFFICE_DATA for
+the real data. Decision 29 says what was tried.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MOST_POINTS = 2.0
 ORDERS = "claims"  # the families that only make claims; all others use words of the question
 
 
-# ------------------------------------------------------------------------------------------------------ questions
+# ---- questions
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def neutral_text(case: RetrievedQuestion, pool: Sequence[Document], rng: random.
     return neutral
 
 
-# ------------------------------------------------------------------------------------------------------ figures
+# ---- figures
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,10 @@ def tables(quick: bool) -> Iterator[ResultTable]:
             }
         lists.append(f"{one.name} {len(one.incomplete)}")
     says = {
-        name: f"Incomplete lists that the shipped {name} gate answers, in percentage points above neutral text; lists: {', '.join(lists)}."
+        name: (
+            f"Incomplete lists that the shipped {name} gate answers, in percentage points "
+            f"above neutral text; lists: {', '.join(lists)}."
+        )
         for name in gates
     }
     orders = [one for one in ATTACKS if one.promised and one.family == ORDERS]

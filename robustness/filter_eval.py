@@ -101,7 +101,10 @@ def _costs(plain: Gate, hardened: Gate, one: TestLists) -> str:
     for name, gate in (("plain", plain), ("hardened", hardened)):
         p = gate.probabilities(pairs)
         answered = p >= (gate.policy.answer_at or 0.0)
-        shares = f"answers {answered[complete].mean():.3f} of the complete, {answered[~complete].mean():.3f} of the others"
+        shares = (
+            f"answers {answered[complete].mean():.3f} of the complete, "
+            f"{answered[~complete].mean():.3f} of the others"
+        )
         lines.append(f"{name} AUROC {roc_auc_score(complete, p):.3f}, {shares}")
     return "; ".join(lines)
 

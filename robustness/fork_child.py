@@ -43,7 +43,10 @@ def main() -> None:
 
 
 def _preload() -> None:
-    """Import what the commands import late, so that forks share it. Models are small: nobody looks at their quality."""
+    """Import what the commands import late, so that forks share it.
+
+    Models are small: nobody looks at their quality.
+    """
     import bm25s  # noqa: F401
     import onnx  # noqa: F401
     import sklearn.ensemble

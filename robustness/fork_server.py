@@ -1,4 +1,5 @@
-"""Run suffice so that it can be killed and its disk can fail: in a cheap forked process, or as a command.
+"""Run suffice so that it can be killed and its disk can fail: in a cheap forked process, or as a
+command.
 
 The fork server (`robustness.fork_child`) is a process without threads that has imported everything.
 For each request it forks a child, which works on a real folder as the command does. The server arms
@@ -49,7 +50,9 @@ class Fault:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Arguments of the command line, or the writer of robustness.workloads with its arguments; and when to kill it."""
+    """Arguments of the command line, or the writer of robustness.workloads with its arguments; and
+    when to kill it.
+    """
 
     words: tuple[str, ...] = ()
     writer: tuple[str, int, int] | None = None
@@ -114,7 +117,9 @@ def _shim_hash() -> str:
 
 
 class ForkServer:
-    """Handle of the forking process; use it in a `with` block. `begin` and `wait` are the halves of `run`."""
+    """Handle of the forking process; use it in a `with` block. `begin` and `wait` are the halves of
+    `run`.
+    """
 
     def __init__(self, folder: Path, *, faults: bool = True) -> None:
         self.folder = Path(folder)

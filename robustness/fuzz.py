@@ -1,16 +1,19 @@
-"""Fuzzing: whatever reads files, texts and requests accepts or refuses any input, quickly and with a proper error.
+"""Fuzzing: whatever reads files, texts and requests accepts or refuses any input, quickly and with
+a proper error.
 
-Each target (robustness.loader_targets, text_targets, artefact_targets, http_targets) gets valid inputs with
-something wrong in them (robustness.mutations), numbered: `python -m robustness.fuzz musique 0 1000` runs the
-first thousand. An input is *accepted*, or *refused* with a SufficeError (over HTTP, a status below 500).
-Everything else is a finding: another exception, a warning, more than five seconds, a crash. Seconds are
-processor seconds, so a busy machine adds none; a target that only waits is stopped after a minute. A finding
-becomes a file in tests/cases, which the tests run forever.
+Each target (robustness.loader_targets, text_targets, artefact_targets, http_targets) gets valid
+inputs with something wrong in them (robustness.mutations), numbered: `python -m robustness.fuzz
+musique 0 1000` runs the first thousand. An input is *accepted*, or *refused* with a SufficeError
+(over HTTP, a status below 500). Everything else is a finding: another exception, a warning, more
+than five seconds, a crash. Seconds are processor seconds, so a busy machine adds none; a target
+that only waits is stopped after a minute. A finding becomes a file in tests/cases, which the tests
+run forever.
 
-Each target runs in its own process with a memory limit, on files in memory where the system allows. Results
-are cached in `.cache/fuzz` with the hashes of all code that ran, so a stopped run resumes and only targets
-whose code changed run again. A full run takes hours; FUZZ_INPUTS=20000 uses fewer inputs, and the table says
-so. With atheris installed, `python -m robustness.fuzz --atheris musique -runs=100000` is coverage-guided.
+Each target runs in its own process with a memory limit, on files in memory where the system allows.
+Results are cached in `.cache/fuzz` with the hashes of all code that ran, so a stopped run resumes
+and only targets whose code changed run again. A full run takes hours; FUZZ_INPUTS=20000 uses fewer
+inputs, and the table says so. With atheris installed, `python -m robustness.fuzz --atheris musique
+-runs=100000` is coverage-guided.
 """
 
 from __future__ import annotations
@@ -110,7 +113,7 @@ def iter_targets() -> Iterator[Target]:
         yield from getattr(import_module(f"robustness.{module}"), module.upper())
 
 
-# ----------------------------------------------------------------------------------------------------------- reading
+# ---- reading
 
 
 @contextmanager
@@ -178,7 +181,9 @@ def run_inputs(target: Target, opened: OpenTarget, start: int, stop: int) -> Fuz
 
 
 def regression_cases(folder: Path = CASES) -> Iterator[tuple[str, Input, Path]]:
-    """Former findings: TARGET/PART=what-was-wrong, with dashes for spaces in targets and commas for slashes in parts."""
+    """Former findings: TARGET/PART=what-was-wrong, with dashes for spaces in targets and commas for
+    slashes in parts.
+    """
     known = {_slug(name): name for name in targets()}
     for path in sorted(folder.glob("*/*")):
         yield (
@@ -192,7 +197,7 @@ def _slug(name: str) -> str:
     return re.sub(r"\W+", "-", name)
 
 
-# ---------------------------------------------------------------------------------------------------------- measuring
+# ---- measuring
 
 
 def fuzz_target(name: str, count: int) -> FuzzResult:
@@ -229,7 +234,9 @@ def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
 
 @contextmanager
 def record_sources() -> Iterator[dict[str, Any]]:
-    """Collect the package versions and the hash of each file of ours that this process imports or opens."""
+    """Collect the package versions and the hash of each file of ours that this process imports or
+    opens.
+    """
     ours, opened = (
         (Path(suffice.__file__).parent, ROOT / "robustness", ROOT / "tests", ROOT / "benchmarks"),
         set[Path](),
@@ -303,12 +310,18 @@ def table(title: str, says: str, rows: Sequence[FuzzResult]) -> ResultTable:
         ()
         if enough
         else (
-            f"Fewer than the {INPUTS:,} inputs that are required of each: this run does not show that it holds.",
+            (
+                f"Fewer than the {INPUTS:,} inputs that are required of each: this run does not "
+                f"show that it holds."
+            ),
         )
     )
     return ResultTable(
         title,
-        f"{says} Required: each of {INPUTS:,} inputs is accepted or refused, in under {PATIENCE_S:g} s.",
+        (
+            f"{says} Required: each of {INPUTS:,} inputs is accepted or refused, in under "
+            f"{PATIENCE_S:g} s."
+        ),
         COLUMNS,
         tuple(_row(one) for one in rows),
         (*(finding for one in rows for finding in one.findings), *fewer),
@@ -321,7 +334,7 @@ def _row(one: FuzzResult) -> tuple[str, ...]:
     return (one.name, *counts, f"{one.slowest_s * 1e3:,.0f}", f"{one.peak_bytes / 1e6:,.0f}")
 
 
-# ------------------------------------------------------------------------------------------------------- one process
+# ---- one process
 
 
 @contextmanager
@@ -339,7 +352,9 @@ def open_target(name: str) -> Iterator[tuple[Target, OpenTarget]]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """TARGET START STOP prints the result as JSON; TARGET AT prints the input itself, for a file in tests/cases."""
+    """TARGET START STOP prints the result as JSON; TARGET AT prints the input itself, for a file in
+    tests/cases.
+    """
     if arguments[:1] == ["--atheris"]:
         run_atheris(arguments[1], arguments[2:])
         return

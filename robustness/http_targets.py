@@ -1,8 +1,8 @@
 """Fuzzing targets: every endpoint of the service, and the bytes on its connections.
 
-A request is written as HTTP: method and URL, headers, a blank line, the body. Endpoints get it through ASGI in
-this process; `wire` sends bytes through a real socket into the service's own HTTP protocol. A status below 400
-is accepted, below 500 refused; everything else is a finding.
+A request is written as HTTP: method and URL, headers, a blank line, the body. Endpoints get it
+through ASGI in this process; `wire` sends bytes through a real socket into the service's own HTTP
+protocol. A status below 400 is accepted, below 500 refused; everything else is a finding.
 """
 
 from __future__ import annotations
@@ -167,7 +167,10 @@ class ServiceClient:
 
 
 def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
-    """The ASGI scope of the request. What no server lets through is made harmless: `wire` covers that."""
+    """The ASGI scope of the request.
+
+    What no server lets through is made harmless: `wire` covers that.
+    """
     from urllib.parse import unquote_to_bytes
 
     head, _, body = request.partition(b"\n\n")
@@ -188,7 +191,7 @@ def _scope(request: bytes) -> tuple[dict[str, Any], bytes]:
     return scope, body
 
 
-# --------------------------------------------------------------------------------------------------------- endpoints
+# ---- endpoints
 
 
 def _request(method: str, address: str, kind: str | None = None, *more: str) -> str:
@@ -276,7 +279,9 @@ def _get_target(endpoint: str, client: ServiceClient) -> OpenTarget:
 
 
 def _batch_target(endpoint: str, client: ServiceClient) -> OpenTarget:
-    """Mutates lines of a batch: the response starts before they are read, so each of its lines has its own status."""
+    """Mutates lines of a batch: the response starts before they are read, so each of its lines has
+    its own status.
+    """
     line = {"question_id": "q1", "question": CHECK["question"], "hits": [HIT], "others": [[HIT]]}
     seeds = (
         Seed(
@@ -310,11 +315,13 @@ def _batch_target(endpoint: str, client: ServiceClient) -> OpenTarget:
     return OpenTarget((*[seeds[0]] * 3, seeds[1]), read)
 
 
-# --------------------------------------------------------------------------------------------------------------- wire
+# ---- wire
 
 
 def _wire_target(endpoint: str, client: ServiceClient) -> OpenTarget:
-    """Sends bytes through a socket into the service's protocol, until it responds or waits for more."""
+    """Sends bytes through a socket into the service's protocol, until it responds or waits for
+    more.
+    """
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
@@ -357,7 +364,9 @@ def _wire_target(endpoint: str, client: ServiceClient) -> OpenTarget:
 
 
 def _is_busy(protocol: Any) -> bool:
-    """Is a complete request being processed? One that waits for more bytes, or a closing connection, is not."""
+    """Is a complete request being processed? One that waits for more bytes, or a closing
+    connection, is not.
+    """
     cycle = protocol.cycle
     return cycle is not None and not (
         cycle.response_complete or cycle.more_body or protocol.transport.is_closing()
@@ -380,10 +389,19 @@ def _wire_seeds() -> tuple[Seed, ...]:
     )
     wire = (
         f"POST /v1/check HTTP/1.1\r\n{heads}Content-Length: {len(body)}\r\n\r\n{body}",
-        f"POST /v1/check HTTP/1.1\r\n{heads}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n",
-        "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        (
+            f"POST /v1/check HTTP/1.1\r\n{heads}Transfer-Encoding: "
+            f"chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+        ),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\nGET / "
+            "HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ),
         "GET / HTTP/1.0\r\n\r\n",
-        "GET /page/main.js HTTP/1.1\r\nHost: [::1]\r\nExpect: 100\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+        (
+            "GET /page/main.js HTTP/1.1\r\nHost: [::1]\r\nExpect: 100\r\nUpgrade: "
+            "websocket\r\nConnection: upgrade\r\n\r\n"
+        ),
     )
     return tuple(Seed("wire", one.encode()) for one in wire)
 

@@ -1,7 +1,7 @@
 """Fuzzing targets: the data sets, logs and texts that users provide.
 
-A data set is loaded from its folder or from its first file alone, with and without `skip_bad`. The length of the
-input decides which, so each input is always loaded in the same way.
+A data set is loaded from its folder or from its first file alone, with and without `skip_bad`. The
+length of the input decides which, so each input is always loaded in the same way.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _dataset(name: str) -> Target:
     return file_target(name, "loaders", f"a data set in the layout of {name}", SEEDS[name], read)
 
 
-# ---------------------------------------------------------------------------------------------------------------- logs
+# ---- logs
 
 
 @cache

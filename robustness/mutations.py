@@ -1,7 +1,8 @@
 """Mutated inputs: valid ones with something wrong in them, the same for the same seed.
 
-JSON is mutated as JSON: values of another type, missing, duplicated or renamed fields, huge numbers, invalid
-characters, deep nesting. Other formats are mutated as cells of lines; and everything, now and then, as bytes.
+JSON is mutated as JSON: values of another type, missing, duplicated or renamed fields, huge
+numbers, invalid characters, deep nesting. Other formats are mutated as cells of lines; and
+everything, now and then, as bytes.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def mutate(seeds: Sequence[Seed], key: str) -> Input:
     return Input(seed.part, content[:LARGEST])
 
 
-# ---------------------------------------------------------------------------------------------------------------- JSON
+# ---- JSON
 
 
 def _altered_values(seed: Seed, draw: Random) -> bytes:
@@ -199,7 +200,7 @@ CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (
 )
 
 
-# ------------------------------------------------------------------------------------------------------ cells and bytes
+# ---- cells and bytes
 
 
 def _altered_cells(content: bytes, draw: Random) -> bytes:

@@ -105,7 +105,9 @@ def load_figures(part: str, folder: Path = FOLDER) -> StoredFigures | None:
 
 
 def _commit() -> str:
-    """The measured commit, with a plus if files have changed since; figures of other parts do not count."""
+    """The measured commit, with a plus if files have changed since; figures of other parts do not
+    count.
+    """
     changes = [
         "git",
         "status",

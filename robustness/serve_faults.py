@@ -46,7 +46,9 @@ class ServeOutcome:
 
 
 class ServiceUnderTest:
-    """One run of `suffice serve` in a child of the fork server: requests to it, and what they acknowledged."""
+    """One run of `suffice serve` in a child of the fork server: requests to it, and what they
+    acknowledged.
+    """
 
     def __init__(self, fork_server: ForkServer, home: Path) -> None:
         from suffice.service.keys import READ, WRITE, ApiKeys
@@ -129,7 +131,9 @@ class ServiceUnderTest:
 def serve_and_kill(
     fork_server: ForkServer, home: Path, kills: int, rng: random.Random
 ) -> ServeOutcome:
-    """Post until it is killed; acknowledged writes must be there, and the next run starts without repair."""
+    """Post until it is killed; acknowledged writes must be there, and the next run starts without
+    repair.
+    """
     row, service = (
         ServeOutcome("killed while it was written to"),
         ServiceUnderTest(fork_server, home),
@@ -147,7 +151,9 @@ def serve_and_kill(
 
 
 def serve_on_full_disk(fork_server: ForkServer, home: Path, *, at: int = 120) -> ServeOutcome:
-    """Post until the disk is full and a little longer: it reports errors, still answers searches, and writes again later."""
+    """Post until the disk is full and a little longer: it reports errors, still answers searches,
+    and writes again later.
+    """
     row, service, rng = (
         ServeOutcome("on a disk that fills up"),
         ServiceUnderTest(fork_server, home),

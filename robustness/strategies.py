@@ -22,7 +22,9 @@ ANY_JSON = st.recursive(
 
 
 def similar_values(value: Any) -> st.SearchStrategy[Any]:
-    """Values like this one: lists of other lengths, objects with missing or extra fields, leaves of any type."""
+    """Values like this one: lists of other lengths, objects with missing or extra fields, leaves of
+    any type.
+    """
     if isinstance(value, dict):
         fields = {name: similar_values(one) for name, one in value.items()}
         kept: st.SearchStrategy[Any] = st.fixed_dictionaries(

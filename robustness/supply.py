@@ -1,8 +1,10 @@
-"""The supply chain: packages pinned by hash, allowed licences, a small base install, known vulnerabilities.
+"""The supply chain: packages pinned by hash, allowed licences, a small base install, known
+vulnerabilities.
 
-`make lock` writes requirements.lock. The bare check runs the core in a process that can import nothing but the
-base install; a full run repeats it in a fresh environment installed by hash. Vulnerabilities are looked up if the
-tools of `make audit` and a network are available; otherwise the table says so.
+`make lock` writes requirements.lock. The bare check runs the core in a process that can import
+nothing but the base install; a full run repeats it in a fresh environment installed by hash.
+Vulnerabilities are looked up if the tools of `make audit` and a network are available; otherwise
+the table says so.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def pins(path: Path) -> dict[str, Pin]:
 
 
 def disagreements(lock: Path = LOCK, constraints: Path = CONSTRAINTS) -> list[str]:
-    """Where the lock differs from the constraints or lacks a hash; packages for other systems are only in the lock."""
+    """Where the lock differs from the constraints or lacks a hash; packages for other systems are
+    only in the lock.
+    """
     locked, wanted = pins(lock), pins(constraints)
     wrong = [
         f"{name} {one.version} is not locked" for name, one in wanted.items() if name not in locked
@@ -124,11 +128,13 @@ def disagreements(lock: Path = LOCK, constraints: Path = CONSTRAINTS) -> list[st
     return wrong
 
 
-# -------------------------------------------------------------------------------------------------------------- licences
+# ---- licences
 
 
 def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
-    """The licences that a package states, as SPDX names: from its expression, its classifiers, or its text."""
+    """The licences that a package states, as SPDX names: from its expression, its classifiers, or
+    its text.
+    """
     told = (about.get_all("License-Expression") or [None])[0]
     if told is None:
         classes = [
@@ -166,7 +172,7 @@ def forbidden(found: dict[str, tuple[str, ...]]) -> list[str]:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------- base install
+# ---- base install
 
 
 def base_install() -> set[str]:
@@ -183,7 +189,9 @@ def base_install() -> set[str]:
 
 
 def bare_check(python: str = sys.executable, kept: Iterable[str] = ()) -> dict[str, float]:
-    """What the core returns when only the base install can be imported; RuntimeError if it needs more."""
+    """What the core returns when only the base install can be imported; RuntimeError if it needs
+    more.
+    """
     with tempfile.TemporaryDirectory() as folder:
         kept = sorted({*base_install(), *kept})
         told = [python, "-c", BARE_SCRIPT, json.dumps(kept), str(Path(folder) / "library")]
@@ -230,7 +238,7 @@ def fresh_check() -> str:
         return f"p {bare_check(str(python))['p']:.4f}"
 
 
-# ---------------------------------------------------------------------------------------------------------------- tables
+# ---- tables
 
 
 def lock_table() -> ResultTable:
@@ -325,7 +333,10 @@ def sbom_size() -> str:
 
 
 def known_vulnerabilities() -> str:
-    """How many are known, or that nobody could be asked. A package that was not found does not count as safe."""
+    """How many are known, or that nobody could be asked.
+
+    A package that was not found does not count as safe.
+    """
     tool = TOOLS / "pip-audit"
     if not tool.exists():
         return "not asked: `make audit` brings the tool"

@@ -1,4 +1,6 @@
-"""What a fuzzing target is: something that reads outside input, valid inputs for it, and how to read one."""
+"""What a fuzzing target is: something that reads outside input, valid inputs for it, and how to
+read one.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class ScriptedModel:
         return [self.answer] * len(prompts)
 
 
-# ------------------------------------------------------------------------------------------------------------- people
+# ---- people
 
 
 def _filters(text: str) -> None:
@@ -128,11 +128,13 @@ def _hits(folder: Path) -> Iterator[OpenTarget]:
     yield OpenTarget(seeds, read)
 
 
-# ------------------------------------------------------------------------------------------------------------- models
+# ---- models
 
 
 def _journey(text: str) -> None:
-    """A model's plans, readings and reviews: whatever it says, `ask` ends, with or without an answer."""
+    """A model's plans, readings and reviews: whatever it says, `ask` ends, with or without an
+    answer.
+    """
     ask(
         BRIDGE,
         TinyLibrary(),
@@ -177,7 +179,7 @@ def _graded(text: str) -> None:
     ModelJudge(client).judge([MADE])
 
 
-# ------------------------------------------------------------------------------------------------------------ servers
+# ---- servers
 
 
 def _points(text: str) -> None:
@@ -237,7 +239,10 @@ REVIEW = {
     "answer": None,
     "supported": True,
 }
-FILTER = '{"source": {"$in": ["The Verge", null]}, "published_at": {"$gte": "2023-10-01", "$lt": "May 2024"}, "category": "health"}'
+FILTER = (
+    '{"source": {"$in": ["The Verge", null]}, "published_at": {"$gte": "2023-10-01", '
+    '"$lt": "May 2024"}, "category": "health"}'
+)
 GRADED = {
     "claims": [{"sentence": 1, "claim": "Dog Law was directed by Jerome Storm."}],
     "consistent": [True],
@@ -260,7 +265,10 @@ TEXT_TARGETS: Sequence[Target] = (
         "metadata filters, as JSON on the command line",
         _seeds(
             FILTER,
-            '{"$and": [{"source": "Fox News"}, {"published_at": {"$nin": ["2023"]}}], "entities": {"$ne": "Apple"}}',
+            (
+                '{"$and": [{"source": "Fox News"}, {"published_at": {"$nin": ["2023"]}}], '
+                '"entities": {"$ne": "Apple"}}'
+            ),
         ),
         _filters,
     ),
@@ -269,7 +277,10 @@ TEXT_TARGETS: Sequence[Target] = (
         "dates, ranges, names and sources in a question",
         _seeds(
             "What did The Verge write between October 7, 2023 and 30 October 2023, not Fox News?",
-            "Was it before last month, since 1999, in the 2010s, three weeks ago, or on 2023-10-07T12:00:00?",
+            (
+                "Was it before last month, since 1999, in the 2010s, three weeks ago, or on "
+                "2023-10-07T12:00:00?"
+            ),
             "Who directed Dog Law, not by Engadget, yesterday or in the first half of December?",
         ),
         _questions,

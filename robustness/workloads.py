@@ -1,7 +1,9 @@
-"""The workloads that are killed and whose disk fails: what each writes, acknowledges, and must find afterwards.
+"""The workloads that are killed and whose disk fails: what each writes, acknowledges, and must find
+afterwards.
 
-A workload hands out requests for the fork server and checks the folder after each run by opening it again. Every
-version of everything carries a stamp, so that the check can tell the old state, the new state, and a violation.
+A workload hands out requests for the fork server and checks the folder after each run by opening it
+again. Every version of everything carries a stamp, so that the check can tell the old state, the
+new state, and a violation.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from suffice.retrieval.links import TitleIndex, mention_links
 from suffice.types import Document
 
 GROUPS, MEMBERS = 6, 8
-WORDS = "amber birch copper delta ember fjord glass harbour iron jade kiln lantern marble nickel oak pearl quartz river".split()
+WORDS = (
+    "amber birch copper delta ember fjord glass harbour iron jade kiln lantern marble "
+    "nickel oak pearl quartz river"
+).split()
 # What a killed run may leave behind. A successful run leaves none of it.
 LEFTOVER_PATTERNS = ("*.draft", ".*.old", ".blocks")
 
@@ -41,7 +46,9 @@ class InvariantError(Exception):
 
 
 class Workload(Protocol):
-    """`next_request` and `check` in turn; `checked` counts acknowledged writes that were found again."""
+    """`next_request` and `check` in turn; `checked` counts acknowledged writes that were found
+    again.
+    """
 
     name: str
     folder: Path
@@ -74,7 +81,7 @@ def _as_corruption(what: str) -> Iterator[None]:
         raise InvariantError("corrupt", f"{what}: {type(error).__name__}: {error}") from error
 
 
-# ------------------------------------------------------------------------------------------------- documents with stamps
+# ---- documents with stamps
 
 
 def group_documents(group: int, stamp: int) -> list[Document]:
@@ -96,7 +103,9 @@ def group_documents(group: int, stamp: int) -> list[Document]:
 
 
 def versions_in(library: Library) -> dict[int, int]:
-    """The version of every group in the library, after documents, text search, vectors, values and links agree."""
+    """The version of every group in the library, after documents, text search, vectors, values and
+    links agree.
+    """
     documents = list(library.documents())
     if len(documents) != len(library):
         raise InvariantError(
@@ -153,7 +162,9 @@ def _check_vectors(library: Library, documents: list[Document]) -> None:
 
 @dataclass
 class WriteLog:
-    """What a library must hold: the last acknowledged version of each group (0: deleted), and what was in progress."""
+    """What a library must hold: the last acknowledged version of each group (0: deleted), and what
+    was in progress.
+    """
 
     held: dict[int, int] = field(default_factory=dict)
     begun: dict[int, int] = field(default_factory=dict)
@@ -174,7 +185,10 @@ class WriteLog:
                 kind = "lost" if found.get(group, 0) < max(allowed) else "corrupt"
                 raise InvariantError(
                     kind,
-                    f"group {group} has stamp {found.get(group, 0)}, expected one of {sorted(allowed)}",
+                    (
+                        f"group {group} has stamp {found.get(group, 0)}, expected one of "
+                        f"{sorted(allowed)}"
+                    ),
                 )
         taken = [group for group, stamp in self.begun.items() if found.get(group, 0) == stamp]
         if taken and len(taken) < len(self.begun):
@@ -194,7 +208,7 @@ def check_library(folder: Path, write_log: WriteLog) -> None:
             write_log.compare(versions_in(library))
 
 
-# --------------------------------------------------------------------------------------------------------------- works
+# ---- works
 
 
 class BuildWorkload:
@@ -228,7 +242,9 @@ class BuildWorkload:
 
 
 class UpdateWorkload:
-    """A writer that adds and deletes groups through a Library until it is killed, and prints what it begins and finishes."""
+    """A writer that adds and deletes groups through a Library until it is killed, and prints what
+    it begins and finishes.
+    """
 
     name = "update"
 
@@ -258,7 +274,9 @@ class UpdateWorkload:
 
 
 def write_groups(folder: str, stamp: int, seed: int, turns: int = 8) -> None:
-    """Runs in the child: add and delete groups, sometimes compact or follow links; print what was acknowledged."""
+    """Runs in the child: add and delete groups, sometimes compact or follow links; print what was
+    acknowledged.
+    """
     rng = random.Random(seed)
     with Library.open(folder) as library:
         store = library.store
@@ -349,7 +367,9 @@ def _write_labelled_questions(path: Path) -> None:
 
 
 class GradeWorkload:
-    """`suffice grade` over one folder with alternating seeds: every file belongs to one of them, byte by byte."""
+    """`suffice grade` over one folder with alternating seeds: every file belongs to one of them,
+    byte by byte.
+    """
 
     def __init__(
         self, home: Path, references: dict[int, dict[str, bytes]], *, blocks: bool = False
@@ -425,12 +445,18 @@ def film_documents() -> list[Document]:
                 f"The Mill {n} is a {1950 + n} Danish drama film directed by Anna Holm{n}.",
             )
         )
-        life = f"(born {n + 1} May {1910 + n}) was a Danish film director. She was the daughter of Otto Holm{n}."
+        life = (
+            f"(born {n + 1} May {1910 + n}) was a Danish film director. She was the "
+            f"daughter of Otto Holm{n}."
+        )
         made.append((f"Anna Holm{n}", f"Anna Holm{n} {life} She died in Aarhus in {1980 + n}."))
         made.append(
             (
                 f"Otto Holm{n}",
-                f"Otto Holm{n} (born 12 January {1870 + n}) was a Danish painter. He was born in Odense.",
+                (
+                    f"Otto Holm{n} (born 12 January {1870 + n}) was a Danish painter. He was born "
+                    f"in Odense."
+                ),
             )
         )
     return [Document(f"d{at}", text, title=title) for at, (title, text) in enumerate(made)]

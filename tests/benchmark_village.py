@@ -1,4 +1,6 @@
-"""A dozen small pages that tell of one another: enough for chains of five facts, comparisons and bridges."""
+"""A dozen small pages that tell of one another: enough for chains of five facts, comparisons and
+bridges.
+"""
 
 from __future__ import annotations
 

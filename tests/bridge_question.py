@@ -1,6 +1,8 @@
-"""A question of two hops, its two documents and a third that only sounds right: what the doors into frameworks are tried on.
+"""A question of two hops, its two documents and a third that only sounds right: what the doors into
+frameworks are tried on.
 
-The stand-in search finds the first document and the wrong one; the second document is found only by its name.
+The stand-in search finds the first document and the wrong one; the second document is found only by
+its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What several tests share: where the real data is, and the rule that a live test may not be skipped in CI."""
+"""What several tests share: where the real data is, and the rule that a live test may not be
+skipped in CI.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from hypothesis import settings
 from suffice.engines.embedded import EmbeddedStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
 
-# Small fits gain nothing from threads, and two test processes on two cores lose minutes waiting for one another's.
+# Small fits gain nothing from threads, and two test processes on two cores lose minutes waiting for
+# one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Some frameworks report home that they are used; no test does.
 os.environ.update(
@@ -23,7 +26,8 @@ os.environ.update(
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The same examples in every run: a red build must be repeatable, and this machine is too noisy for deadlines.
+# The same examples in every run: a red build must be repeatable, and this machine is too noisy for
+# deadlines.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
@@ -33,14 +37,17 @@ def data_folder() -> Path:
     """The folder of real data sets; tests that need it are skipped where it is absent."""
     if not DATA.is_dir():
         pytest.skip(
-            f"no real data at {DATA}: set SUFFICE_DATA to the folder that holds frames/, hotpotqa/, ..."
+            f"no real data at {DATA}: set SUFFICE_DATA to the folder that holds frames/, "
+            f"hotpotqa/, ..."
         )
     return DATA
 
 
 @pytest.fixture(scope="module")
 def few_trees() -> Iterator[None]:
-    """Every model that the module fits is a small one: `pytestmark = pytest.mark.usefixtures("few_trees")`."""
+    """Every model that the module fits is a small one: `pytestmark =
+    pytest.mark.usefixtures("few_trees")`.
+    """
     from tests.small_gate import few_trees as grown
 
     with grown():
@@ -49,7 +56,9 @@ def few_trees() -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """With CI set, a live test that is skipped is a failure: the run would otherwise prove less than it says."""
+    """With CI set, a live test that is skipped is a failure: the run would otherwise prove less
+    than it says.
+    """
     outcome = yield
     report = outcome.get_result()
     if report.skipped and item.get_closest_marker("live") and os.environ.get("CI"):

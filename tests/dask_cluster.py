@@ -1,4 +1,6 @@
-"""A real Dask scheduler and its workers, each a process of its own on this machine, and jobs that they can do."""
+"""A real Dask scheduler and its workers, each a process of its own on this machine, and jobs that
+they can do.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SETTINGS = {
 
 
 class DaskCluster:
-    """A scheduler on a free port, and as many workers as are asked for; all are stopped by their pid."""
+    """A scheduler on a free port, and as many workers as are asked for; all are stopped by their
+    pid.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,6 +1,8 @@
-"""Every extra, from the wheel, in an environment of its own: the line that the doctor gives brings it, and the doctor sees it.
+"""Every extra, from the wheel, in an environment of its own: the line that the doctor gives brings
+it, and the doctor sees it.
 
-Not collected with the others, for it installs everything there is: `make extras`, or `make extras ONLY=fit`.
+Not collected with the others, for it installs everything there is: `make extras`, or `make extras
+ONLY=fit`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Twenty documents that lead from one to the next: a film, its director, the director's father, his town. Five times."""
+"""Twenty documents that lead from one to the next: a film, its director, the director's father, his
+town. Five times.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,14 @@ def films(*, short: bool = False) -> list[Document]:
     for at, (film, director, father, town) in enumerate(zip(FILMS, DIRECTORS, FATHERS, TOWNS)):
         texts = {
             film: f"{film} is a {1950 + at} Norwegian drama film directed by {director}.",
-            director: f"{director} (born 3 May {1910 + at}) was a Norwegian film director. She was the daughter of {father}.",
-            father: f"{father} (born 1 June {1880 + at}) was a Norwegian painter. He was born in {town}.",
+            director: (
+                f"{director} (born 3 May {1910 + at}) was a Norwegian film director. She "
+                f"was the daughter of {father}."
+            ),
+            father: (
+                f"{father} (born 1 June {1880 + at}) was a Norwegian painter. He was born "
+                f"in {town}."
+            ),
             town: f"{town} is a town in Norway. It was founded in {1700 + at}.",
         }
         if short:

@@ -1,7 +1,9 @@
-"""A real model server in a process of its own: llama.cpp with SmolLM2 on a free port of this machine.
+"""A real model server in a process of its own: llama.cpp with SmolLM2 on a free port of this
+machine.
 
-`python -m tests.llm_server MODEL` prints its address and serves until it is killed. In the tests' own process it could not be
-stopped while a question that nobody waits for any more is still being answered.
+`python -m tests.llm_server MODEL` prints its address and serves until it is killed. In the tests'
+own process it could not be stopped while a question that nobody waits for any more is still being
+answered.
 """
 
 from __future__ import annotations

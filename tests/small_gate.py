@@ -1,4 +1,6 @@
-"""A small gate that several tests share: fitted once per process on some questions of the controlled collection."""
+"""A small gate that several tests share: fitted once per process on some questions of the
+controlled collection.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ FITTED, K = 400, 6
 
 @contextmanager
 def few_trees() -> Iterator[None]:
-    """Fit small models: most tests ask what a gate does with its models, not how good they are, and a fit grows six of each."""
+    """Fit small models: most tests ask what a gate does with its models, not how good they are, and
+    a fit grows six of each.
+    """
     with (
         patch.multiple(model, HIT_TREES=40, ABSENT_TREES=15),
         patch.multiple(model, BOOSTED_TREES=30, EXTRA_TREES=25),

@@ -21,7 +21,10 @@ FILMS = (
     ),
     Document(
         "paradise",
-        "Shadows in Paradise is a 1986 Finnish film directed by Aki Kaurismäki. It stars Matti Pellonpää.",
+        (
+            "Shadows in Paradise is a 1986 Finnish film directed by Aki Kaurismäki. It stars "
+            "Matti Pellonpää."
+        ),
         "Shadows in Paradise",
     ),
     Document(
@@ -31,7 +34,10 @@ FILMS = (
     ),
     Document(
         "lothair",
-        "Lothair II was the king of Lotharingia. He was the second son of Emperor Lothair I and Ermengarde of Tours.",
+        (
+            "Lothair II was the king of Lotharingia. He was the second son of Emperor Lothair I "
+            "and Ermengarde of Tours."
+        ),
         "Lothair II",
     ),
     Document(

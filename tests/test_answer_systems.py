@@ -1,4 +1,6 @@
-"""Measuring answers: the loop beside readers that look once, and gates that have not seen what they judge."""
+"""Measuring answers: the loop beside readers that look once, and gates that have not seen what they
+judge.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_interleaving_looks_for_each_sentence_that_it_read(run: AnswerRun) -> No
 
 
 def test_what_was_not_said_is_still_known(village: Dataset, bench: AnswerSetup) -> None:
-    """A gate that is never content lets nothing be answered; what would have been said can be judged all the same."""
+    """A gate that is never content lets nothing be answered; what would have been said can be
+    judged all the same.
+    """
     examples = draw_questions(village)
     found = run_systems(
         examples, bench, [Wants("no such document")] * len(examples), systems=["ask"]

@@ -42,7 +42,10 @@ def test_spans_have_the_type_and_the_position() -> None:
 
 def test_ranks_belong_to_names_and_lost_dashes_end_years() -> None:
     people = find_spans(
-        "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th Earl of Morton.",
+        (
+            "She was a daughter of William, Duke of Nassau, and sister of James Douglas, 14th "
+            "Earl of Morton."
+        ),
         AnswerType.PERSON,
     )
     assert [one.text for one in people] == [

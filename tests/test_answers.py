@@ -95,7 +95,7 @@ def test_files_of_answers_are_read_in_both_layouts(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
-# ---------------------------------------------------------------------------------------------------- the command
+# ---- the command
 
 
 @pytest.fixture

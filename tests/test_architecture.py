@@ -1,7 +1,7 @@
 """The architecture holds: imports go left, pure rooms stay pure, labels cannot leak, no cycles.
 
-Each rule is a function from a parsed source tree to its violations. Each rule is also shown a planted
-violation, so that a rule that stops seeing anything fails here.
+Each rule is a function from a parsed source tree to its violations. Each rule is also shown a
+planted violation, so that a rule that stops seeing anything fails here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ Trees = dict[str, ast.Module]
 
 @cache
 def parse(folder: Path, packages: tuple[str, ...] = ("suffice",)) -> Trees:
-    """Dotted module name -> syntax tree, for every file of these packages. Each file is parsed once."""
+    """Dotted module name -> syntax tree, for every file of these packages.
+
+    Each file is parsed once.
+    """
     trees = {}
     for package in packages:
         home = folder / PACKAGES[package] if len(packages) > 1 else folder
@@ -94,7 +97,9 @@ def nodes(tree: ast.Module) -> list[ast.AST]:
 def imports(
     tree: ast.Module, name: str, known: set[str] | frozenset[str] = frozenset()
 ) -> Iterator[str]:
-    """What a module imports, also late or for typing only; `from package import module` is the module."""
+    """What a module imports, also late or for typing only; `from package import module` is the
+    module.
+    """
     for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -333,7 +338,7 @@ def test_a_planted_violation_is_seen(rule: Rule, file: str, code: str, tmp_path:
     assert rule(write({**clean, file: code}, tmp_path / "planted")) != []
 
 
-# ---------------------------------------------------------------------------------------- public names
+# ---- public names
 
 
 def private_uses(code: str, public: dict[str, set[str]]) -> list[str]:

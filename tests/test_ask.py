@@ -137,7 +137,8 @@ def test_the_gate_can_be_switched_off() -> None:
 
 
 def test_expanded_evidence_is_read() -> None:
-    # No look of the plan's leads to the bakery; only the gate's next query, which is its name, does.
+    # No look of the plan's leads to the bakery; only the gate's next query, which is its name,
+    # does.
     bakery = replace(
         FILMS[-1],
         doc_id="bakery of the village",

@@ -116,7 +116,9 @@ def test_a_missing_server_is_reported() -> None:
 
 
 def test_a_model_that_repeats_nonsense_is_not_trusted() -> None:
-    """It plans, cites and answers, and judges itself right; neither question nor sentences hold what it says."""
+    """It plans, cites and answers, and judges itself right; neither question nor sentences hold
+    what it says.
+    """
     with serving(FAULTS["always the same"]) as (url, _):
         trace, _ = asked(url)
     assert "Bob" not in {step.answer for step in trace.steps}

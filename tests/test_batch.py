@@ -62,7 +62,7 @@ def gather(results: Iterator[Any], into: list[Any]) -> None:
         into.extend(one)
 
 
-# ------------------------------------------------------------------------------------------------------ blocks
+# ---- blocks
 
 
 def test_a_block_ends_at_its_count_or_where_its_letters_are_too_many(
@@ -97,7 +97,7 @@ def test_an_input_error_is_raised_after_everything_before_it() -> None:
     assert heard == ["ONE", "TWO", "THREE", "FOUR"]
 
 
-# ------------------------------------------------------------------------------------------------------ failing
+# ---- failing
 
 
 def test_a_block_that_fails_is_tried_again() -> None:
@@ -132,7 +132,7 @@ def test_an_error_that_a_retry_cannot_fix_is_raised_at_once() -> None:
     assert work.asked.count("five") == 1
 
 
-# ------------------------------------------------------------------------------------------------------ going on
+# ---- going on
 
 
 def test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_what_is_prepared_is_prepared_once() -> None:
     assert prepared == ["la", "la"]
 
 
-# ------------------------------------------------------------------------------------------------------ travelling
+# ---- travelling
 
 
 def test_errors_keep_their_hint_and_kind_on_their_way_through_processes() -> None:
@@ -326,7 +326,7 @@ def test_version_differences_are_named() -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ the commands
+# ---- the commands
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""The benchmarks' ratios in one table: read back from the pages, and honest about what was not measured."""
+"""The benchmarks' ratios in one table: read back from the pages, and honest about what was not
+measured.
+"""
 
 from __future__ import annotations
 

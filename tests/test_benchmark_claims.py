@@ -99,7 +99,10 @@ def test_the_village_is_read() -> None:
 
 
 def test_what_a_spouse_is_the_child_of_is_not_the_subject_s_parent() -> None:
-    text = "Robert More (born 1581) was an English politician. He married Frances Lennard, daughter of Sampson Lennard."
+    text = (
+        "Robert More (born 1581) was an English politician. He married Frances Lennard, "
+        "daughter of Sampson Lennard."
+    )
     found = triples_of(
         page("Robert More", text),
         page("Sampson Lennard", "Sampson Lennard (1545 – 1615) was an English politician. He sat."),
@@ -125,7 +128,10 @@ def test_a_rough_date_or_a_family_is_no_date_and_no_place() -> None:
     found = triples_of(
         page(
             "Ada Lee",
-            "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the House of Lee.",
+            (
+                "Ada Lee (c. 1810 – before 1877) was an English poet. She was born into the "
+                "House of Lee."
+            ),
         )
     )
     assert not {one for one in found if "date" in one[1] or "place" in one[1]}

@@ -1,4 +1,6 @@
-"""The model proposes, the text decides: what each stage takes from a model's answer, and what it does not."""
+"""The model proposes, the text decides: what each stage takes from a model's answer, and what it
+does not.
+"""
 
 from __future__ import annotations
 

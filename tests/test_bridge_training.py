@@ -1,4 +1,6 @@
-"""The ranker learns from states, the same bytes from the same seed, and its failures are told apart."""
+"""The ranker learns from states, the same bytes from the same seed, and its failures are told
+apart.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ SMALL = {
 
 
 def village(films: int = 24) -> BridgeQuestions:
-    """Films whose directors have pages: the film is named, the director's page shares no word with the question."""
+    """Films whose directors have pages: the film is named, the director's page shares no word with
+    the question.
+    """
     documents, examples = [], []
     for at in range(films):
         film, person = f"Tide of Harbour{at}", f"Jon Vale{at}"

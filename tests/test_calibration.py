@@ -100,7 +100,9 @@ def test_one_class_one_case_and_constant_scores_give_no_certainty_where_there_is
 
 
 def test_the_venn_abers_interval_holds_the_truth_on_average() -> None:
-    """Valid whatever the score: the mean of the labels lies between the mean of the lower and of the upper ends."""
+    """Valid whatever the score: the mean of the labels lies between the mean of the lower and of
+    the upper ends.
+    """
     rng = np.random.default_rng(3)
     inside = 0
     for seed in range(60):

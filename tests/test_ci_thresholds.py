@@ -1,4 +1,6 @@
-"""`suffice evaluate gate --fail-if`: a build that stops when a figure crosses a limit, and says how sure that is."""
+"""`suffice evaluate gate --fail-if`: a build that stops when a figure crosses a limit, and says how
+sure that is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from suffice.evaluation.gate_runs import FIGURE_NAMES, GateRun, gate_figures
 
 
 def honest_run(n: int = 600, *, seed: int = 3) -> GateRun:
-    """Probabilities that are true, and an answer from 0.9 on: one in twenty of the answered is incomplete."""
+    """Probabilities that are true, and an answer from 0.9 on: one in twenty of the answered is
+    incomplete.
+    """
     rng = np.random.default_rng(seed)
     p = rng.random(n)
     return GateRun(
@@ -109,7 +113,8 @@ def test_a_promise_is_counted_on_questions_that_did_not_choose_its_threshold() -
     assert coverage.measured.value is not None
     assert wide.measured.value is not None
     assert 0.05 < coverage.measured.value < wide.measured.value
-    # Where probabilities say nothing, no threshold keeps the promise: nothing is answered, and that is no success.
+    # Where probabilities say nothing, no threshold keeps the promise: nothing is answered, and that
+    # is no success.
     rng = np.random.default_rng(0)
     blind = replace(run, p=tuple(rng.random(len(run)).tolist()))
     (risk,) = check_thresholds(parse_thresholds(["risk@0.1>0.12"]), blind)

@@ -100,7 +100,10 @@ def test_the_version_is_the_package_version() -> None:
 
 
 def test_help_needs_no_heavy_import() -> None:
-    code = "import sys, suffice.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', 'bm25s', 'tantivy') if m in sys.modules])"
+    code = (
+        "import sys, suffice.cli.app; print([m for m in ('numpy', 'scipy', 'sklearn', "
+        "'bm25s', 'tantivy') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -1,4 +1,6 @@
-"""`suffice evaluate difficulty` on a small made benchmark: a system that loses the farther document."""
+"""`suffice evaluate difficulty` on a small made benchmark: a system that loses the farther
+document.
+"""
 
 from __future__ import annotations
 

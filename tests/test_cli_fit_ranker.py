@@ -1,4 +1,6 @@
-"""An own ranker: `suffice fit --bridge` learns it from labelled questions, `suffice search --ranker` uses it."""
+"""An own ranker: `suffice fit --bridge` learns it from labelled questions, `suffice search
+--ranker` uses it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SMALL = {
 
 
 def films() -> list[Document]:
-    """Films whose directors have pages: a question names the film, and only the film leads to the director."""
+    """Films whose directors have pages: a question names the film, and only the film leads to the
+    director.
+    """
     pairs = [(f"Tide of Harbour{at}", f"Jon Vale{at}") for at in range(FILMS)]
     told = [
         Document(f"film{at}", f"{film} is a film directed by {person}.", film)

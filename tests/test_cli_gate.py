@@ -51,7 +51,7 @@ def hits(tmp_path: Path) -> Path:
     return tmp_path / "hits.json"
 
 
-# ------------------------------------------------------------------------------------------------------ check
+# ---- check
 
 
 def test_one_question_gets_a_verdict_in_words(gate: Path, hits: Path) -> None:
@@ -212,7 +212,7 @@ def test_bad_lines_of_a_batch_stop_it_or_are_skipped(gate: Path, tmp_path: Path)
     assert "skipped 2 bad records" in kept.stderr
 
 
-# ------------------------------------------------------------------------------------------------------ fit
+# ---- fit
 
 
 def test_a_missing_fit_extra_fails_before_the_work(

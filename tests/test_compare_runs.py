@@ -20,7 +20,9 @@ MANY = 40
 
 
 def searched(name: str, every: int, dataset: str = "village") -> RetrievalRun:
-    """A run of one system that finds the one gold document of each question but of every so-manieth."""
+    """A run of one system that finds the one gold document of each question but of every
+    so-manieth.
+    """
     ranks = tuple((1,) if at % every else () for at in range(MANY))
     ids = tuple(f"q{at}" for at in range(MANY))
     return RetrievalRun(

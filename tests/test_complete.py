@@ -1,4 +1,6 @@
-"""`lib.complete` and `suffice search --complete`, with the gate that ships, in a village where one page leads to the next."""
+"""`lib.complete` and `suffice search --complete`, with the gate that ships, in a village where one
+page leads to the next.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ VILLAGE = [
     ),
     Document(
         "somerville",
-        "Mary Somerville was a Scottish scientist, born in Jedburgh. She studied with William Wallace.",
+        (
+            "Mary Somerville was a Scottish scientist, born in Jedburgh. She studied with "
+            "William Wallace."
+        ),
         "Mary Somerville",
     ),
     Document(
@@ -128,7 +133,7 @@ def test_names_are_kept_beside_the_links_and_follow_the_documents(
         assert len(lib.name_links().ids) == len(VILLAGE)  # damaged: found again
 
 
-# ------------------------------------------------------------------------------------------------ the command
+# ---- the command
 
 
 def test_the_command_shows_the_rounds(village: Path) -> None:

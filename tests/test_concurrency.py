@@ -1,4 +1,6 @@
-"""One gate and one library under threads, tasks, forks and processes: the same verdicts as alone, and nobody waits for ever."""
+"""One gate and one library under threads, tasks, forks and processes: the same verdicts as alone,
+and nobody waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,8 @@ def test_a_batch_says_what_single_checks_say_whoever_else_asks(gate: Gate) -> No
 def test_threads_that_read_see_one_generation_whole_while_one_writes(
     tmp_path: Path, gate: Gate
 ) -> None:
-    # Both halves of a pair carry one stamp, and each names the other: what is made of a generation, such as links, has to be of
+    # Both halves of a pair carry one stamp, and each names the other: what is made of a generation,
+    # such as links, has to be of
     # the generation whose documents are read.
     def pair(stamp: int) -> list[Document]:
         return [
@@ -228,7 +231,7 @@ def test_processes_hear_what_one_alone_hears(
     assert said == [{question: alone[question] for question in QUESTIONS[:1]}] * 2
 
 
-# ------------------------------------------------------------------------------------------- what is made of a generation
+# ---- what is made of a generation
 
 
 def test_links_that_another_process_is_removing_are_found_again(tmp_path: Path) -> None:

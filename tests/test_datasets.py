@@ -1,4 +1,6 @@
-"""Data sets as a whole: names and places, bad files of every format, summaries, and splits that do not leak."""
+"""Data sets as a whole: names and places, bad files of every format, summaries, and splits that do
+not leak.
+"""
 
 from __future__ import annotations
 
@@ -334,7 +336,9 @@ def test_shares_that_do_not_add_up_are_refused(shares):
 
 
 class FakeHub:
-    """A hub with one file, as huggingface_hub shows it: its git hash for a small file, the sha256 of a large one."""
+    """A hub with one file, as huggingface_hub shows it: its git hash for a small file, the sha256
+    of a large one.
+    """
 
     def __init__(
         self, folder: Path, *, reachable: bool = True, cached: bool = False, blob_id: str = ""

@@ -107,7 +107,10 @@ def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
     [
         (
             {"supporting_facts": []},
-            r"field 'supporting_facts' is \[\], expected a list of \[title, sentence number\] pairs",
+            (
+                r"field 'supporting_facts' is \[\], expected a list of \[title, sentence "
+                r"number\] pairs"
+            ),
         ),
         ({"supporting_facts": None}, "field 'supporting_facts' is None, expected a list"),
         ({"supporting_facts": [[3, 1]]}, "field 'supporting_facts'"),

@@ -1,6 +1,8 @@
-"""The metric inside the real deepeval, where it is installed: it pins rich and click below ours, so `make test` goes without.
+"""The metric inside the real deepeval, where it is installed: it pins rich and click below ours, so
+`make test` goes without.
 
-In its environment: `pytest -p no:asyncio -o filterwarnings=default tests/test_deepeval.py`, as its plug-ins warn of themselves.
+In its environment: `pytest -p no:asyncio -o filterwarnings=default tests/test_deepeval.py`, as its
+plug-ins warn of themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG
 
 pytest.importorskip(
     "deepeval",
-    reason="deepeval is not installed: pip install 'suffice[deepeval]', in an environment of its own",
+    reason=(
+        "deepeval is not installed: pip install 'suffice[deepeval]', in an environment of its own"
+    ),
 )
 
 from deepeval.errors import MissingTestCaseParamsError

@@ -1,6 +1,8 @@
-"""The code blocks of README and docs run and print what the page shows, and generated pages match the code.
+"""The code blocks of README and docs run and print what the page shows, and generated pages match
+the code.
 
-`...` in an output matches anything, as in doctest. A block whose first line says `# not run` is skipped, with a reason.
+`...` in an output matches anything, as in doctest. A block whose first line says `# not run` is
+skipped, with a reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`GatedRetrieve` inside the real DSPy, where it is installed: 133 MB, so that `make test` goes without."""
+"""`GatedRetrieve` inside the real DSPy, where it is installed: 133 MB, so that `make test` goes
+without.
+"""
 
 from __future__ import annotations
 

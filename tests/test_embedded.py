@@ -1,4 +1,6 @@
-"""The embedded store's own promises: durability, one writer, healing indexes, clean-up, bounded batches, clear errors."""
+"""The embedded store's own promises: durability, one writer, healing indexes, clean-up, bounded
+batches, clear errors.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ def test_vectors_are_made_batch_by_batch_from_title_and_text(tmp_path: Path) -> 
         ]
 
 
-# A writer that dies between the commits of the indexes and of SQLite: a random kill seldom hits that moment.
+# A writer that dies between the commits of the indexes and of SQLite: a random kill seldom hits
+# that moment.
 
 
 def die_before_the_database_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +333,9 @@ def test_random_writes_leave_both_stores_with_the_same_answers(tmp_path: Path) -
 
 
 def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) -> None:
-    """tantivy rounds document lengths, so neighbours may swap; what is found stays the same. Measured: 0.989 and 0.997."""
+    """tantivy rounds document lengths, so neighbours may swap; what is found stays the same.
+    Measured: 0.989 and 0.997.
+    """
     from suffice import datasets
 
     home = data_folder / "2wikimultihopqa"

@@ -1,4 +1,6 @@
-"""The models of the whole: the steady one keeps its directions, hears every data set alike, and counts where several teach."""
+"""The models of the whole: the steady one keeps its directions, hears every data set alike, and
+counts where several teach.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ NAMES = ["weakest_least", "dangling", "rarity"]
 
 
 def two_sets(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """In both sets a surer weakest hit speaks for complete. In one most are complete, and its words are rarer; in that one,
+    """In both sets a surer weakest hit speaks for complete. In one most are complete, and its words
+    are rarer; in that one,
     by some accident, dangling sources go with complete sets."""
     rng = np.random.default_rng(seed)
     sets = np.repeat(["easy", "hard"], n // 2)

@@ -1,4 +1,6 @@
-"""What a drawing of question and hits holds: names with their places, links between hits, and loose ends."""
+"""What a drawing of question and hits holds: names with their places, links between hits, and loose
+ends.
+"""
 
 from __future__ import annotations
 

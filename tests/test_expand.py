@@ -1,4 +1,6 @@
-"""Expanding in a small village, with a judge that counts: what is looked for, what is held, what goes, and when it ends."""
+"""Expanding in a small village, with a judge that counts: what is looked for, what is held, what
+goes, and when it ends.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Lists:
 
 
 class Counts:
-    """A judge to whom a set is as complete as the share of the needed documents that it holds; each other costs a little."""
+    """A judge to whom a set is as complete as the share of the needed documents that it holds; each
+    other costs a little.
+    """
 
     def __init__(self, *needed: DocId, queries: Sequence[str] = (), noise: float = 0.01) -> None:
         self.needed, self.queries, self.noise = set(needed), tuple(queries), noise

@@ -125,7 +125,7 @@ def test_the_same_question_gets_the_same_words() -> None:
     assert len({str(small_gate().check(example.question, shown(example))) for _ in range(3)}) == 1
 
 
-# ---------------------------------------------------------------------------------------------------------- printing
+# ---- printing
 
 VERDICT = Verdict(
     Estimate(0.314, 0.2, 0.45),
@@ -163,6 +163,9 @@ def test_a_bare_verdict_prints_in_one_line() -> None:
 
 
 def test_dates_far_apart_in_a_question_are_told_where_no_hit_has_them() -> None:
-    question = "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had ended, on September 3rd, 2022?"
+    question = (
+        "Who spoke on 2021-10-07 and, after the long strike of the harbour pilots had "
+        "ended, on September 3rd, 2022?"
+    )
     evidence, _, found = extracted(question, [Document("a", "The pilots spoke on 2021-10-07.")])
     assert find_missing(evidence, found, chances(found, "")) == ("September 3rd, 2022",)

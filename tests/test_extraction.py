@@ -15,7 +15,10 @@ from suffice.gate.question import WordTable, parse_question, title_search_key
 QUESTION = "Where was the director of Solaris Dawn born?"
 FILM = (
     "Solaris Dawn",
-    "Solaris Dawn is a 1972 film directed by Ivan Petrov. It was shot in Latvia and starred Olga Marin.",
+    (
+        "Solaris Dawn is a 1972 film directed by Ivan Petrov. It was shot in Latvia and "
+        "starred Olga Marin."
+    ),
 )
 MAKER = ("Ivan Petrov", "Ivan Petrov was born in Riga in 1931 and studied under Olga Marin.")
 OTHER = ("Potato", "The potato is a starchy tuber that is eaten in many countries.")
@@ -55,7 +58,7 @@ def absent(found: Extraction, name: str) -> dict[str, float]:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ words and names
+# ---- words and names
 
 
 def test_folding_joins_what_punctuation_only_surrounds() -> None:
@@ -156,7 +159,7 @@ def test_a_role_is_told_from_other_words(word: bytes, is_one: bool) -> None:
     assert question_module.is_role_word(word) is is_one
 
 
-# ------------------------------------------------------------------------------------------------------------- the pass
+# ---- the pass
 
 
 def test_a_named_title_is_a_source_and_points_to_the_hit_next_to_the_word_asked_about(
@@ -232,7 +235,7 @@ def test_scores_are_shares_of_the_best_and_unknown_ones_are_minus_one(words: Wor
     assert whole(reading(words, FILM))["s_mean"] == -1
 
 
-# ------------------------------------------------------------------------------------------------------- ordinary oddities
+# ---- ordinary oddities
 
 
 def test_no_hits_give_no_rows_and_zeros(words: WordTable) -> None:

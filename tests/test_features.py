@@ -19,7 +19,9 @@ from suffice.gate.model import _gate_features
 from suffice.numeric import log_odds
 
 FAMILIES = set(
-    "query scores attention metadata graph overlap coverage links agreement hops path absent".split()
+    (
+        "query scores attention metadata graph overlap coverage links agreement hops path absent"
+    ).split()
 )
 COLUMNS = {
     "hit": HIT_COLUMNS,

@@ -79,7 +79,7 @@ def vocabulary(store: MemoryStore) -> Vocabulary:
     return Vocabulary.of_store(store)
 
 
-# ------------------------------------------------------------------------------------------------------ reading
+# ---- reading
 
 
 def test_the_filters_of_the_paper_are_read(vocabulary: Vocabulary) -> None:
@@ -210,7 +210,7 @@ def test_the_nearest_of_a_million_names_is_found_in_time() -> None:
         parse_filter({"entities": "Entiti 7"}, many)
 
 
-# ---------------------------------------------------------------------------------------------- from a question
+# ---- from a question
 
 
 def test_a_question_becomes_the_filter_of_what_it_names(vocabulary: Vocabulary) -> None:
@@ -242,7 +242,7 @@ def test_a_question_becomes_the_filter_of_what_it_names(vocabulary: Vocabulary) 
     )
 
 
-# -------------------------------------------------------------------------------------------------- soft search
+# ---- soft search
 
 
 class Text:
@@ -499,7 +499,7 @@ def read(answer: Any) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     return [(one.field, one.operator, *one.values) for one in filter.conditions], notes
 
 
-# --------------------------------------------------------------------------------------- what a model may answer
+# ---- what a model may answer
 
 
 def test_a_good_answer_is_taken_as_it_is() -> None:
@@ -620,7 +620,7 @@ def test_the_schema_lists_the_sources_and_bounds_the_lists() -> None:
     }
 
 
-# ------------------------------------------------------------------------------------------------ asking a model
+# ---- asking a model
 
 
 class Model:
@@ -652,7 +652,10 @@ def test_the_model_is_asked_with_examples_and_the_sources_it_may_name() -> None:
 
 
 def test_what_the_question_has_no_word_of_is_dropped_and_reported() -> None:
-    copied = '{"source": {"$in": ["Fortune", "The Verge"]}, "published_at": {"$gte": "2023-10-01", "$lte": "2023-10-30"}}'
+    copied = (
+        '{"source": {"$in": ["Fortune", "The Verge"]}, "published_at": {"$gte": '
+        '"2023-10-01", "$lte": "2023-10-30"}}'
+    )
     (found,) = ModelExtractor(Model(copied), NEWS).extract(["What did Fortune say?"])
     assert [one.values for one in found.filter.conditions] == [("Fortune",)]
     assert found.notes[0] == "dropped 'The Verge': the question does not name it"

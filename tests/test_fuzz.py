@@ -1,4 +1,5 @@
-"""Fuzzing: cases that were findings once, and a few hundred fresh inputs for every loader, grammar, artefact and endpoint.
+"""Fuzzing: cases that were findings once, and a few hundred fresh inputs for every loader, grammar,
+artefact and endpoint.
 
 `python -m robustness fuzz` does the same with 200,000 inputs each.
 """
@@ -122,7 +123,7 @@ def test_inputs_of_the_right_shape_are_accepted_or_refused(
         holds()
 
 
-# ------------------------------------------------------------------------------------------------------- the engine itself
+# ---- the engine itself
 
 
 def test_the_same_number_gives_the_same_input() -> None:

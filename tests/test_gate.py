@@ -37,7 +37,7 @@ from suffice.types import Action, Verdict
 pytestmark = pytest.mark.usefixtures("few_trees")
 
 
-# ---------------------------------------------------------------------------------------------------------- checking
+# ---- checking
 
 
 def test_a_fitted_gate_tells_complete_from_incomplete() -> None:
@@ -125,7 +125,7 @@ def test_the_first_needed_document_more_raises_the_mean() -> None:
     assert before < 0.5
 
 
-# ---------------------------------------------------------------------------------------------------------- fitting
+# ---- fitting
 
 
 def test_a_promise_can_be_asked_for_and_refused() -> None:
@@ -160,7 +160,7 @@ def test_probabilities_are_calibrated_on_what_models_said_of_questions_they_had_
     )  # what it was fitted on looks easier than it is
 
 
-# ---------------------------------------------------------------------------------------------------------- expanding
+# ---- expanding
 
 
 def acted(costs: Costs, rounds_left: int = 1) -> list[Action]:
@@ -229,7 +229,7 @@ def test_questions_with_the_same_words_stay_together() -> None:
     assert np.array_equal(folds, group_folds(groups, 5, 1))
 
 
-# ---------------------------------------------------------------------------------------------------------- keeping
+# ---- keeping
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
         Gate.load(preset="best")
 
 
-# ---------------------------------------------------------------------------------------------------------- quality
+# ---- quality
 
 
 class Letters:
@@ -317,7 +317,9 @@ class Letters:
 
 @cache
 def lettered() -> Gate:
-    """Looks through an encoder, and at what another run found: here the same hits, the needed ones first."""
+    """Looks through an encoder, and at what another run found: here the same hits, the needed ones
+    first.
+    """
     return Gate.fit([with_another_run(one) for one in labelled()[:120]], encoder=Letters())
 
 
@@ -372,7 +374,7 @@ def test_a_gate_of_the_quality_preset_wants_its_encoder(tmp_path: Path) -> None:
     assert gate.check(fresh()[0].question, shown(fresh()[0])).reasons
 
 
-# ---------------------------------------------------------------------------------------------------------- doors
+# ---- doors
 
 
 def test_the_package_opens_the_gate() -> None:

@@ -16,7 +16,9 @@ RNG = np.random.default_rng(5)
 
 
 def small_run(n: int = 200) -> GateRun:
-    """Probabilities that are right on average: a question of p = 0.7 is complete seven times in ten."""
+    """Probabilities that are right on average: a question of p = 0.7 is complete seven times in
+    ten.
+    """
     p = RNG.random(n)
     complete = RNG.random(n) < p
     return GateRun(
@@ -65,7 +67,10 @@ def test_a_run_that_is_none_says_so(
 def test_the_summary_has_every_figure_as_a_number() -> None:
     run = small_run()
     found = gate_summary(run)
-    for name in "n positive_rate auroc ap brier ece ece_by_chance aurc accuracy precision recall f1 risk coverage".split():
+    for name in (
+        "n positive_rate auroc ap brier ece ece_by_chance aurc accuracy precision "
+        "recall f1 risk coverage"
+    ).split():
         assert isinstance(found[name], int | float), name
     assert found["intervals"]["auroc"]["low"] < found["auroc"] < found["intervals"]["auroc"]["high"]
     assert found["baselines"]["coin"]["auroc"] == 0.5

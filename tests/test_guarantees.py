@@ -1,4 +1,6 @@
-"""Every guarantee names tests that exist and measurements that can run, and the page shows what was measured."""
+"""Every guarantee names tests that exist and measurements that can run, and the page shows what was
+measured.
+"""
 
 from __future__ import annotations
 
@@ -88,13 +90,13 @@ def test_figures_come_back_as_they_were_stored_and_the_page_says_what_was_kept(
     assert results.load_figures("soak", tmp_path) == figures
     page = guarantees()
     assert (
-        "an hour of mixed load](#an-hour-of-mixed-load), *what grows*, a full run of 1970-01-01: NOT kept"
-        in page
-    )
+        "an hour of mixed load](#an-hour-of-mixed-load), *what grows*, a full run of "
+        "1970-01-01: NOT kept"
+    ) in page
     assert (
-        "an hour of mixed load](#an-hour-of-mixed-load), *what was answered*, a full run of 1970-01-01: kept"
-        in page
-    )
+        "an hour of mixed load](#an-hour-of-mixed-load), *what was answered*, a full run of "
+        "1970-01-01: kept"
+    ) in page
     assert "Failed or missed its requirement: What grows over 60 minutes." in page
     assert "commit abc" in page
 

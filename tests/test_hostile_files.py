@@ -1,4 +1,6 @@
-"""Models, libraries and manifests that mean harm: refused with a DataError, without running them and in little memory."""
+"""Models, libraries and manifests that mean harm: refused with a DataError, without running them
+and in little memory.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def gate_folder(tmp_path: Path) -> Path:
 
 
 def altered(folder: Path, part: str, content: bytes) -> Path:
-    """The artefact with this file in it, and a manifest that knows its hash: whoever alters one can alter the other."""
+    """The artefact with this file in it, and a manifest that knows its hash: whoever alters one can
+    alter the other.
+    """
     (folder / part).write_bytes(content)
     rehash_manifest(folder, part)
     return folder
@@ -338,7 +342,9 @@ LOADING = {"load", "loads", "open", "Unpickler", "read_pickle"}
 
 
 def loads_anything(tree: ast.AST) -> list[str]:
-    """Calls that could run what a file says: np.load and its kin, eval, exec. json and tomllib cannot."""
+    """Calls that could run what a file says: np.load and its kin, eval, exec. json and tomllib
+    cannot.
+    """
     found = []
     for node in ast.walk(tree):
         match node:

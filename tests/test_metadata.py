@@ -265,7 +265,9 @@ def test_a_document_says_what_it_carries(vocabulary: Vocabulary) -> None:
 
 
 def test_real_questions_name_their_sources(data_folder: Path) -> None:
-    """MultiHop-RAG: whatever source we find is one of the evidence, and whatever of the evidence is written out is found."""
+    """MultiHop-RAG: whatever source we find is one of the evidence, and whatever of the evidence is
+    written out is found.
+    """
     folder = data_folder / "multihop_rag"
     articles = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     asked = json.loads((folder / "MultiHopRAG.json").read_text(encoding="utf-8"))

@@ -170,7 +170,7 @@ def test_judging_needs_one_ranking_a_question_and_a_depth(ranked, gold, depth):
         judge_rankings(ranked, gold, depth=depth)
 
 
-# ---------------------------------------------------------------------------------------------- probabilities
+# ---- probabilities
 
 FOUR = Predictions([1, 0, 1, 0], [0.9, 0.8, 0.4, 0.1])
 
@@ -274,7 +274,7 @@ def test_an_honest_forecast_has_an_ece_by_chance_that_shrinks_with_the_questions
         ece_by_chance([1.5])
 
 
-# ---------------------------------------------------------------------------------------------------- answers
+# ---- answers
 
 
 def test_answers_are_compared_without_articles_case_and_punctuation():

@@ -132,7 +132,7 @@ def test_a_dead_server_is_reported() -> None:
     assert caught.value.retryable
 
 
-# ------------------------------------------------------------------------------------------------------- again
+# ---- again
 
 
 def test_a_request_that_fails_is_tried_again() -> None:
@@ -198,7 +198,7 @@ def test_nothing_is_sent_after_the_deadline() -> None:
         assert len(seen) == sent
 
 
-# ------------------------------------------------------------------------------------------------------- several
+# ---- several
 
 
 def test_prompts_go_side_by_side_up_to_a_limit_and_answers_keep_their_order() -> None:
@@ -244,7 +244,7 @@ def test_a_pace_is_kept_by_all_who_share_it() -> None:
     assert slept == [60.0, 60.0]
 
 
-# ------------------------------------------------------------------------------------------------------- what it costs
+# ---- what it costs
 
 
 def counted(handler: Any, request: dict[str, Any]) -> None:
@@ -290,7 +290,7 @@ def test_uncounted_tokens_are_not_invented() -> None:
     assert asked.spent == Cost(calls=1)
 
 
-# ------------------------------------------------------------------------------------------------------- the key
+# ---- the key
 
 
 def test_the_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
@@ -335,7 +335,7 @@ def test_broken_characters_in_a_prompt_are_no_reason_to_fail() -> None:
         assert model(url).complete(["who\ud800?"]) == ["fine"]
 
 
-# ------------------------------------------------------------------------------------------------------- remembering
+# ---- remembering
 
 
 class Echo:

@@ -33,7 +33,7 @@ def decide(now, after, policy, *, rounds_left):
 ANSWER, EXPAND, ABSTAIN = Action.ANSWER, Action.EXPAND, Action.ABSTAIN
 
 
-# ------------------------------------------------------------------------------------------------ risk at a threshold
+# ---- risk at a threshold
 
 
 def test_risk_at_counts_the_answered_and_the_incomplete_among_them():
@@ -61,7 +61,7 @@ def test_the_upper_bound_is_clopper_and_pearsons():
     assert realized_risk([0.5] * 3, [False] * 3, 0.5).risk_below(0.95) == 1
 
 
-# ------------------------------------------------------------------------------------------------ by F1
+# ---- by F1
 
 
 def test_the_f1_threshold_is_the_best_of_all_observed_ones():
@@ -86,7 +86,7 @@ def test_f1_with_nothing_complete_never_answers_and_with_all_complete_always():
     assert choose_by_f1([0.5] * 4, [True, False, False, True]).answer_at == 0.5
 
 
-# ------------------------------------------------------------------------------------------------ by cost
+# ---- by cost
 
 
 def test_by_cost_answers_where_a_wrong_answer_is_expected_to_cost_no_more_than_an_abstention():
@@ -118,7 +118,7 @@ def test_on_calibrated_probabilities_no_threshold_is_cheaper_than_the_closed_for
     assert chosen <= min(spent(one) for one in np.linspace(0, 1, 41)) + 0.002
 
 
-# ------------------------------------------------------------------------------------------------ by risk: edges
+# ---- by risk: edges
 
 
 def test_fewer_questions_than_could_ever_prove_it_keep_no_promise_and_the_policy_says_so():
@@ -182,9 +182,10 @@ def test_a_promise_outside_zero_and_one_is_refused(alpha, delta):
         choose_by_risk([0.5], [True], alpha=alpha, delta=delta)
 
 
-# ------------------------------------------------------------------------------------------------ by risk: the proof
+# ---- by risk: the proof
 
-# What a score may do to the true probability q of being complete. All but the first are miscalibrated; the last three break the
+# What a score may do to the true probability q of being complete. All but the first are
+# miscalibrated; the last three break the
 # order too, which costs coverage and must not cost the promise.
 SCORES = {
     "calibrated": lambda q, rng: q,
@@ -199,7 +200,9 @@ SPLITS, DELTA = 200, 0.1
 
 
 class World:
-    """A population large enough to know the risk above each threshold, from which calibration parts are drawn."""
+    """A population large enough to know the risk above each threshold, from which calibration parts
+    are drawn.
+    """
 
     def __init__(self, score: str, *, n: int = 100_000) -> None:
         rng = np.random.default_rng(11)
@@ -223,7 +226,9 @@ class World:
 
 
 def kept_and_coverage(score: str, alpha: float, *, n: int = 500) -> tuple[float, float, float]:
-    """Share of splits whose risk exceeds alpha, mean coverage, and the coverage of one who knows the population."""
+    """Share of splits whose risk exceeds alpha, mean coverage, and the coverage of one who knows
+    the population.
+    """
     world, rng = World(score), np.random.default_rng(29)
     answered = np.array(
         [
@@ -307,7 +312,7 @@ def test_mapie_finds_the_same_thresholds_safe_one_by_one_and_lets_fewer_question
     assert mine > mapies
 
 
-# ------------------------------------------------------------------------------------------------ deciding
+# ---- deciding
 
 
 def test_answer_when_sure_expand_when_it_pays_else_abstain():
@@ -394,7 +399,7 @@ def test_costs_that_are_no_costs_are_refused(costs):
         Costs(**costs)
 
 
-# ------------------------------------------------------------------------------------------------ on disk
+# ---- on disk
 
 
 def test_a_policy_survives_json_to_the_last_bit():

@@ -1,4 +1,6 @@
-"""The store on Qdrant, as far as it needs no server: addresses, failing over, BM25's two halves, word frequencies, points."""
+"""The store on Qdrant, as far as it needs no server: addresses, failing over, BM25's two halves,
+word frequencies, points.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ from suffice.retrieval.memory import Bm25
 from suffice.testing import VILLAGE
 from suffice.types import Condition, Document, Filter
 
-# ------------------------------------------------------------------------------------------------ addresses
+# ---- addresses
 
 
 def test_an_address_says_where_and_how() -> None:
@@ -104,7 +106,7 @@ def test_a_key_does_not_travel_unencrypted_unless_told(monkeypatch: pytest.Monke
         QdrantStore(fine).close()
 
 
-# ------------------------------------------------------------------------------------------------ failing over
+# ---- failing over
 
 
 def asking(hosts: str, patience_s: float = 30) -> QdrantCluster:
@@ -184,7 +186,7 @@ def test_a_missing_library_names_the_build_command(
     assert caught.value.hint == "make it with: suffice build FILE --store qdrant://localhost/x"
 
 
-# ------------------------------------------------------------------------------------------------ words
+# ---- words
 
 
 def test_the_two_halves_of_bm25_make_the_whole() -> None:
@@ -249,7 +251,7 @@ def test_a_collection_of_another_format_is_told() -> None:
         parse_header({"format": 99}, "qdrant://host/x")
 
 
-# ------------------------------------------------------------------------------------------------ points
+# ---- points
 
 
 def test_a_document_comes_back_from_its_point() -> None:

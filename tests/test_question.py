@@ -71,12 +71,18 @@ def test_the_structure_of_a_question_is_counted(words: WordTable) -> None:
         ),  # asked for, not a step
         ("Which band has more members, Muzzle or Primus?", 2, 2),
         (
-            "When did the state that contains the county where Raven Creek is located reinstate the death penalty?",
+            (
+                "When did the state that contains the county where Raven Creek is located "
+                "reinstate the death penalty?"
+            ),
             2,
             10 / 3,
         ),
         (
-            "Who is the mother of the director of the film that the writer of Lanterns's brother is in?",
+            (
+                "Who is the mother of the director of the film that the writer of Lanterns's "
+                "brother is in?"
+            ),
             2,
             4,
         ),

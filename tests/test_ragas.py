@@ -1,4 +1,6 @@
-"""The metric inside the real ragas, where it is installed: 616 MB with what it needs, so that `make test` goes without."""
+"""The metric inside the real ragas, where it is installed: 616 MB with what it needs, so that `make
+test` goes without.
+"""
 
 from __future__ import annotations
 

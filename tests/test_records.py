@@ -1,4 +1,6 @@
-"""The streaming readers under the data sets: whole JSON objects, lines, and files that are either array or lines."""
+"""The streaming readers under the data sets: whole JSON objects, lines, and files that are either
+array or lines.
+"""
 
 from __future__ import annotations
 

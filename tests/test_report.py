@@ -1,4 +1,6 @@
-"""Plots and the report: numbers first, the same bytes each time, nothing hostile and nothing from the network."""
+"""Plots and the report: numbers first, the same bytes each time, nothing hostile and nothing from
+the network.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ def test_the_report_fetches_nothing_runs_nothing_and_lets_no_markup_in():
     page = page_html(run_page(village(HOSTILE, HOSTILE), command=HOSTILE))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
-    # Namespaces of SVG are names, not addresses that are fetched; everything else must be inside the file.
+    # Namespaces of SVG are names, not addresses that are fetched; everything else must be inside
+    # the file.
     assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", page)
     assert not re.findall(r"<(?:link|iframe|img|object|embed|form)\b", page)
     assert "default-src 'none'" in page

@@ -77,12 +77,18 @@ def test_two_are_combined_by_what_is_asked(question: str, pick: str) -> None:
     ("question", "first", "second"),
     [
         (
-            "Which university - the University of Rochester or the University of Colorado - is further east?",
+            (
+                "Which university - the University of Rochester or the University of Colorado - "
+                "is further east?"
+            ),
             "University of Rochester is further east",
             "University of Colorado is further east",
         ),
         (
-            "Who lived longer, American author Owen Wister or Canadian author Lucy Maud Montgomery?",
+            (
+                "Who lived longer, American author Owen Wister or Canadian author Lucy Maud "
+                "Montgomery?"
+            ),
             "When was Owen Wister born?",
             "When did Owen Wister die?",
         ),

@@ -229,7 +229,7 @@ def test_every_form_has_an_example_that_works(client: TestClient, tokens: dict[s
     assert seen == ["/v1/check", "/v1/search", "/v1/complete", "/v1/ask", "/v1/library/documents"]
 
 
-# ----------------------------------------------------------------------------------------------------------- hostile bodies
+# ---- hostile bodies
 
 
 @pytest.mark.parametrize(

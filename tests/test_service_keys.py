@@ -71,7 +71,7 @@ def test_a_damaged_file_gives_no_access(tmp_path: Path, text: str) -> None:
         ApiKeys(tmp_path / "keys.json").authenticate("suf_000000000000_" + "a" * 43)
 
 
-# ------------------------------------------------------------------------------------------------------------- settings
+# ---- settings
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_limit_is_a_number_above_zero() -> None:
         Limits(concurrent_requests=0)
 
 
-# --------------------------------------------------------------------------------------------------------- command line
+# ---- command line
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -38,7 +38,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield one
 
 
-# --------------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def test_a_check_says_what_the_gate_says(client: TestClient) -> None:
@@ -176,7 +176,7 @@ def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None
     assert gate["drift"] is None
 
 
-# -------------------------------------------------------------------------------------------------------------- library
+# ---- library
 
 
 def test_a_search_finds_documents_with_their_texts(client: TestClient) -> None:
@@ -329,7 +329,7 @@ def _with(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-# --------------------------------------------------------------------------------------------------- health, logs, figures
+# ---- health, logs, figures
 
 
 def test_health_and_readiness(client: TestClient) -> None:

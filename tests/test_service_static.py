@@ -49,7 +49,10 @@ def test_a_file_loads_nothing_from_other_hosts_and_injects_no_markup(
         "http://www.w3.org"
     }  # the name of SVG, not an address
     assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|style=|\son\w+=",
+        (
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new "
+            r"Function|style=|\son\w+="
+        ),
         text,
     )
 

@@ -1,4 +1,6 @@
-"""Intervals and paired comparisons: what they cover, that they repeat, and that they do not claim what chance can do."""
+"""Intervals and paired comparisons: what they cover, that they repeat, and that they do not claim
+what chance can do.
+"""
 
 from __future__ import annotations
 

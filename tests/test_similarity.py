@@ -60,7 +60,7 @@ def seen(question: str, hits: Sequence[object]) -> tuple[np.ndarray, np.ndarray]
     return whole[0], block
 
 
-# ---------------------------------------------------------------------------------------------------------- an encoder
+# ---- an encoder
 
 
 def test_cosines_are_those_of_the_encoder() -> None:
@@ -128,7 +128,7 @@ def test_a_question_falls_into_clauses(question: str, parts: list[str]) -> None:
     assert len(split_clauses(question * 50)) <= 8
 
 
-# ---------------------------------------------------------------------------------------------------------- a cross-encoder
+# ---- a cross-encoder
 
 
 def test_relevance_is_the_rerankers() -> None:
@@ -145,7 +145,7 @@ def test_relevance_is_the_rerankers() -> None:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------- in a gate
+# ---- in a gate
 
 
 def test_encoders_bring_columns_and_the_question_its_vector() -> None:
@@ -204,7 +204,7 @@ def test_a_gate_of_words_alone_leaves_encoders_unused() -> None:
     assert Encoders(Letters(), Common()).resolve(None, None, where="here") == NO_ENCODERS
 
 
-# ---------------------------------------------------------------------------------------------------------- kept vectors
+# ---- kept vectors
 
 
 def test_a_text_is_encoded_once(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_vectors_that_were_not_all_written_do_not_count(tmp_path: Path) -> None:
         CachedEncoder(letters, tmp_path)
 
 
-# ---------------------------------------------------------------------------------------------------------- the real one
+# ---- the real one
 
 
 def test_the_real_encoder_sees_which_hits_are_about_the_question() -> None:

@@ -19,11 +19,11 @@ from suffice.types import Condition, Document, Extraction, Filter, Hit
 NEWSROOM = (
     Document("verge-1", "The trial of the exchange, the trial of the founder", source="The Verge",
              published_at=date(2023, 10, 4)),
-    Document("verge-2", "The trial and the founder of the exchange", source="The Verge", published_at=date(2023, 10, 5)),
+    Document("verge-2", ("The trial and the founder of " "the exchange"), source="The Verge", published_at=date(2023, 10, 5)),
     Document("verge-3", "The founder went to trial", source="The Verge", published_at=date(2023, 10, 6)),
     Document("fortune", "A verdict in the trial", source="Fortune", published_at=date(2023, 11, 3)),
     Document("nobody", "The trial of the founder, by an unknown hand"),
-    Document("other", "The trial of the founder of the exchange and its trial", source="Wired", published_at=date(2023, 10, 4)),
+    Document("other", ("The trial of the founder of the exchange and " "its trial"), source="Wired", published_at=date(2023, 10, 4)),
 )  # fmt: skip
 STORE = MemoryStore(NEWSROOM)
 VOCABULARY = Vocabulary.of_store(STORE)
@@ -38,7 +38,7 @@ def soft(**options: Any) -> SoftFilter:
     return SoftFilter(TextSearch(STORE), STORE, VOCABULARY, **options)
 
 
-# -------------------------------------------------------------------------------------------- failures seen elsewhere
+# ---- failures seen elsewhere
 
 
 def test_a_document_whose_source_nobody_wrote_down_is_not_filtered_away() -> None:
@@ -79,7 +79,7 @@ def test_needed_evidence_behind_a_wrong_date_comes_back() -> None:
     assert next(hit for hit in hits if hit.doc_id == "fortune").relaxed
 
 
-# ------------------------------------------------------------------------------------------------------------ quota
+# ---- quota
 
 
 def test_each_named_source_gets_its_best_before_the_rest_competes() -> None:
@@ -105,7 +105,7 @@ def test_a_quota_of_nothing_or_without_named_sources_changes_nothing() -> None:
         SourceQuota(base, STORE, VOCABULARY, per_source=-1)
 
 
-# --------------------------------------------------------------------------------------------------- giving way
+# ---- giving way
 
 
 def relaxing(judge: Any, **options: Any) -> StepwiseFilter:

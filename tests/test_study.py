@@ -1,4 +1,6 @@
-"""A study is a document: it comes back from its file, says what is wrong with another, and becomes a page."""
+"""A study is a document: it comes back from its file, says what is wrong with another, and becomes
+a page.
+"""
 
 from __future__ import annotations
 

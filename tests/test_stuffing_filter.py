@@ -1,4 +1,6 @@
-"""A hardened gate does not read hits that were stuffed with the question's words, and reads all others as before."""
+"""A hardened gate does not read hits that were stuffed with the question's words, and reads all
+others as before.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def columns(words: WordTable, question: str, *hits: dict) -> list[dict[str, floa
     return [dict(zip(SUPPORT_COLUMNS, row.tolist(), strict=True)) for row in rows]
 
 
-# ------------------------------------------------------------------------------------------------ what supports a hit
+# ---- what supports a hit
 
 
 def test_a_list_of_names_is_a_crowd_that_is_tied_to_nothing(words):
@@ -113,7 +115,7 @@ def test_odd_texts_and_questions_give_finite_columns(words, question, text):
     assert np.isfinite(rows).all()
 
 
-# ------------------------------------------------------------------------------------------------ the filter
+# ---- the filter
 
 
 def test_a_stuffed_document_is_not_read_and_the_others_are(hardened, words):
@@ -214,7 +216,7 @@ def test_what_is_sure_to_be_stuffed_is_left_out_though_it_may_be_evidence(words)
     ]
 
 
-# ------------------------------------------------------------------------------------------------ opened and kept
+# ---- opened and kept
 
 
 def test_any_gate_is_opened_as_hardened(tmp_path):
@@ -268,7 +270,7 @@ def test_the_filter_that_ships_says_what_it_was_made_of():
     assert "hotpotqa" in settings["sets"]
 
 
-# ------------------------------------------------------------------------------------------------ what it learns from
+# ---- what it learns from
 
 
 def test_nobody_tampers_with_what_is_needed():

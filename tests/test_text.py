@@ -42,7 +42,10 @@ def test_a_title_key_drops_what_people_leave_out(title: str, key: str) -> None:
 
 
 def test_names_leave_out_the_words_that_open_a_question() -> None:
-    question = "Who taught Ludwig van Beethoven before he left for Vienna, according to The Verge's report on OpenAI?"
+    question = (
+        "Who taught Ludwig van Beethoven before he left for Vienna, according to The "
+        "Verge's report on OpenAI?"
+    )
     assert names(question) == ["Ludwig van Beethoven", "Vienna", "Verge", "OpenAI"]
 
 

@@ -28,7 +28,9 @@ GATE = Wants("lothair", "a charter")
 
 
 class Mumbles:
-    """A model that says the same whatever it is asked: as a plan it does not hold, as an answer it is cited."""
+    """A model that says the same whatever it is asked: as a plan it does not hold, as an answer it
+    is cited.
+    """
 
     name = "mumbles"
 

@@ -30,7 +30,9 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 
 @cache
 def adapted() -> Gate:
-    """Moved to lists of three hits instead of six: far fewer sets are complete, and the gate has never seen such."""
+    """Moved to lists of three hits instead of six: far fewer sets are complete, and the gate has
+    never seen such.
+    """
     return small_gate().adapt(labelled(3)[:200])
 
 
@@ -106,7 +108,7 @@ def test_a_correction_finds_a_wrong_offset_from_25_labels() -> None:
     assert -4 < found.offset < -0.5
 
 
-# ---------------------------------------------------------------------------------------------------------- drift
+# ---- drift
 
 
 def test_the_same_world_has_not_drifted() -> None:

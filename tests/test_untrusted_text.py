@@ -1,4 +1,6 @@
-"""The suite of attacks is fair: beside each stands as much neutral text in the same place; the difference is what counts."""
+"""The suite of attacks is fair: beside each stands as much neutral text in the same place; the
+difference is what counts.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""The generators of docs/reference, docs/results and docs/models: `python -m docs.generators` (or `make docs`)."""
+"""The generators of docs/reference, docs/results and docs/models: `python -m docs.generators` (or
+`make docs`).
+"""

@@ -1,6 +1,8 @@
-"""What the pages' Python blocks print: run here, shown in the `text` block that follows, and held by a test.
+"""What the pages' Python blocks print: run here, shown in the `text` block that follows, and held
+by a test.
 
-A block whose first line holds `# not run` is left alone, and so is an output with `...` in it, which stands for anything.
+A block whose first line holds `# not run` is left alone, and so is an output with `...` in it,
+which stands for anything.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ def working_directory(folder: Path) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------ the notebook of examples/
-# `python -m docs.generators.code_blocks` runs it and stores its outputs. Cells only print: no Jupyter is needed.
+# `python -m docs.generators.code_blocks` runs it and stores its outputs. Cells only print: no
+# Jupyter is needed.
 
 NOTEBOOK = ROOT / "examples" / "notebook" / "story.ipynb"
 

@@ -57,7 +57,9 @@ def _guarantee(one: Guarantee, figures: dict[str, StoredFigures | None]) -> str:
 
 
 def _measured(name: str, figures: dict[str, StoredFigures | None]) -> str:
-    """A part or one of its tables, linked to its figures below, and whether the requirement was kept."""
+    """A part or one of its tables, linked to its figures below, and whether the requirement was
+    kept.
+    """
     part, _, title = name.partition(": ")
     linked = f"[{PARTS[part].lower()}](#{PARTS[part].lower().replace(',', '').replace(' ', '-')})"
     found = figures[part]

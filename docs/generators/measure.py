@@ -1,7 +1,9 @@
-"""`make results`: measure the figures of docs/results again, one part per page; `make docs` then renders the pages.
+"""`make results`: measure the figures of docs/results again, one part per page; `make docs` then
+renders the pages.
 
-`python -m docs.generators.measure loop gate` measures two parts; all of them take most of a day. `make bench`
-measures the pages about speed. `grade-sample` holds questions that people read; it is not measured.
+`python -m docs.generators.measure loop gate` measures two parts; all of them take most of a day.
+`make bench` measures the pages about speed. `grade-sample` holds questions that people read; it is
+not measured.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from suffice_research.training.sources import SOURCES
 
 
 def run_command(command: str, data: Path, *more: str, cwd: Path = ROOT) -> str:
-    """Run a `suffice` or `python` command as the page shows it, with `$DATA` replaced; what it prints.
+    """Run a `suffice` or `python` command as the page shows it, with `$DATA` replaced; what it
+    prints.
 
     `more` is appended and overrides the page's options: where to write, what to keep.
     """
@@ -78,7 +81,10 @@ def measure_gate(data: Path, work: Path) -> None:
 
 
 def measure_bridge(data: Path, work: Path) -> None:
-    """Measure `fast` and count `quality`, and store the studies. The models that ship are left as they are."""
+    """Measure `fast` and count `quality`, and store the studies.
+
+    The models that ship are left as they are.
+    """
     run_command(
         models.BRIDGE_COMMANDS["fast"], data, "--study-only", "--study", str(work / "fast.json")
     )
@@ -159,7 +165,8 @@ def measure_loop(data: Path, work: Path) -> None:
     store_study(work / "study.json", results.LOOP_PATH)
 
 
-# Part -> what measures it, from the data folder; the second folder is for results that another run can reuse.
+# Part -> what measures it, from the data folder; the second folder is for results that another run
+# can reuse.
 PARTS: dict[str, Callable[[Path, Path], None]] = {
     "retrieval": measure_retrieval,
     **{paper: partial(measure_study, paper) for paper in STUDY_NAMES},
@@ -188,7 +195,10 @@ def main() -> int:
         parser.error(f"no part {', '.join(unknown)}; known: {', '.join(PARTS)}")
     if not args.data.is_dir():
         print(
-            f"error: no real data at {args.data}\nhint: pass --data, or set SUFFICE_DATA; see CONTRIBUTING",
+            (
+                f"error: no real data at {args.data}\nhint: pass --data, or set SUFFICE_DATA; see "
+                f"CONTRIBUTING"
+            ),
             file=sys.stderr,
         )
         return 2

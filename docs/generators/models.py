@@ -1,4 +1,6 @@
-"""Pages of the shipped models, from stored studies: results and cards of the gate and of the bridge retriever."""
+"""Pages of the shipped models, from stored studies: results and cards of the gate and of the bridge
+retriever.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def gate_path(preset: str) -> Path:
 
 
 def gate_command(preset: str, study: Study | None = None) -> str:
-    """What makes the gate and its study; for a study that was made with other numbers of questions, those."""
+    """What makes the gate and its study; for a study that was made with other numbers of questions,
+    those.
+    """
     usual = {"questions": QUESTIONS, "judged": JUDGED, "draws": DRAWS}
     odd = {
         name: study.settings[name]

@@ -1,4 +1,7 @@
-"""All generated pages and pictures, and the README's table of results. A test compares them with the files."""
+"""All generated pages and pictures, and the README's table of results.
+
+A test compares them with the files.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def readme_table() -> str:
     rows = []
     for name, title in DATA_SET_NAMES.items():
         ours = _figure(fitted.cell(name, "AUROC"))
-        papers = f"MAGAF {_figure(beside.cell('MAGAF', name))}, FRAMES {_figure(beside.cell('FRAMES', name))}"
+        papers = (
+            f"MAGAF {_figure(beside.cell('MAGAF', name))}, FRAMES "
+            f"{_figure(beside.cell('FRAMES', name))}"
+        )
         left_out = _figure(unseen.cell(name, "AUROC"))
         rows.append(
             (

@@ -1,4 +1,6 @@
-"""Where things are: the project, its pages and what they are made from, and the real data, which is not part of it."""
+"""Where things are: the project, its pages and what they are made from, and the real data, which is
+not part of it.
+"""
 
 from __future__ import annotations
 

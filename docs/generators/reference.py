@@ -1,4 +1,6 @@
-"""The reference pages, generated from the code: commands, metrics, features, Python names, formats, settings, HTTP."""
+"""The reference pages, generated from the code: commands, metrics, features, Python names, formats,
+settings, HTTP.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,9 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def python_names() -> str:
-    """Every public name: those of `suffice` in full, those of the other public modules in a line each."""
+    """Every public name: those of `suffice` in full, those of the other public modules in a line
+    each.
+    """
     lines = [
         "# Python\n",
         "Every public name. [Stability](stability.md) says what public means; other modules may change.\n",
@@ -318,7 +322,9 @@ NOT_FORMATS = {"IR_VERSION"}  # of ONNX
 
 
 def format_versions() -> dict[str, int]:
-    """`module.CONSTANT` -> version, for every format of the package: constants called VERSION or FORMAT."""
+    """`module.CONSTANT` -> version, for every format of the package: constants called VERSION or
+    FORMAT.
+    """
     found: dict[str, int] = {}
     for module, tree in trees().items():
         assigned = (node.targets[0] for node in tree.body if isinstance(node, ast.Assign))
@@ -475,7 +481,9 @@ def _option_help(name: str) -> dict[str, str]:
 
 
 def _record_table(record: Any, helps: dict[str, str] | None = None) -> str:
-    """A record's fields with defaults; the meaning is the comment behind the field, or the help of the option so named."""
+    """A record's fields with defaults; the meaning is the comment behind the field, or the help of
+    the option so named.
+    """
     comments = dict(
         re.findall(r"^    (\w+): .*?  # (.*)$", inspect.getsource(record), re.MULTILINE)
     )

@@ -1,4 +1,6 @@
-"""Pages of results, from stored runs and studies: retrieval, the papers, expansion, and gates fitted on made questions."""
+"""Pages of results, from stored runs and studies: retrieval, the papers, expansion, and gates
+fitted on made questions.
+"""
 
 from __future__ import annotations
 
@@ -352,7 +354,9 @@ def _loop_lines(study: Study) -> Iterator[str]:
 
 
 def _loop_verdict(others: Cell, made: Cell, both: Cell, *, name: str) -> str:
-    """In words: is it better than the other data sets alone, and does it reach its figure, or merely not miss it?"""
+    """In words: is it better than the other data sets alone, and does it reach its figure, or
+    merely not miss it?
+    """
     found = both.measured if isinstance(both, WithPublished) else both
     if (
         not isinstance(both, WithPublished)

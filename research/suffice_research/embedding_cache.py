@@ -1,8 +1,10 @@
-"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder that does.
+"""Vectors that are made once and kept in a folder: an encoder that remembers. And a cross-encoder
+that does.
 
-An encoder on a processor reads some twenty passages a second, so that a training over twenty thousand of them should neither
-begin anew when it was stopped, nor encode anything twice. Each block of new texts becomes a file of vectors and a file of the
-texts' hashes; the hash tells a question from a passage, since encoders may.
+An encoder on a processor reads some twenty passages a second, so that a training over twenty
+thousand of them should neither begin anew when it was stopped, nor encode anything twice. Each
+block of new texts becomes a file of vectors and a file of the texts' hashes; the hash tells a
+question from a passage, since encoders may.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ _AT_ONCE = 256
 
 
 class CachedEncoder:
-    """The same vectors as the encoder's, each made once. The folder belongs to one encoder, and to one process at a time."""
+    """The same vectors as the encoder's, each made once.
+
+    The folder belongs to one encoder, and to one process at a time.
+    """
 
     def __init__(self, encoder: Encoder, folder: Path, *, progress: Progress | None = None) -> None:
         self.encoder, self.folder, self.progress = encoder, Path(folder) / encoder.name, progress
@@ -100,8 +105,9 @@ def _key(text: str, query: bool) -> str:
 class CachedReranker:
     """The same scores as the cross-encoder's, each pair of question and text read once.
 
-    With a folder, once in all runs: the scores of a question are kept in an SQLite file before the next question is read, so
-    that a run which was stopped goes on where it was. `expected` pairs are what `progress` counts towards.
+    With a folder, once in all runs: the scores of a question are kept in an SQLite file before the
+    next question is read, so that a run which was stopped goes on where it was. `expected` pairs
+    are what `progress` counts towards.
     """
 
     def __init__(
@@ -141,7 +147,8 @@ def _load_scores(path: Path) -> dict[str, float]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=30)) as db, db:
             db.execute(
-                "CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, score REAL NOT "
+                "NULL) WITHOUT ROWID"
             )
             return dict(db.execute("SELECT key, score FROM scores"))
     except (OSError, sqlite3.Error) as error:

@@ -1,12 +1,14 @@
-"""What expanding is worth: completeness against the documents held, at a fixed k and with the gate as stop signal.
+"""What expanding is worth: completeness against the documents held, at a fixed k and with the gate
+as stop signal.
 
-Fixed k: the first k of a retriever's list, the same for every question. Expanding: `suffice.answering.expand` over one of these
-retrievers, at most `k` documents, ended by the gate at several thresholds. What counts is how many documents a fixed k would
-have to hold to be as complete.
+Fixed k: the first k of a retriever's list, the same for every question. Expanding:
+`suffice.answering.expand` over one of these retrievers, at most `k` documents, ended by the gate at
+several thresholds. What counts is how many documents a fixed k would have to hold to be as
+complete.
 
-No question is judged by a gate that was fitted on it: "fitted" is a gate of the other folds, fitted on sets of documents as
-they are held on the way; a saved gate says how many of the questions it has seen. The same goes for the bridge's ranker: "hand"
-has seen nothing.
+No question is judged by a gate that was fitted on it: "fitted" is a gate of the other folds, fitted
+on sets of documents as they are held on the way; a saved gate says how many of the questions it has
+seen. The same goes for the bridge's ranker: "hand" has seen nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class ExpansionSettings:
-    """What can be chosen. `retriever` is who is expanded, `beside` are the others that stand at a fixed k."""
+    """What can be chosen.
+
+    `retriever` is who is expanded, `beside` are the others that stand at a fixed k.
+    """
 
     retriever: str = BRIDGE
     beside: tuple[str, ...] = ("bm25", "hybrid")
@@ -183,11 +188,13 @@ def expansion_study(
     )
 
 
-# ------------------------------------------------------------------------------------------------------ the corpus
+# ---- the corpus
 
 
 class _Corpus:
-    """The corpus with its searchers; what was searched once is remembered, as thresholds differ only in where they stop."""
+    """The corpus with its searchers; what was searched once is remembered, as thresholds differ
+    only in where they stop.
+    """
 
     def __init__(
         self, dataset: Dataset, settings: ExpansionSettings, progress: Progress | None
@@ -226,7 +233,7 @@ def _open_retriever(
     return factory(store, **options)
 
 
-# ------------------------------------------------------------------------------------------------------ fixed k
+# ---- fixed k
 
 
 def _fixed_points(
@@ -254,10 +261,11 @@ def _point(
 def documents_saved(
     fixed: Mapping[str, Sequence[Point]], point: Point, *, seed: int = 42
 ) -> tuple[Interval, bool]:
-    """How many documents more than this point a fixed k holds to be as complete, by the best retriever at each level.
+    """How many documents more than this point a fixed k holds to be as complete, by the best
+    retriever at each level.
 
-    Between two k it is on the straight line that joins them, which is what drawing lots between the two would give. True: no
-    fixed k measured is as complete, and the longest stands for it.
+    Between two k it is on the straight line that joins them, which is what drawing lots between the
+    two would give. True: no fixed k measured is as complete, and the longest stands for it.
     """
     columns = {
         name: (
@@ -283,7 +291,9 @@ def documents_saved(
 
 
 def _documents_at(documents: Floats, complete: Floats, wanted: Floats) -> Floats:
-    """Where each row's curve first reaches what is wanted; its end where it never does: (rows, ks), (rows, ks), (rows,)."""
+    """Where each row's curve first reaches what is wanted; its end where it never does: (rows, ks),
+    (rows, ks), (rows,).
+    """
     reached = complete >= wanted[:, None] - 1e-12
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), complete.shape[1] - 1)
     rows, before = np.arange(len(first)), np.maximum(first - 1, 0)
@@ -295,7 +305,7 @@ def _documents_at(documents: Floats, complete: Floats, wanted: Floats) -> Floats
     return np.asarray(start + share * (documents[rows, first] - start))
 
 
-# ------------------------------------------------------------------------------------------------------ expanding
+# ---- expanding
 
 
 def _expand_all(
@@ -305,7 +315,9 @@ def _expand_all(
     settings: ExpansionSettings,
     progress: Progress | None,
 ) -> tuple[list[Point], int]:
-    """Every threshold and size over every question, each by a gate that may judge it; and how many of them it had seen."""
+    """Every threshold and size over every question, each by a gate that may judge it; and how many
+    of them it had seen.
+    """
     texts = [one.question.text for one in examples]
     ways = [(answer_at, most) for answer_at in settings.answer_at for most in settings.most]
     found: dict[tuple[float, int], list[Completion | None]] = {
@@ -398,7 +410,7 @@ class _CachedGate:
         )
 
 
-# ------------------------------------------------------------------------------------------------------ what is shown
+# ---- what is shown
 
 NOTE = (
     "Documents: mean number held. Complete: share of questions whose gold documents are all among them. Fewer: how many "

@@ -1,8 +1,9 @@
-"""The HippoRAG line of papers: recall@5 on 1,000 questions each of MuSiQue, HotpotQA and 2WikiMultiHopQA.
+"""The HippoRAG line of papers: recall@5 on 1,000 questions each of MuSiQue, HotpotQA and
+2WikiMultiHopQA.
 
-NV-Embed-v2 is an encoder of 7B parameters; HippoRAG 2, GFM-RAG, PropRAG and Ψ-RAG search graphs that a language model built.
-Taken over from the notes that came with our samples of these questions (684, 716 and 706 of them), not from the
-papers themselves. None of them publishes complete@5.
+NV-Embed-v2 is an encoder of 7B parameters; HippoRAG 2, GFM-RAG, PropRAG and Ψ-RAG search graphs
+that a language model built. Taken over from the notes that came with our samples of these questions
+(684, 716 and 706 of them), not from the papers themselves. None of them publishes complete@5.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ TABLES: Mapping[str, PublishedTable] = {
     name: PublishedTable(
         paper="HippoRAG 2, GFM-RAG, PropRAG, Ψ-RAG",
         table="retrieval",
-        caption="Recall@5 on 1,000 questions, with encoders of 7B parameters and graphs built by a language model.",
+        caption=(
+            "Recall@5 on 1,000 questions, with encoders of 7B parameters and graphs built "
+            "by a language model."
+        ),
         figures={
             system: {"recall@5": figures[name]}
             for system, figures in PAPERS.items()

@@ -1,11 +1,13 @@
-"""The features of the two papers, as vectorised functions of evidence: MAGAF's 20 and FRAMES' 18, or 19 with the hop count.
+"""The features of the two papers, as vectorised functions of evidence: MAGAF's 20 and FRAMES' 18,
+or 19 with the hop count.
 
-The papers take the question's type, its reasoning labels and (FRAMES' secondary setting) its gold hop count as given. A gate in
-use is not told them. So they are arguments here: `asked=None` guesses them from cue words in the question (*deployable*), an
-`AskedFor` made from the data set's annotations is the papers' own protocol (*oracle*). Everything else is read from the hits.
+The papers take the question's type, its reasoning labels and (FRAMES' secondary setting) its gold
+hop count as given. A gate in use is not told them. So they are arguments here: `asked=None` guesses
+them from cue words in the question (*deployable*), an `AskedFor` made from the data set's
+annotations is the papers' own protocol (*oracle*). Everything else is read from the hits.
 
-A missing score counts as 0, as does every figure of a question without hits. MAGAF looks at the best four (and the fifth score,
-for one gap), FRAMES at the best ten.
+A missing score counts as 0, as does every figure of a question without hits. MAGAF looks at the
+best four (and the fifth score, for one gap), FRAMES at the best ten.
 """
 
 from __future__ import annotations
@@ -124,21 +126,24 @@ FRAMES_WITH_HOPS = (
 
 @dataclass(frozen=True)
 class QuestionAnnotations:
-    """What someone knows of each question beforehand: kinds in MAGAF's words, reasoning labels in FRAMES', and hops."""
+    """What someone knows of each question beforehand: kinds in MAGAF's words, reasoning labels in
+    FRAMES', and hops.
+    """
 
     kinds: Sequence[str | None]
     labels: Sequence[Collection[str]]
     hops: Sequence[float]
 
 
-# ------------------------------------------------------------------------------------------------------ cue words
+# ---- cue words
 
 _TIME = re.compile(
     r"\b(?:19|20)\d\d\b|\b(?:when|year|years|before|after|since|until|during|date|day|month|decade|century|first|last|earlier|"
     r"later|old|older|younger|age|born|died|ago|as of|time)\b",
     re.I,
 )
-# FRAMES' flag. The paper gives no list of phrases; of those tried, words like "when" and "first" (on in five questions of six)
+# FRAMES' flag. The paper gives no list of phrases; of those tried, words like "when" and "first"
+# (on in five questions of six)
 # said nothing about completeness, and this one comes nearest to the paper's prompt-only row.
 _DATED = re.compile(r"\b(?:1\d|20)\d\d\b|\bas of\b", re.I)
 _COMPARES = re.compile(
@@ -165,7 +170,10 @@ _CLAUSE = re.compile(r"\b(?:who|whose|which|that|where|whom)\b|,", re.I)
 
 
 def guess_annotations(questions: Sequence[str]) -> QuestionAnnotations:
-    """A guess from cue words alone. Nothing in a question says that no document answers it: `null` is never guessed."""
+    """A guess from cue words alone.
+
+    Nothing in a question says that no document answers it: `null` is never guessed.
+    """
     return QuestionAnnotations(
         [_kind(one) for one in questions],
         [_labels(one) for one in questions],
@@ -194,7 +202,7 @@ def _hops(question: str) -> float:
     return float(min(4, max(2, len(names(question)))))
 
 
-# ------------------------------------------------------------------------------------------------------ MAGAF
+# ---- MAGAF
 
 
 def magaf_features(
@@ -203,7 +211,10 @@ def magaf_features(
     asked: QuestionAnnotations | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Floats:
-    """(questions, 20), in the order of MAGAF. `vocabulary`: what the corpus is known to name; else what the hits do."""
+    """(questions, 20), in the order of MAGAF.
+
+    `vocabulary`: what the corpus is known to name; else what the hits do.
+    """
     asked = _check_annotations(evidence, asked)
     held = _HitDocuments(evidence, MAGAF_DEPTH)
     scores = _scores(evidence, MAGAF_DEPTH + 1)
@@ -232,7 +243,9 @@ def magaf_features(
 
 
 class _HitDocuments:
-    """The documents of the best hits of all questions, as positions in one corpus: (questions, depth), -1 for none."""
+    """The documents of the best hits of all questions, as positions in one corpus: (questions,
+    depth), -1 for none.
+    """
 
     def __init__(self, evidence: Sequence[Evidence], depth: int) -> None:
         documents = {
@@ -271,7 +284,9 @@ class _HitDocuments:
         )
 
     def agreement(self, questions: Sequence[str], vocabulary: Vocabulary | None) -> Wide:
-        """Of each hit's metadata with what the question names: (questions, depth), 0 where there is no hit."""
+        """Of each hit's metadata with what the question names: (questions, depth), 0 where there is
+        no hit.
+        """
         if not len(self.corpus):
             return np.zeros(self.positions.shape)
         judge = Agreement(self.corpus, vocabulary)
@@ -288,13 +303,15 @@ class _HitDocuments:
         return out
 
 
-# ------------------------------------------------------------------------------------------------------ FRAMES
+# ---- FRAMES
 
 
 def frames_features(
     evidence: Sequence[Evidence], *, asked: QuestionAnnotations | None = None, hops: bool = False
 ) -> Floats:
-    """(questions, 18), in the order of FRAMES; with `hops` the 19th, which only a data set knows: give `asked`."""
+    """(questions, 18), in the order of FRAMES; with `hops` the 19th, which only a data set knows:
+    give `asked`.
+    """
     if hops and asked is None:
         raise InputError(
             "the gold hop count is known to a data set only",
@@ -342,7 +359,7 @@ def _title_overlap(evidence: Sequence[Evidence]) -> Wide:
     return out
 
 
-# ------------------------------------------------------------------------------------------------------ rows of scores
+# ---- rows of scores
 
 
 def _check_annotations(
@@ -355,7 +372,9 @@ def _check_annotations(
 
 
 def _scores(evidence: Sequence[Evidence], depth: int) -> Wide:
-    """The best scores as they are: (questions, depth), 0 where there is no hit or its score is not a finite number."""
+    """The best scores as they are: (questions, depth), 0 where there is no hit or its score is not
+    a finite number.
+    """
     out = np.zeros((len(evidence), depth))
     for row, one in enumerate(evidence):
         scores = [hit.score for hit in one.hits[:depth]]

@@ -1,7 +1,9 @@
-"""The papers' predictors of complete evidence, with the papers' settings, over any table of features.
+"""The papers' predictors of complete evidence, with the papers' settings, over any table of
+features.
 
-`classic("magaf")` is MAGAF's forest, calibrated by Platt on a validation part; `classic("frames-lr")` the best of the FRAMES
-paper. The other names are what those papers compare with. What a paper leaves open is scikit-learn's default.
+`classic("magaf")` is MAGAF's forest, calibrated by Platt on a validation part;
+`classic("frames-lr")` the best of the FRAMES paper. The other names are what those papers compare
+with. What a paper leaves open is scikit-learn's default.
 """
 
 from __future__ import annotations
@@ -68,11 +70,14 @@ class PaperModel:
     def fit(
         self, rows: npt.ArrayLike, complete: npt.ArrayLike, *, validation: Part | None = None
     ) -> PaperModel:
-        """Fit on one part and, where another is given as (rows, complete), calibrate on that by Platt's scaling."""
+        """Fit on one part and, where another is given as (rows, complete), calibrate on that by
+        Platt's scaling.
+        """
         table, labels = _table(rows), np.asarray(complete)
         if labels.shape != (len(table),) or not np.isin(labels, (0, 1)).all():
             raise InputError(
-                f"{len(table)} rows and labels of shape {labels.shape}, expected true or false for each row"
+                f"{len(table)} rows and labels of shape {labels.shape}, expected true or false "
+                f"for each row"
             )
         if len(np.unique(labels)) < 2:
             raise InputError("all rows have the same label", hint="give examples of both kinds")
@@ -116,6 +121,7 @@ def _table(rows: npt.ArrayLike) -> Floats:
     table = np.asarray(rows, dtype=float)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise InputError(
-            f"features have shape {table.shape}, expected a table of finite numbers, one row for each question"
+            f"features have shape {table.shape}, expected a table of finite numbers, one row "
+            f"for each question"
         )
     return table

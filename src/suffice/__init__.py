@@ -2,8 +2,9 @@
 
     lib = suffice.Library.build("library", documents)     # a corpus on disk, with its indexes
     hits = lib.search("Who taught the teacher of Ada?")    # one tuple of hits
-    gate = suffice.Gate.load()                             # the gate that ships with the package; or a path
-    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))  # ANSWER, EXPAND or ABSTAIN
+    gate = suffice.Gate.load()                             # the shipped gate; or pass a path
+    print(gate.check("Who taught the teacher of Ada?", ["Ada was taught by …"]))  # ANSWER, EXPAND
+    or ABSTAIN
     print(suffice.ask("Who taught the teacher of Ada?", lib, gate).answer)  # None: it abstained
 
 docs/reference/stability.md says which names and modules are public.

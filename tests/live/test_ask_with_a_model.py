@@ -1,7 +1,9 @@
-"""The loop with a real model: SmolLM2 behind llama.cpp. It answers badly; what is shown is that the loop holds.
+"""The loop with a real model: SmolLM2 behind llama.cpp. It answers badly; what is shown is that the
+loop holds.
 
-Two questions each of 2Wiki, HotpotQA and MuSiQue, with a few calls a question, or the village where there is no data. The gate
-that ships has seen such questions: held out figures, on more of them, come from `suffice reproduce par-rag --model`.
+Two questions each of 2Wiki, HotpotQA and MuSiQue, with a few calls a question, or the village where
+there is no data. The gate that ships has seen such questions: held out figures, on more of them,
+come from `suffice reproduce par-rag --model`.
 """
 
 from __future__ import annotations
@@ -38,13 +40,16 @@ QUESTIONS, OTHERS = (
     2,
     1500,
 )  # of each data set, and how many documents stand beside those that they need
-# A slow core reads some forty tokens a second: what it is shown is short, and what it is asked is counted.
+# A slow core reads some forty tokens a second: what it is shown is short, and what it is asked is
+# counted.
 SMALL, CALLS = AskPolicy(max_passage_chars=350, exemplars=1, max_repairs=0), (3, 1)
 
 
 @dataclass(frozen=True)
 class Journey:
-    """One question by the same model: with the gate, without it, and what one plain search finds in as many documents."""
+    """One question by the same model: with the gate, without it, and what one plain search finds in
+    as many documents.
+    """
 
     example: GoldQuestion
     shelves: InMemoryCorpus
@@ -93,7 +98,9 @@ def always(value: T) -> Callable[[object], T]:
 
 
 def datasets() -> Iterator[Dataset]:
-    """Each with its questions' documents and some others: with all of them, half the time would go into indexes."""
+    """Each with its questions' documents and some others: with all of them, half the time would go
+    into indexes.
+    """
     names = [name for name in ("2wikimultihopqa", "hotpotqa", "musique") if (DATA / name).is_dir()]
     if not names:
         yield village()

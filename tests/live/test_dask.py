@@ -77,7 +77,7 @@ def kill_at(count: int, results: Iterator[Any], victim: subprocess.Popen[bytes])
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ the same bytes
+# ---- the same bytes
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(
@@ -148,7 +148,7 @@ def test_the_reader_forgets_the_blocks_that_are_done(cluster: DaskCluster) -> No
     assert held[-1] - held[20] < 15, "eighty blocks of some 400 KB went by since"
 
 
-# ------------------------------------------------------------------------------------------------------ what goes wrong
+# ---- what goes wrong
 
 
 def test_a_block_that_fails_on_every_worker_is_named_and_the_rest_is_kept(

@@ -1,4 +1,6 @@
-"""`suffice grade --model`, end to end: a real small model behind a real server, and servers on their bad days."""
+"""`suffice grade --model`, end to end: a real small model behind a real server, and servers on
+their bad days.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,11 @@ def answers(out: Path) -> int:
     return count
 
 
-# ------------------------------------------------------------------------------------------------------ a real server
+# ---- a real server
 
 
-# On a slow core the model reads and writes some thirty tokens a second: what it is asked is counted.
+# On a slow core the model reads and writes some thirty tokens a second: what it is asked is
+# counted.
 @pytest.mark.parametrize(
     ("by_model", "requests"),
     [("claims", 5), ("questions,validation", 8)],
@@ -59,7 +62,9 @@ def answers(out: Path) -> int:
 def test_a_real_model_does_its_part_and_sound_questions_come_out(
     by_model: str, requests: int, server: str, tmp_path: Path
 ) -> None:
-    """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the budget, rules do instead."""
+    """A model of 135 million parameters: what it cannot put into JSON, and what is beyond the
+    budget, rules do instead.
+    """
     corpus, out = written(tmp_path / "short.jsonl", short=True), tmp_path / "made"
     words = (
         "--model-stages",
@@ -94,7 +99,7 @@ def test_a_real_model_does_its_part_and_sound_questions_come_out(
     assert answers(out) == kept
 
 
-# ------------------------------------------------------------------------------------------------------ bad days
+# ---- bad days
 
 
 def reader(handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:

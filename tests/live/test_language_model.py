@@ -1,4 +1,6 @@
-"""A real model server: llama.cpp with SmolLM2, started here, asked through the OpenAI protocol. Weak answers, real protocol."""
+"""A real model server: llama.cpp with SmolLM2, started here, asked through the OpenAI protocol.
+Weak answers, real protocol.
+"""
 
 from __future__ import annotations
 

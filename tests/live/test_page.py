@@ -1,4 +1,5 @@
-"""The page at `/` in a real browser: each flow by mouse or by keys, what goes wrong, what is empty, large type, a phone.
+"""The page at `/` in a real browser: each flow by mouse or by keys, what goes wrong, what is empty,
+large type, a phone.
 
 Pictures for the docs are made on the way with SUFFICE_PICTURES=docs/images.
 """
@@ -35,7 +36,8 @@ from suffice.service.settings import Settings
 BROWSER = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
-# Not live without a browser: CI must not fail for want of a Debian package that it may be unable to install.
+# Not live without a browser: CI must not fail for want of a Debian package that it may be unable to
+# install.
 pytestmark = (
     pytest.mark.live
     if BROWSER
@@ -130,7 +132,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(browser: Any, address: str, token: tuple[str, str]) -> Iterator[Open]:
-    """Open a view. Whatever the browser complains about, our own policy for scripts included, fails the test."""
+    """Open a view.
+
+    Whatever the browser complains about, our own policy for scripts included, fails the test.
+    """
     complaints: list[str] = []
     contexts = []
 
@@ -169,7 +174,7 @@ def checked(page: Any, question: str, hits: str) -> None:
     page.get_by_role("button", name="Check", exact=True).click()
 
 
-# ----------------------------------------------------------------------------------------------------------------- check
+# ---- check
 
 
 def test_a_gap_is_seen_and_expanding_closes_it(visit: Open) -> None:
@@ -265,7 +270,7 @@ def test_a_key_is_asked_for_once(visit: Open, token: tuple[str, str]) -> None:
     expect(page.locator(".verdict")).to_be_visible()
 
 
-# ------------------------------------------------------------------------------------------------------------------- ask
+# ---- ask
 
 
 def test_a_plan_fills_in_and_citations_lead_to_their_sentence(visit: Open) -> None:
@@ -295,7 +300,7 @@ def test_it_abstains_and_says_for_want_of_what(visit: Open) -> None:
     expect(page.locator("#ask-status")).to_have_text("Stopped.")
 
 
-# ---------------------------------------------------------------------------------------------------------------- report
+# ---- report
 
 
 def test_the_threshold_moves_by_pointer_and_by_keys(visit: Open) -> None:
@@ -350,7 +355,7 @@ def test_drift_is_shown_where_it_was_seen(visit: Open) -> None:
     expect(page.get_by_role("row", name="content 0.61 0.30")).to_be_visible()
 
 
-# ------------------------------------------------------------------------------------------------- empty, large, narrow
+# ---- empty, large, narrow
 
 
 def test_empty_rooms_say_what_to_type(visit: Open, bare: str) -> None:

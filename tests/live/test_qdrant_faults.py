@@ -1,7 +1,9 @@
-"""Three nodes, three shards, two copies of each: any one node may be killed while others read and write; all of them at once
+"""Three nodes, three shards, two copies of each: any one node may be killed while others read and
+write; all of them at once
 cost an error, and no restart of ours.
 
-Each node in turn is killed with SIGKILL, the one that leads the cluster too; a writer and a reader go on all the while.
+Each node in turn is killed with SIGKILL, the one that leads the cluster too; a writer and a reader
+go on all the while.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import pytest
 
 from suffice.engines.embedded import EmbeddedStore
 
-# A group is 20 documents that carry one stamp. The writer replaces whole groups and deletes whole groups, so at every
+# A group is 20 documents that carry one stamp. The writer replaces whole groups and deletes whole
+# groups, so at every
 # generation a group is there with one stamp, or not there.
 COMMON = """
 import json, random, sys, time

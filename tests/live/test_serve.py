@@ -184,7 +184,7 @@ def test_the_steps_of_a_question_arrive_one_by_one(service: tuple[int, Any], tok
     visit.close()
 
 
-# ------------------------------------------------------------------------------------------------------- the whole OpenAPI
+# ---- the whole OpenAPI
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -215,7 +215,8 @@ def test_every_response_matches_the_openapi_document(
         suppress_health_check=list(HealthCheck),
     )
     def visit(case: Any) -> None:
-        # Which gates and retrievers there are, no schema says; and left without its key, a case still sends our header.
+        # Which gates and retrievers there are, no schema says; and left without its key, a case
+        # still sends our header.
         left_out = [positive_data_acceptance, ignored_auth]
         # An invalid line of a batch returns an error at its position; one id equals a list of one.
         left_out += [] if "json" in FORMS[method, path] else [negative_data_rejection]
@@ -311,7 +312,9 @@ def test_many_slow_clients_do_not_block_others(strict: int) -> None:
 
 @contextmanager
 def asking(port: int, times: int) -> Iterator[socket.socket]:
-    """A connection with a small window on which an answer that is not small is asked for again and again."""
+    """A connection with a small window on which an answer that is not small is asked for again and
+    again.
+    """
     with socket.socket() as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         line.settimeout(60)
@@ -371,7 +374,7 @@ def test_too_many_requests_get_429(strict: int) -> None:
     assert sum(seen.values()) == 80
 
 
-# ----------------------------------------------------------------------------------------------------------------- the end
+# ---- the end
 
 
 def test_a_worker_that_dies_is_replaced(service: tuple[int, Any], token: str) -> None:

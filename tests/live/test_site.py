@@ -1,4 +1,6 @@
-"""The docs as a site: made without a warning, which a broken link would be, whole without a network, and searchable."""
+"""The docs as a site: made without a warning, which a broken link would be, whole without a
+network, and searchable.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A quarter of a minute of what `make robustness` does for an hour: mixed load on a real service while its library changes."""
+"""A quarter of a minute of what `make robustness` does for an hour: mixed load on a real service
+while its library changes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Pat
         assert set(statuses) <= {"200", "429"}, kind
     assert told.statuses["check"]["200"] > 20
     assert len(told.expected) > GROUP
-    # So short a time says nothing about slow growth, but a handle or a thread for every request would show.
+    # So short a time says nothing about slow growth, but a handle or a thread for every request
+    # would show.
     for what in ("memory MB", "open handles", "threads", "processes", "temporary files"):
         first, last, *_ = growth(told, what)
         assert last <= 1.25 * first + 10, what

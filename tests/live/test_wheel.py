@@ -1,4 +1,6 @@
-"""The wheel in a clean environment, far from the source tree: what it holds, and every command, with and without extras."""
+"""The wheel in a clean environment, far from the source tree: what it holds, and every command,
+with and without extras.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("wheel")]
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-# The extras of the environment that runs the tests. Its entry points name the research package, which is lent, too.
+# The extras of the environment that runs the tests. Its entry points name the research package,
+# which is lent, too.
 LENT = os.pathsep.join([sysconfig.get_path("purelib"), str(ROOT / "research")])
 
 QUESTION = "Who is the father of the director of The Alder Tree?"
@@ -73,14 +76,18 @@ LACKING = {  # a missing extra is an error with the command that installs it
     "report run.json --out page.html": "pip install 'suffice[report]'",
     "serve --port 0": "pip install 'suffice[serve]'",
     "mcp": "pip install 'suffice[mcp]'",
-    f'ask library "{QUESTION}" --model m --base-url http://127.0.0.1:9/v1': "pip install 'suffice[llm]'",
+    (
+        f'ask library "{QUESTION}" --model m --base-url http://127.0.0.1:9/v1'
+    ): "pip install 'suffice[llm]'",
     "build corpus.jsonl --store qdrant://127.0.0.1:9/films": "pip install 'suffice[qdrant]'",
     "grade corpus.jsonl --out more --scheduler tcp://127.0.0.1:9": "pip install 'suffice[dask]'",
 }
 GRADE = "grade corpus.jsonl --out made"  # makes the data set that other commands need
 WITH_EXTRAS = {
     "evaluate difficulty run.json --benchmark made --k 4": "hops",
-    "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive": "naive",
+    (
+        "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive"
+    ): "naive",
     "fit --benchmark made --k 4 --out gate": "gate for",
     f'check "{QUESTION}" --hits hits.json --gate gate': "p_complete",
     "report run.json --out page.html": "page.html",
@@ -94,7 +101,10 @@ class Installed(NamedTuple):
     def suffice(
         self, lines: list[str], cwd: Path, *, extras: bool = False
     ) -> dict[str, tuple[int, str]]:
-        """What each line comes to. Extras are those of the environment that runs the tests, lent by path; not its suffice."""
+        """What each line comes to.
+
+        Extras are those of the environment that runs the tests, lent by path; not its suffice.
+        """
         lent = {"PYTHONPATH": LENT} if extras else {}
         done = subprocess.run(
             [self.folder / "bin" / "python", "-P", "-c", SMOKE],

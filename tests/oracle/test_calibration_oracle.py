@@ -1,4 +1,6 @@
-"""Calibration against those who also compute it: scikit-learn's sigmoid and isotonic fits, and Venn-Abers by its definition."""
+"""Calibration against those who also compute it: scikit-learn's sigmoid and isotonic fits, and
+Venn-Abers by its definition.
+"""
 
 from __future__ import annotations
 

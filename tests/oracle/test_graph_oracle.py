@@ -1,4 +1,6 @@
-"""The factored graph against what it must equal: a dense matrix written down pair by pair, and NetworkX."""
+"""The factored graph against what it must equal: a dense matrix written down pair by pair, and
+NetworkX.
+"""
 
 from __future__ import annotations
 

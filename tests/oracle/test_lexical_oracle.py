@@ -62,7 +62,9 @@ def test_bm25_equals_lucenes_formula(
 
 
 def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
-    """Its IDF is another, so scores differ; with one rare word a question they differ by one factor."""
+    """Its IDF is another, so scores differ; with one rare word a question they differ by one
+    factor.
+    """
     rank_bm25 = pytest.importorskip("rank_bm25")
     random = np.random.default_rng(7)
     zebras = [" zebra" * max(0, at % 10 - 6) for at in range(40)]

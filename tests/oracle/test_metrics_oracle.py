@@ -1,4 +1,5 @@
-"""Our figures against someone else's: scikit-learn, the plainest loops we could write, and ir-measures where it is installed.
+"""Our figures against someone else's: scikit-learn, the plainest loops we could write, and
+ir-measures where it is installed.
 
 Why these: docs/decisions/0005-metric-oracles.md.
 """
@@ -100,7 +101,7 @@ def test_figures_equal_those_of_ir_measures(k):
     assert score(JUDGED, f"mrr@{k}") == pytest.approx(found[ir.RR @ k])
 
 
-# ----------------------------------------------------------------------------------------------- probabilities
+# ---- probabilities
 
 
 def predictions(seed: int, *, ties: bool) -> Predictions:

@@ -14,9 +14,10 @@ from suffice.gate.question import WordTable, parse_question
 WORDS = WordTable.load()
 PIECES = st.sampled_from(
     [
-        *"Ivan Petrov|Solaris Dawn|the|of|director|directed by|born in|Riga|1972|mother|“|”| (film)|é|Ł|東京|.|,".split(
-            "|"
-        ),
+        *(
+            "Ivan Petrov|Solaris Dawn|the|of|director|directed by|born in|Riga|1972|mother|“|”| "
+            "(film)|é|Ł|東京|.|,"
+        ).split("|"),
         *("\ud800", "İ", "'s", "-", "|", "U.S.", "\n"),
     ]
 )
@@ -70,7 +71,9 @@ def test_rescaling_the_scores_changes_nothing(
 def test_exact_duplicates_have_the_same_row_but_for_rank_and_what_comes_first(
     question: str, hits: list[tuple[str, str, float | None]], data: st.DataObject
 ) -> None:
-    """They cannot be told apart, so exchanging them changes nothing; only the place, and who is counted first, differ."""
+    """They cannot be told apart, so exchanging them changes nothing; only the place, and who is
+    counted first, differ.
+    """
     at = data.draw(st.integers(0, len(hits) - 1))
     found = reading(question, [*hits, hits[at]])
     alike = [HIT_COLUMNS.index(name) for name in HIT_COLUMNS if name not in ("rank", "gain")]

@@ -1,4 +1,6 @@
-"""What holds for every filter and every question: it can be read or is refused, it narrows, and softness never loses hits."""
+"""What holds for every filter and every question: it can be read or is refused, it narrows, and
+softness never loses hits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What holds for every document graph: symmetric, non-negative, linear in its seeds, blind to the order of documents."""
+"""What holds for every document graph: symmetric, non-negative, linear in its seeds, blind to the
+order of documents.
+"""
 
 from __future__ import annotations
 

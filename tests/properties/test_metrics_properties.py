@@ -93,7 +93,7 @@ def test_gold_first_is_the_best_ranking_there_is(gold, k):
     assert math.isclose(score(best, f"recall@{k}") or 0, min(k, len(gold)) / len(gold))
 
 
-# --------------------------------------------------------------------------------------------- probabilities
+# ---- probabilities
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
 
@@ -139,7 +139,7 @@ def test_a_looser_risk_never_answers_less(rows, one, other):
     )
 
 
-# --------------------------------------------------------------------------------- intervals, answers, documents
+# ---- intervals, answers, documents
 
 
 @given(questions, st.integers(0, 99))

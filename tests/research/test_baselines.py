@@ -1,4 +1,6 @@
-"""The baselines: right where one can check by hand, fitted on other folds only, and as good as the papers say on their data."""
+"""The baselines: right where one can check by hand, fitted on other folds only, and as good as the
+papers say on their data.
+"""
 
 from __future__ import annotations
 

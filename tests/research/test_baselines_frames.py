@@ -14,7 +14,9 @@ from suffice_research.baselines import baseline_predictions
 
 
 def test_frames_predictor_is_as_good_as_its_paper_says(data_folder: Path) -> None:
-    """ROC-AUC 0.796 with 18 features and 0.856 with the hop count, logistic regression, Hybrid-title, k = 10."""
+    """ROC-AUC 0.796 with 18 features and 0.856 with the hop count, logistic regression,
+    Hybrid-title, k = 10.
+    """
     cases = retrieve_dataset(
         load("frames", data_folder / "frames" / "test.tsv"), ["hybrid-title"], [10]
     ).questions("hybrid-title", 10)

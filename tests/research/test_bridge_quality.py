@@ -1,4 +1,6 @@
-"""The set scorer reads a question, what is held and a candidate; the bridge that reads chooses with it."""
+"""The set scorer reads a question, what is held and a candidate; the bridge that reads chooses with
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,14 @@ from suffice_research.bridge_quality import (
 from suffice_research.training.scorer_data import ScorerQuestion, training_states
 
 QUESTION = "Who is the mother of the director of the film Polish-Russian War?"
-FILM = "Polish-Russian War (film)\nIt is a 2009 film. It was directed by Xawery Żuławski, and is based on a novel."
-DIRECTOR = "Xawery Żuławski\nXawery Żuławski (born 1971 in Warsaw) is a Polish film director. He is the son of Małgorzata Braunek."
+FILM = (
+    "Polish-Russian War (film)\nIt is a 2009 film. It was directed by Xawery Żuławski, "
+    "and is based on a novel."
+)
+DIRECTOR = (
+    "Xawery Żuławski\nXawery Żuławski (born 1971 in Warsaw) is a Polish film director. "
+    "He is the son of Małgorzata Braunek."
+)
 RIVER = "Oder\nThe Oder is a river in Central Europe. It is Poland's second-longest river."
 
 
@@ -132,7 +140,7 @@ def test_a_tokenizer_without_the_marks_of_bert_is_refused() -> None:
         PairTokenizer(Tokenizer(WordLevel({"a": 0}, unk_token="a")))
 
 
-# ------------------------------------------------------------------------------------------------ the bridge that reads
+# ---- the bridge that reads
 
 
 class Letters:

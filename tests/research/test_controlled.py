@@ -1,4 +1,6 @@
-"""The controlled collection has the paper's counts, says what its questions ask about, and is the same everywhere."""
+"""The controlled collection has the paper's counts, says what its questions ask about, and is the
+same everywhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The curve of expanding: what a fixed k would need, what a gate is taught, and a small study end to end."""
+"""The curve of expanding: what a fixed k would need, what a gate is taught, and a small study end
+to end.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,10 @@ def test_settings_must_make_sense(wrong: dict[str, tuple[float, ...]]) -> None:
 
 
 def test_the_command_writes_a_study_and_draws_it(tmp_path: Path) -> None:
-    words = "evaluate expansion --collection controlled --retriever tfidf --others bm25 --limit 15 --k 2,4 --answer-at 0.5"
+    words = (
+        "evaluate expansion --collection controlled --retriever tfidf --others bm25 "
+        "--limit 15 --k 2,4 --answer-at 0.5"
+    )
     files = [
         "--gate",
         "default",

@@ -1,4 +1,6 @@
-"""Tables 6 to 10 of the FRAMES paper on the real file: the figures within a tolerance, and every finding in its order."""
+"""Tables 6 to 10 of the FRAMES paper on the real file: the figures within a tolerance, and every
+finding in its order.
+"""
 
 from __future__ import annotations
 

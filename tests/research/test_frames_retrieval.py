@@ -1,4 +1,6 @@
-"""Tables 4 and 5 of the FRAMES paper, on the real file: coverage and strict correctness of the four title retrievers."""
+"""Tables 4 and 5 of the FRAMES paper, on the real file: coverage and strict correctness of the four
+title retrievers.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def frames(data_folder: Path) -> tuple[MemoryStore, list[GoldQuestion]]:
 def found_gold(
     name: str, frames: tuple[MemoryStore, list[GoldQuestion]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the first 25 hits are gold, (questions, 25), and how many gold titles each question has."""
+    """Which of the first 25 hits are gold, (questions, 25), and how many gold titles each question
+    has.
+    """
     store, examples = frames
     hits = RETRIEVERS.get(name)(store).search([example.question.text for example in examples], k=25)
     gold = np.zeros((len(examples), 25), dtype=bool)

@@ -1,4 +1,6 @@
-"""`suffice reproduce frames` on a small made-up file: every table and figure, the same bytes twice, and plain errors."""
+"""`suffice reproduce frames` on a small made-up file: every table and figure, the same bytes twice,
+and plain errors.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,20 @@ LABELS = (
     "Tabular reasoning",
     "Temporal reasoning",
 )
-FIRST = "Amber Birch Cedar Dahlia Elm Fern Ginger Hazel Iris Juniper Kale Laurel Maple Nettle Olive Poppy Quince Rose".split()
-LAST = "Abbey Bridge Castle Dam Estate Falls Garden Harbour Island Junction Keep Lake Mill Nunnery Orchard Palace".split()
+FIRST = (
+    "Amber Birch Cedar Dahlia Elm Fern Ginger Hazel Iris Juniper Kale Laurel Maple Nettle "
+    "Olive Poppy Quince Rose"
+).split()
+LAST = (
+    "Abbey Bridge Castle Dam Estate Falls Garden Harbour Island Junction Keep Lake Mill "
+    "Nunnery Orchard Palace"
+).split()
 
 
 def made_up(path: Path, questions: int) -> Path:
-    """Questions about two to four places, of which some are only hinted at: those no title search can find."""
+    """Questions about two to four places, of which some are only hinted at: those no title search
+    can find.
+    """
     draw = random.Random(7)
     places = [f"{first} {last}" for first in FIRST for last in LAST]
     lines = [
@@ -52,7 +62,9 @@ def made_up(path: Path, questions: int) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def two_folds() -> Iterator[None]:
-    """Fitting is nearly all of the time, and what is shown does not depend on the number of folds and trees."""
+    """Fitting is nearly all of the time, and what is shown does not depend on the number of folds
+    and trees.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prediction, "FOLDS", 2)
         patch.setitem(

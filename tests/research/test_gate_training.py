@@ -144,7 +144,7 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
         said.append,
     )
     assert [one.title for one in made.sections] == [
-        "Fitted on one data set", "The promise", "On a data set it has not seen", "With a few labels",
+        "Fitted on one data set", "The promise", ("On a data set it has not " "seen"), "With a few labels",
     ]  # fmt: skip
     assert made.table("Fitted").cell("west", "n") == 140
     assert len(made.table("Promise").rows) == 3

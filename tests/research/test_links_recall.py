@@ -1,4 +1,6 @@
-"""DESIGN section 4: BM25's top ten, the titles a question names, and the out-links of both hold nearly all the evidence."""
+"""DESIGN section 4: BM25's top ten, the titles a question names, and the out-links of both hold
+nearly all the evidence.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""MAGAF again: Table 1 exact, its predictor as good as printed on the collection's own test part, and the stored study holds.
+"""MAGAF again: Table 1 exact, its predictor as good as printed on the collection's own test part,
+and the stored study holds.
 
-The whole study takes minutes; here the paper's predictor is measured in full, the rest on a small collection, and the figures
-of the docs are those of the stored study.
+The whole study takes minutes; here the paper's predictor is measured in full, the rest on a small
+collection, and the figures of the docs are those of the stored study.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
     assert counts == {kind: paper.TABLE_5.figures[kind]["n"] for kind in counts}
 
 
-# ------------------------------------------------------------------------------------------------------ a small collection
+# ---- a small collection
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_what_is_complete_stays_complete_after_an_expansion(small):
     assert (small.measured.share >= small.measured.complete).all()
 
 
-# ------------------------------------------------------------------------------------------------------ the stored study
+# ---- the stored study
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""What must hold of filters on the real MultiHop-RAG, and on questions of other data sets, which name no sources."""
+"""What must hold of filters on the real MultiHop-RAG, and on questions of other data sets, which
+name no sources.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ TOPICS = ("trial", "merger", "launch", "strike")
 
 @pytest.fixture(scope="module")
 def newsroom(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen articles of four outlets on four topics; each question compares two outlets on one topic."""
+    """Sixteen articles of four outlets on four topics; each question compares two outlets on one
+    topic.
+    """
     folder = tmp_path_factory.mktemp("data") / "multihop_rag"
     folder.mkdir()
     articles, queries, filters = [], [], []

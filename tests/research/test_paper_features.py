@@ -96,7 +96,8 @@ def test_metadata_overlap_is_the_papers_agreement() -> None:
 
 
 def test_graph_density_is_the_formula_of_the_paper() -> None:
-    # Edges of the four: three pairs about Acme 1.00 each; all six pairs one category .20; a-c one source .15;
+    # Edges of the four: three pairs about Acme 1.00 each; all six pairs one category .20; a-c one
+    # source .15;
     # a-b the same day .10; c-d 8 days, a-c and b-c 19, a-d and b-d 27: .04 each.
     total = 3 * 1.0 + 6 * 0.2 + 0.15 + 0.10 + 5 * 0.04
     assert column(magaf_features([VERGE]), MAGAF, "graph_density_top4") == pytest.approx(

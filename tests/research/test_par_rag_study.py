@@ -46,7 +46,9 @@ def test_the_papers_whole_system_is_the_same_in_table_and_ablation() -> None:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A village of films in 2WikiMultiHopQA's layout, asked about in several words so that both halves have both kinds."""
+    """A village of films in 2WikiMultiHopQA's layout, asked about in several words so that both
+    halves have both kinds.
+    """
     folder = tmp_path_factory.mktemp("data") / "2wikimultihopqa"
     folder.mkdir()
     bridge = ("compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])

@@ -1,4 +1,6 @@
-"""FRAMES: what came out, in plain words. The paper's findings with the figures that decide them here, and our gate's place."""
+"""FRAMES: what came out, in plain words. The paper's findings with the figures that decide them
+here, and our gate's place.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,7 @@ def _signs(values: Sequence[float]) -> str:
     return ", ".join(f"{value:+.3f}" for value in values)
 
 
-# ------------------------------------------------------------------------------------------------------ in plain words
+# ---- in plain words
 
 
 def summary(searched: SearchResults, found: FramesResults) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
-"""FRAMES, beyond the paper: labels and hop count guessed instead of told, our gate on the same folds, the value of expansion.
+"""FRAMES, beyond the paper: labels and hop count guessed instead of told, our gate on the same
+folds, the value of expansion.
 
-The paper's predictor is told each question's reasoning labels and, in its second setting, how many articles it needs. A gate in
-use is told neither. Here both are guessed from the question's words, by a model that is fitted on the other folds; the rows it
-is judged by are never those it has learned from, and what it says of the rows that a predictor is fitted on comes from folds
-within those. The gate sees questions and hits only; labels and hops of the other folds are among its lessons. One more row says
-what it would know if it were told the labels, too.
+The paper's predictor is told each question's reasoning labels and, in its second setting, how many
+articles it needs. A gate in use is told neither. Here both are guessed from the question's words,
+by a model that is fitted on the other folds; the rows it is judged by are never those it has
+learned from, and what it says of the rows that a predictor is fitted on comes from folds within
+those. The gate sees questions and hits only; labels and hops of the other folds are among its
+lessons. One more row says what it would know if it were told the labels, too.
 """
 
 from __future__ import annotations
@@ -61,14 +63,16 @@ Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
 
-# ------------------------------------------------------------------------------------------------------ guesses
+# ---- guesses
 
 
 @dataclass(frozen=True)
 class PredictedLabels:
-    """What a question seems to ask for. `columns`: REASONING and the hop count, out of fold: (questions, 6).
+    """What a question seems to ask for. `columns`: REASONING and the hop count, out of fold:
+    (questions, 6).
 
-    `tables` are the paper's 19 features with guesses in the place of what the paper is told, one table for each fold.
+    `tables` are the paper's 19 features with guesses in the place of what the paper is told, one
+    table for each fold.
     """
 
     columns: Floats
@@ -104,7 +108,9 @@ def predict_labels(searched: SearchResults, folds: Folds) -> PredictedLabels:
 
 
 def _replaced(table: Floats, columns: Floats) -> Floats:
-    """The features with guessed labels, their sum for the number of labels, and the guessed hop count."""
+    """The features with guessed labels, their sum for the number of labels, and the guessed hop
+    count.
+    """
     names = [one.name for one in FRAMES_WITH_HOPS]
     first = names.index(f"is_{REASONING[0].replace(' ', '_')}")
     out = table.copy()
@@ -117,7 +123,9 @@ def _replaced(table: Floats, columns: Floats) -> Floats:
 def guessed_rows(
     searched: SearchResults, folds: Folds, guesses: PredictedLabels
 ) -> list[FoldPredictions]:
-    """The paper's models on what a gate in use could know: labels guessed, and the hop count guessed too."""
+    """The paper's models on what a gate in use could know: labels guessed, and the hop count
+    guessed too.
+    """
     complete = complete_of(searched.cases())
     settings = {"labels guessed": len(FRAMES), "labels and hops guessed": len(FRAMES_WITH_HOPS)}
     found = []
@@ -132,7 +140,7 @@ def guessed_rows(
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ the gate
+# ---- the gate
 
 
 @dataclass(frozen=True)
@@ -180,9 +188,11 @@ def informed_gate_on_folds(
     encoder: Encoder | None = None,
     progress: Progress | None = None,
 ) -> FoldPredictions:
-    """The gate's model on the same folds, told the reasoning labels as the paper's predictor is: what a good guess is worth.
+    """The gate's model on the same folds, told the reasoning labels as the paper's predictor is:
+    what a good guess is worth.
 
-    No gate in use is told them. They are further columns of what the model looks at, and change nothing else.
+    No gate in use is told them. They are further columns of what the model looks at, and change
+    nothing else.
     """
     cases, preset, words = (
         searched.cases(),
@@ -237,12 +247,14 @@ def encoder_preset(progress: Progress | None = None) -> Iterator[Encoder]:
         yield CachedEncoder(ENCODERS.get(QUALITY_ENCODER)(), Path(folder), progress=progress)
 
 
-# ------------------------------------------------------------------------------------------------------ one expansion
+# ---- one expansion
 
 
 @dataclass(frozen=True)
 class ExpansionResult:
-    """One way to look again: which questions are complete after it, and how many titles were read on average."""
+    """One way to look again: which questions are complete after it, and how many titles were read
+    on average.
+    """
 
     name: str
     complete: Bools
@@ -250,7 +262,9 @@ class ExpansionResult:
 
 
 def expansions(searched: SearchResults, verdicts: Sequence[Verdict]) -> list[ExpansionResult]:
-    """Ten titles, and what one more look would add: further down, elsewhere, or for what the gate says is missing."""
+    """Ten titles, and what one more look would add: further down, elsewhere, or for what the gate
+    says is missing.
+    """
     cases = searched.cases()
     first = [{hit.doc_id for hit in case.evidence.hits} for case in cases]
     deeper = [{hit.doc_id for hit in case.deeper} for case in cases]
@@ -286,7 +300,9 @@ def _complete(cases: Sequence[RetrievedQuestion], held: Sequence[set[str]]) -> B
 def _search_again(
     searched: SearchResults, verdicts: Sequence[Verdict], held: Sequence[set[str]]
 ) -> list[list[str]]:
-    """What the gate's next queries find that is not held yet, the best of each query first; at most K of each question."""
+    """What the gate's next queries find that is not held yet, the best of each query first; at most
+    K of each question.
+    """
     store = searched.collected.store
     retriever = RETRIEVERS.get(HYBRID)(store)
     queries = [query for one in verdicts for query in one.next_queries]

@@ -1,8 +1,10 @@
-"""FRAMES, the second half of the paper: can it be known beforehand whether every article was found? Tables 8 to 10.
+"""FRAMES, the second half of the paper: can it be known beforehand whether every article was found?
+Tables 8 to 10.
 
-The paper's protocol: stratified five-fold cross-validation with its seed, the same folds for every model and feature set. Its
-pooled rows (every question once for each of four retrievers) are cut into folds row by row, so that a question stands on both
-sides; they are measured like that, and again with all four rows of a question on one side.
+The paper's protocol: stratified five-fold cross-validation with its seed, the same folds for every
+model and feature set. Its pooled rows (every question once for each of four retrievers) are cut
+into folds row by row, so that a question stands on both sides; they are measured like that, and
+again with all four rows of a question on one side.
 """
 
 from __future__ import annotations
@@ -77,7 +79,10 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class FoldPredictions:
-    """What one predictor said of rows it was not fitted on. `groups`: the question of each row, where it has several."""
+    """What one predictor said of rows it was not fitted on.
+
+    `groups`: the question of each row, where it has several.
+    """
 
     setting: str
     model: str
@@ -92,11 +97,13 @@ class FoldPredictions:
         return interval(self.predictions, metric, groups=self.groups, seed=seed)
 
 
-# ------------------------------------------------------------------------------------------------------ protocol
+# ---- protocol
 
 
 def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
-    """Stratified folds, as scikit-learn makes them of the different questions; copies of one share its fold."""
+    """Stratified folds, as scikit-learn makes them of the different questions; copies of one share
+    its fold.
+    """
     from sklearn.model_selection import StratifiedKFold
 
     first = {text: at for at, text in reversed(list(enumerate(texts)))}
@@ -104,7 +111,10 @@ def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
     labels = complete[different]
     if min(labels.sum(), (~labels).sum()) < FOLDS:
         raise InputError(
-            f"{int(labels.sum())} of {len(labels)} questions are complete: too few of one kind for {FOLDS} folds",
+            (
+                f"{int(labels.sum())} of {len(labels)} questions are complete: too few of one kind "
+                f"for {FOLDS} folds"
+            ),
             hint="give the whole test.tsv",
         )
     fold_of: dict[str, int] = {}
@@ -118,7 +128,9 @@ def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
 def out_of_fold(
     tables: Floats | Sequence[Floats], complete: Bools, folds: Folds, model: str, seed: int
 ) -> Predictions:
-    """Each row judged by the model fitted on the other folds; a list of tables has one for each fold."""
+    """Each row judged by the model fitted on the other folds; a list of tables has one for each
+    fold.
+    """
     p = np.zeros(len(complete))
     for at, (rest, held) in enumerate(folds):
         table = tables if isinstance(tables, np.ndarray) else tables[at]
@@ -139,13 +151,15 @@ def complete_of(cases: Sequence[RetrievedQuestion]) -> Bools:
     return np.array([case.complete for case in cases], dtype=bool)
 
 
-# ------------------------------------------------------------------------------------------------------ the nine rows
+# ---- the nine rows
 
 
 def paper_rows(
     searched: SearchResults, folds: Folds, *, progress: Progress | None = None
 ) -> list[FoldPredictions]:
-    """Table 8: the hybrid without and with the hop count, then all retrievers pooled, cut into folds row by row."""
+    """Table 8: the hybrid without and with the hop count, then all retrievers pooled, cut into
+    folds row by row.
+    """
     table, complete = informed_features(searched.cases()), complete_of(searched.cases())
     rows, labels, question = _pooled(searched)
     by_row = folds_of([str(at) for at in range(len(labels))], labels, searched.seed)
@@ -189,9 +203,11 @@ def kept_together(searched: SearchResults, folds: Folds) -> list[FoldPredictions
 
 
 def _pooled(searched: SearchResults) -> tuple[Floats, Bools, Ints]:
-    """Features with the retriever's name, labels and question of every pair of question and retriever.
+    """Features with the retriever's name, labels and question of every pair of question and
+    retriever.
 
-    BM25's scores run to thirty and TF-IDF's to one: each list is divided by its best, as the hybrid does with its parts.
+    BM25's scores run to thirty and TF-IDF's to one: each list is divided by its best, as the hybrid
+    does with its parts.
     """
     blocks = []
     scaled = [at for at, one in enumerate(FRAMES) if one.name in SCALED]
@@ -204,7 +220,7 @@ def _pooled(searched: SearchResults) -> tuple[Floats, Bools, Ints]:
     return np.concatenate(blocks), labels, np.tile(np.arange(len(blocks[0])), len(NAMES))
 
 
-# ------------------------------------------------------------------------------------------------------ ablation, importances
+# ---- ablation, importances
 
 
 def ablation(searched: SearchResults, folds: Folds) -> list[FoldPredictions]:
@@ -226,7 +242,9 @@ def columns(family: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much of the boosted trees' gain one feature brings, fitted on all questions; the range is the folds' models'."""
+    """How much of the boosted trees' gain one feature brings, fitted on all questions; the range is
+    the folds' models'.
+    """
 
     feature: str
     share: Interval

@@ -1,7 +1,7 @@
 """FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", Hughes 2026.
 
-Measured on the public test.tsv, titles only: our figures should equal these but for parsing, and for what the paper leaves open
-about its features (see `evaluate.reproduce.frames`).
+Measured on the public test.tsv, titles only: our figures should equal these but for parsing, and
+for what the paper leaves open about its features (see `evaluate.reproduce.frames`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,10 @@ TABLE_5 = PublishedTable(
 FIRST_HIT = PublishedTable(
     _PAPER,
     "Retrieval coverage, in the text",
-    "The first relevant title stands near the top (of its mean reciprocal rank the paper says only: above 0.82).",
+    (
+        "The first relevant title stands near the top (of its mean reciprocal rank the paper "
+        "says only: above 0.82)."
+    ),
     {"hybrid-title": {"precision@10": 0.159}},
     _PRINTED,
 )

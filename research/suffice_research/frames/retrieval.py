@@ -1,4 +1,6 @@
-"""FRAMES, first half of the paper: what the file holds and what four title retrievers find. Tables 1 to 7, Figures 2 to 5."""
+"""FRAMES, first half of the paper: what the file holds and what four title retrievers find. Tables
+1 to 7, Figures 2 to 5.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ NAMES = ("bm25", "hybrid-title", "tfidf-char", "tfidf-word")
 HYBRID = "hybrid-title"
 KS = (4, 8, 10, 15, 25)
 K = 10  # where the paper predicts
-# The upper ends of the paper's bins of article counts; a question of one article, which the public file does not have, would
+# The upper ends of the paper's bins of article counts; a question of one article, which the public
+# file does not have, would
 # stand in the first.
 BINS = {"2": 2, "3": 3, "4": 4, "5-6": 6, "7-10": 10, "11+": 10**9}
 TAIL = 12  # article counts from here on share one bar
@@ -96,7 +99,7 @@ def _judge(cases: Sequence[RetrievedQuestion]) -> Rankings:
     return judge_rankings(ranked, [case.gold.doc_ids for case in cases], depth=max(KS))
 
 
-# ------------------------------------------------------------------------------------------------------ what the file holds
+# ---- what the file holds
 
 
 def parsing(searched: SearchResults) -> Section:
@@ -164,7 +167,7 @@ def _distribution(counts: Sequence[int]) -> Bars:
     return Bars("Figure 2. Articles that a question needs", "share of questions", bars, says=says)
 
 
-# ------------------------------------------------------------------------------------------------------ what is found
+# ---- what is found
 
 
 def coverage(searched: SearchResults) -> Section:
@@ -238,7 +241,7 @@ def _beside(
     return WithPublished(_figure(searched, name, metric), published.get(name, metric))
 
 
-# ------------------------------------------------------------------------------------------------------ where it is hard
+# ---- where it is hard
 
 
 def by_size_and_reasoning(searched: SearchResults) -> Section:

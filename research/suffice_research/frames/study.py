@@ -1,7 +1,9 @@
-"""FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", done again on the public test.tsv.
+"""FRAMES: "Coverage-Aware Prediction of Multi-Hop RAG Answer Correctness on FRAMES", done again on
+the public test.tsv.
 
-Every table and figure of the paper beside ours, and beyond it: labels and hop count guessed instead of told, our gate on the
-same folds, risk and coverage, and the value of one expansion. What the paper leaves open, and what was chosen, is in NOTES.
+Every table and figure of the paper beside ours, and beyond it: labels and hop count guessed instead
+of told, our gate on the same folds, risk and coverage, and the value of one expansion. What the
+paper leaves open, and what was chosen, is in NOTES.
 """
 
 from __future__ import annotations
@@ -67,7 +69,11 @@ def study(
     quality: bool = False,
     progress: Progress | None = None,
 ) -> Study:
-    """The whole study. `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow preset, too."""
+    """The whole study.
+
+    `data`: test.tsv, its folder, or the folder of all data sets. `quality`: the gate's slow preset,
+    too.
+    """
     seed = SEED if seed is None else seed
     path = _test_file(data)
     require_fit_extra()

@@ -1,4 +1,6 @@
-"""FRAMES: the tables and figures of prediction. The paper's Tables 8 to 10 and Figures 6 to 8, then what stands beside them."""
+"""FRAMES: the tables and figures of prediction. The paper's Tables 8 to 10 and Figures 6 to 8, then
+what stands beside them.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class FramesResults:
-    """Everything that was predicted, by name: the paper's rows, the guessed ones, the ablation's, and the gates'."""
+    """Everything that was predicted, by name: the paper's rows, the guessed ones, the ablation's,
+    and the gates'.
+    """
 
     paper: Sequence[FoldPredictions]
     guessed: Sequence[FoldPredictions]
@@ -89,7 +93,7 @@ def _model(row: FoldPredictions) -> str:
     return MODELS.get(row.model, row.model)
 
 
-# ------------------------------------------------------------------------------------------------------ the paper's tables
+# ---- the paper's tables
 
 
 def prediction(searched: SearchResults, found: FramesResults) -> Section:
@@ -124,7 +128,9 @@ def _beside_paper(
     of: PublishedTable,
     seed: int,
 ) -> tuple[Table, Table]:
-    """Two tables of the same rows, so that each is narrow enough to read: order and probabilities, then decisions."""
+    """Two tables of the same rows, so that each is narrow enough to read: order and probabilities,
+    then decisions.
+    """
 
     def table(what: str, metrics: Sequence[str], note: str) -> Table:
         cells: list[tuple[Cell, ...]] = [
@@ -230,7 +236,7 @@ def calibration(found: FramesResults) -> Section:
     return Section("Honest probabilities", (eight, risk))
 
 
-# ------------------------------------------------------------------------------------------------------ beyond the paper
+# ---- beyond the paper
 
 
 def guesses_table(searched: SearchResults, found: FramesResults) -> Section:
@@ -303,7 +309,9 @@ def _rank_correlation(some: Floats, others: Floats) -> float | None:
 
 
 def gate(searched: SearchResults, found: FramesResults) -> Section:
-    """Our gate against the paper's hybrid rows, paired; and how much can be answered at a given risk."""
+    """Our gate against the paper's hybrid rows, paired; and how much can be answered at a given
+    risk.
+    """
     rivals = [row for row in found.paper if row.setting in ("operational", "hops")]
     rivals += [row for row in found.guessed if row.setting == "labels and hops guessed"]
     return Section(
@@ -415,7 +423,9 @@ def _by_kind(expanded: Sequence[ExpansionResult], seed: int) -> Table:
 
 
 def _by_probability(found: FramesResults, seed: int) -> tuple[Table, Bars]:
-    """Fifths of the questions by the gate's probability, the surest first: how many are complete before and after."""
+    """Fifths of the questions by the gate's probability, the surest first: how many are complete
+    before and after.
+    """
     p = found.gates[0].row.predictions.probabilities
     part = np.argsort(np.argsort(-p, kind="stable"), kind="stable") * PARTS // len(p)
     bars: list[Series] = []

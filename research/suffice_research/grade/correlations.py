@@ -80,7 +80,9 @@ def correlation_tables(
 
 @dataclass(frozen=True)
 class Correlation:
-    """Of difficulty with error, among the questions of so many hops, on average over hops, or along the diagonal."""
+    """Of difficulty with error, among the questions of so many hops, on average over hops, or along
+    the diagonal.
+    """
 
     where: str
     n: int
@@ -93,11 +95,13 @@ class Correlation:
 def correlations(
     of: QuestionDifficulty, errors: npt.ArrayLike, *, cells: bool = False, seed: int = 42
 ) -> list[Correlation]:
-    """Per hop, on average over hops, and along the diagonal. `cells`: over the quartiles of each, the paper's way.
+    """Per hop, on average over hops, and along the diagonal. `cells`: over the quartiles of each,
+    the paper's way.
 
     Where fewer than five questions fail, or fewer than five do not, there is none.
-    Along the diagonal hops and D_r count alike: a question's place is the sum of both, each from 0 to 1. In the paper's way it
-    is the cells from the easiest to the hardest corner of a matrix with as many columns as rows.
+    Along the diagonal hops and D_r count alike: a question's place is the sum of both, each from 0
+    to 1. In the paper's way it is the cells from the easiest to the hardest corner of a matrix with
+    as many columns as rows.
     """
     wrong = of.check_errors(errors)
     rows = {f"{level} hops": np.flatnonzero(of.hops == level) for level in of.levels}
@@ -197,7 +201,9 @@ def _diagonal_cells(of: QuestionDifficulty, column: Floats, wrong: Floats) -> St
 
 
 def _over_groups(groups: Sequence[Ints], column: Floats, wrong: Floats) -> Statistic:
-    """Pearson's r over the means of the groups; with fewer than three of them, or an empty one, there is none."""
+    """Pearson's r over the means of the groups; with fewer than three of them, or an empty one,
+    there is none.
+    """
     members = np.zeros((len(wrong), len(groups)))
     for part, group in enumerate(groups):
         members[group, part] = 1.0

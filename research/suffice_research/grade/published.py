@@ -1,7 +1,9 @@
-"""GRADE (Lee, Kwon and Jin, 2025), what it reports: three language models on questions made from news by language models.
+"""GRADE (Lee, Kwon and Jin, 2025), what it reports: three language models on questions made from
+news by language models.
 
-Its error is a wrong answer, judged by a language model; ours on real questions is a document that retrieval did not find.
-Figures of the two stand side by side to compare directions and strengths, not values.
+Its error is a wrong answer, judged by a language model; ours on real questions is a document that
+retrieval did not find. Figures of the two stand side by side to compare directions and strengths,
+not values.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ TABLE_3 = PublishedTable(
     ),
 )
 
-# Of the diagonal the paper says: Pearson above 0.9 in all six matrices. These corners stand in its text.
+# Of the diagonal the paper says: Pearson above 0.9 in all six matrices. These corners stand in its
+# text.
 CORNERS = PublishedTable(
     _PAPER,
     "Figure 3 and 4, in the text",

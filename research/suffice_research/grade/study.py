@@ -1,9 +1,11 @@
-"""GRADE's claims on real questions: does retrieval fail more with more hops, and with evidence that looks unlike the question?
+"""GRADE's claims on real questions: does retrieval fail more with more hops, and with evidence that
+looks unlike the question?
 
-The paper shows it for language models' answers to questions that language models made. Here: MuSiQue (2 to 4 hops) and
-2WikiMultiHopQA (2 and 4), retrievers that use no language model, and the plainest error there is: of the first ten hits, a
-needed document is missing. The slow part adds another encoder, and questions made from the corpus of 2Wiki by rules: their
-matrix (2 to 5 hops), how many of them go over missing links, and their audit.
+The paper shows it for language models' answers to questions that language models made. Here:
+MuSiQue (2 to 4 hops) and 2WikiMultiHopQA (2 and 4), retrievers that use no language model, and the
+plainest error there is: of the first ten hits, a needed document is missing. The slow part adds
+another encoder, and questions made from the corpus of 2Wiki by rules: their matrix (2 to 5 hops),
+how many of them go over missing links, and their audit.
 """
 
 from __future__ import annotations
@@ -81,7 +83,10 @@ def study(
     datasets: Sequence[str] = DATASETS,
     retrievers: Sequence[str] = RETRIEVERS,
 ) -> Study:
-    """The whole study. `data`: the folder that holds musique/ and 2wikimultihopqa/. `quality`: the slow part, too."""
+    """The whole study.
+
+    `data`: the folder that holds musique/ and 2wikimultihopqa/. `quality`: the slow part, too.
+    """
     clock, left_out = StageTimer(), list[str]()
     found: dict[str, list[GradeResults]] = {ENCODER: []}
     if quality:

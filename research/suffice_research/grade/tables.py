@@ -33,7 +33,9 @@ AGGREGATIONS = {"min": "min", "power": "power mean", "mean": "mean"}
 
 @dataclass
 class GradeResults:
-    """One data set: who errs how, as incomplete evidence and as share of it that is missed, and how D_r tells."""
+    """One data set: who errs how, as incomplete evidence and as share of it that is missed, and how
+    D_r tells.
+    """
 
     dataset: str
     of: QuestionDifficulty
@@ -127,11 +129,13 @@ def _published(paper: PublishedTable) -> Table:
     return Table(f"{paper.paper}, {paper.table}: {paper.caption}", ("", *systems), rows)
 
 
-# ------------------------------------------------------------------------------------------------------ in plain words
+# ---- in plain words
 
 
 def findings(shown: Mapping[str, Sequence[GradeResults]]) -> Iterator[str]:
-    """What was to hold, and whether it does: in words for the first retriever, and for how many of the others."""
+    """What was to hold, and whether it does: in words for the first retriever, and for how many of
+    the others.
+    """
     for encoder, rows in shown.items():
         for one in rows:
             first, *others = one.incomplete.values()

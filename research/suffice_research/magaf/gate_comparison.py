@@ -1,4 +1,6 @@
-"""Beyond MAGAF's paper: our gate against its rows, null questions, guessed types and hops, and what one expansion is worth."""
+"""Beyond MAGAF's paper: our gate against its rows, null questions, guessed types and hops, and what
+one expansion is worth.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ JUDGED = ("auroc", "brier", "ece")
 
 
 def against_the_gate(at: Setting) -> Table:
-    """The gate less each of the paper's rows, on the same questions: above 0 is better for auroc, below 0 for brier and ece."""
+    """The gate less each of the paper's rows, on the same questions: above 0 is better for auroc,
+    below 0 for brier and ece.
+    """
     measured = at.measured
     ours = measured.predictions(measured.gate)
     rows: list[tuple[Cell, ...]] = []
@@ -85,7 +89,9 @@ def _published_row(at: Setting) -> tuple[Cell, ...]:
 
 
 def on_all_questions(at: Setting) -> Table:
-    """The paper's two best rows and the gate on every question, by folds; and the gate less each of them."""
+    """The paper's two best rows and the gate on every question, by folds; and the gate less each of
+    them.
+    """
     measured = at.measured
     ours = measured.everyone[GATE]
     rows: list[tuple[Cell, ...]] = []
@@ -119,11 +125,13 @@ def _verdict(cells: list[Difference]) -> str:
     return ", ".join(words)
 
 
-# ------------------------------------------------------------------------------------------------------ null questions
+# ---- null questions
 
 
 def nulls(at: Setting) -> Table:
-    """How many null questions are turned away where 95 % of the questions that can be answered are let through."""
+    """How many null questions are turned away where 95 % of the questions that can be answered are
+    let through.
+    """
     measured = at.measured
     null = np.array([kind == "null" for kind in measured.kinds])
     rows: list[tuple[Cell, ...]] = (
@@ -160,7 +168,7 @@ def _turned_away(
     return mean_interval(np.where(null, p < threshold, np.nan), seed=seed)
 
 
-# ------------------------------------------------------------------------------------------------------ types, expansion
+# ---- types, expansion
 
 
 def guesses(at: Setting) -> Table:
@@ -193,7 +201,9 @@ def guesses(at: Setting) -> Table:
 
 
 def expansion(at: Setting) -> Table:
-    """What the next four hits would bring, for the questions that the gate answers, expands, and turns away."""
+    """What the next four hits would bring, for the questions that the gate answers, expands, and
+    turns away.
+    """
     measured = at.measured
     rows: list[tuple[Cell, ...]] = []
     actions = np.array([str(one) for one in measured.actions])

@@ -1,8 +1,10 @@
-"""MAGAF's protocol on one collection: five retrievers, five predictors over the hybrid's best four hits, our gate beside them.
+"""MAGAF's protocol on one collection: five retrievers, five predictors over the hybrid's best four
+hits, our gate beside them.
 
-70 % of the questions are for fitting, 15 % for calibration and threshold, 15 % for every figure. The paper is told each
-question's type and hop count (*given*). In use nobody tells them, so each predictor stands here a second time with both
-*predicted* from the question's words. The gate is told neither, and learns from the first two parts together.
+70 % of the questions are for fitting, 15 % for calibration and threshold, 15 % for every figure.
+The paper is told each question's type and hop count (*given*). In use nobody tells them, so each
+predictor stands here a second time with both *predicted* from the question's words. The gate is
+told neither, and learns from the first two parts together.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ RETRIEVERS = ("tfidf", "metadata-tfidf", "dense-proxy", "graph", "hybrid-metagra
 HYBRID, K = "hybrid-metagraph", 4
 GATE, GUESSED = "our gate", ", predicted"
 EVERYONE = 3  # folds for the figures on all questions: each costs a fit of the gate
-FOLDS = 5  # of the fit part, so that no predictor is fitted on a type or hop count that was guessed in hindsight
+# of the fit part, so that no predictor is fitted on a type or hop count that was guessed in
+# hindsight
+FOLDS = 5
 TEXT, METADATA, GRAPH, ALL = (
     9,
     16,
@@ -66,7 +70,9 @@ TEXT, METADATA, GRAPH, ALL = (
 
 @dataclass(frozen=True)
 class Model:
-    """A predictor of the paper: what it is, which features it sees, and where its threshold comes from."""
+    """A predictor of the paper: what it is, which features it sees, and where its threshold comes
+    from.
+    """
 
     name: str
     classic: str
@@ -82,7 +88,8 @@ MODELS = (
     Model("GBDT-all", "magaf-gbdt", tuple(range(ALL)), threshold=0.5),
     Model("MAGAF-calibrated", "magaf", tuple(range(ALL)), calibrated=True),
 )
-# One estimator for all, MAGAF's own; the paper's F1 there is that of a fixed threshold, since it is far below its Table 4's.
+# One estimator for all, MAGAF's own; the paper's F1 there is that of a fixed threshold, since it is
+# far below its Table 4's.
 ABLATION = tuple(
     Model(name, "magaf", columns, calibrated=True, threshold=0.5)
     for name, columns in (
@@ -156,7 +163,9 @@ class Measurements:
 def measure(
     dataset: Dataset, *, seed: int, folds: bool = True, progress: Progress | None = None
 ) -> Measurements:
-    """Search, fit, judge: the whole protocol on one collection; with `folds` the best rows and the gate on all questions."""
+    """Search, fit, judge: the whole protocol on one collection; with `folds` the best rows and the
+    gate on all questions.
+    """
     clock = _Clock()
     run = compare_retrievers(
         dataset, RetrievalSettings(RETRIEVERS, (2, 4, 8), seed=seed), progress=progress
@@ -216,7 +225,7 @@ class _Clock:
         self.laps[name], self._last = now - self._last, now
 
 
-# ------------------------------------------------------------------------------------------------------ parts and labels
+# ---- parts and labels
 
 
 def parts_of(cases: Sequence[RetrievedQuestion], seed: int) -> Parts:
@@ -237,7 +246,9 @@ def _holds(case: RetrievedQuestion, hits: Sequence[Any]) -> bool:
 
 
 def _share(case: RetrievedQuestion) -> float:
-    """The paper's continuous quality: the share of gold found; 0 for a null question, since none is rejected."""
+    """The paper's continuous quality: the share of gold found; 0 for a null question, since none is
+    rejected.
+    """
     found = case.gold.doc_ids & {hit.doc_id for hit in case.evidence.hits}
     return len(found) / len(case.gold.doc_ids) if case.gold.doc_ids else 0.0
 
@@ -269,7 +280,7 @@ def features_of(cases: Sequence[RetrievedQuestion], asked: QuestionAnnotations) 
     return magaf_features(evidence, asked=asked).astype(float)
 
 
-# ------------------------------------------------------------------------------------------------------ types and hops
+# ---- types and hops
 
 
 def gold_metadata(cases: Sequence[RetrievedQuestion]) -> QuestionAnnotations:
@@ -284,9 +295,11 @@ def gold_metadata(cases: Sequence[RetrievedQuestion]) -> QuestionAnnotations:
 def predicted_metadata(
     cases: Sequence[RetrievedQuestion], parts: Parts, seed: int
 ) -> tuple[QuestionAnnotations, dict[str, float]]:
-    """Type and hop count of every question, guessed from its words by a model of the fit part, and how good the guess is.
+    """Type and hop count of every question, guessed from its words by a model of the fit part, and
+    how good the guess is.
 
-    Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would look better than it is.
+    Questions of the fit part are guessed by a model of its other folds: a guess in hindsight would
+    look better than it is.
     """
     from suffice.gate.question import QuestionModel, WordTable, parse_question
 
@@ -321,7 +334,7 @@ def predicted_metadata(
     return QuestionAnnotations(named, [()] * len(cases), hops.tolist()), guessed
 
 
-# ------------------------------------------------------------------------------------------------------ predictors
+# ---- predictors
 
 
 def model_outputs(
@@ -367,10 +380,12 @@ def _on_folds(
     seed: int,
     progress: Progress | None,
 ) -> dict[str, Predictions]:
-    """The paper's two best rows and the gate on every question, each judged by models that have not seen it.
+    """The paper's two best rows and the gate on every question, each judged by models that have not
+    seen it.
 
-    The test part is small: seven times as many questions tell smaller differences from chance. A fold is judged by models
-    fitted on the others, of which the paper's predictors keep a fifth for calibration.
+    The test part is small: seven times as many questions tell smaller differences from chance. A
+    fold is judged by models fitted on the others, of which the paper's predictors keep a fifth for
+    calibration.
     """
     texts = [case.question.text for case in cases]
     models = [one for one in MODELS if one.name in ("GBDT-all", "MAGAF-calibrated")]

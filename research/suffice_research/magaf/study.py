@@ -1,7 +1,9 @@
-"""MAGAF again: all its tables and figures on the controlled collection, and the same protocol on the real MultiHop-RAG files.
+"""MAGAF again: all its tables and figures on the controlled collection, and the same protocol on
+the real MultiHop-RAG files.
 
-The paper's collection is not public; ours has its counts (`datasets.controlled`). So Table 1 is exact, the retrieval rows are
-near, and the predictors are compared in order and distance, not in decimals.
+The paper's collection is not public; ours has its counts (`datasets.controlled`). So Table 1 is
+exact, the retrieval rows are near, and the predictors are compared in order and distance, not in
+decimals.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ def study(
     folds: bool = True,
     progress: Progress | None = None,
 ) -> Study:
-    """The whole study. `data`: the folder that holds multihop_rag/; without it the real files are left out.
+    """The whole study. `data`: the folder that holds multihop_rag/; without it the real files are
+    left out.
 
     Without `folds` the comparison on all questions is left out, which takes most of the time.
     """
@@ -98,7 +101,9 @@ def study(
 
 
 def _files(data: Path | None) -> list[Path]:
-    """MultiHop-RAG's two files, in the folder or in its multihop_rag/; an empty list without a folder."""
+    """MultiHop-RAG's two files, in the folder or in its multihop_rag/; an empty list without a
+    folder.
+    """
     if data is None:
         return []
     for folder in (Path(data) / FOLDER, Path(data)):

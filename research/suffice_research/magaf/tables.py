@@ -1,4 +1,6 @@
-"""MAGAF's tables and figures, from what was measured; on the collection of the paper's kind its figures stand beside ours."""
+"""MAGAF's tables and figures, from what was measured; on the collection of the paper's kind its
+figures stand beside ours.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Setting:
         return tuple(paper.get(row, column) if self.beside else None for column in columns)
 
     def of(self, said: ModelOutput, metric: str) -> Interval:
-        """A metric of the test part with its interval; decisions are judged at the predictor's own threshold."""
+        """A metric of the test part with its interval; decisions are judged at the predictor's own
+        threshold.
+        """
         name = f"{metric}@{said.threshold!r}" if metric in DECISIONS else metric
         predictions = self.measured.predictions(said)
         if metric == "mae":
@@ -74,7 +78,7 @@ class Setting:
         return interval(predictions, name, seed=self.measured.seed)
 
 
-# ------------------------------------------------------------------------------------------------------ Tables 1, 3, 8
+# ---- Tables 1, 3, 8
 
 
 def collection(at: Setting) -> Shown:
@@ -157,7 +161,7 @@ def settings(at: Setting) -> Shown:
     return (Table("Table 8. Experimental settings", ("component", "paper", "here"), rows),)
 
 
-# ------------------------------------------------------------------------------------------------------ Tables 4, 5, 6
+# ---- Tables 4, 5, 6
 
 
 def predictors(at: Setting) -> Shown:
@@ -267,7 +271,7 @@ def ablation(at: Setting) -> Shown:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ Tables 7, 9, 10, 11
+# ---- Tables 7, 9, 10, 11
 
 
 def operating(at: Setting) -> Shown:

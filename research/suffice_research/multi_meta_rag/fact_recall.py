@@ -1,8 +1,9 @@
-"""Chunks judged by the facts they hold: MultiHop-RAG's way, which looks for the quoted sentence in the retrieved text.
+"""Chunks judged by the facts they hold: MultiHop-RAG's way, which looks for the quoted sentence in
+the retrieved text.
 
-The official script compares texts without blanks. Copies of the articles differ in quotation marks and dashes too, so here only
-letters and digits are compared: then every fact is found in its article. A fact that a chunk's border cuts in two counts as
-missed, as it does officially.
+The official script compares texts without blanks. Copies of the articles differ in quotation marks
+and dashes too, so here only letters and digits are compared: then every fact is found in its
+article. A fact that a chunk's border cuts in two counts as missed, as it does officially.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def _letters_only(text: str) -> str:
 
 
 class FactIndex:
-    """Which facts stand in which chunks. `facts` has the quoted sentences of each question; the same one twice counts once."""
+    """Which facts stand in which chunks.
+
+    `facts` has the quoted sentences of each question; the same one twice counts once.
+    """
 
     def __init__(self, chunks: Iterable[Document], facts: Sequence[Sequence[str]]) -> None:
         self.wanted = [frozenset(filter(None, map(_letters_only, one))) for one in facts]

@@ -1,8 +1,10 @@
-"""How good filters are that were made from questions: against the metadata of the evidence, where it is known.
+"""How good filters are that were made from questions: against the metadata of the evidence, where
+it is known.
 
-Sources: is the set of named sources exactly that of the evidence, and how many of the values are right and how many are found.
-Dates: a value is a day, or one range; it is right when some evidence was published then, and a day of the evidence is found
-when some value holds it. Most questions name no date, so that recall of dates stays low for everybody.
+Sources: is the set of named sources exactly that of the evidence, and how many of the values are
+right and how many are found. Dates: a value is a day, or one range; it is right when some evidence
+was published then, and a day of the evidence is found when some value holds it. Most questions name
+no date, so that recall of dates stays low for everybody.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ class GoldMetadata:
 
 @dataclass(frozen=True)
 class FilterQuality:
-    """Counts over all questions whose gold metadata is known. `exact` has one entry a question, NaN where it is not."""
+    """Counts over all questions whose gold metadata is known.
+
+    `exact` has one entry a question, NaN where it is not.
+    """
 
     exact: npt.NDArray[np.float64]
     sources_named: int
@@ -147,14 +152,18 @@ def _spans(filter: Filter) -> list[Span]:
 def empty_filters(
     filters: Sequence[Filter], corpus: Corpus, *, lenient: bool
 ) -> npt.NDArray[np.bool_]:
-    """Which filters no document passes, with documents that lack a field failing or (`lenient`) passing: (questions,)."""
+    """Which filters no document passes, with documents that lack a field failing or (`lenient`)
+    passing: (questions,).
+    """
     return np.array(
         [not corpus.mask(replace(filter, lenient=lenient)).any() for filter in filters], dtype=bool
     )
 
 
 def published_filter(filter: Mapping[str, Any], vocabulary: Vocabulary) -> Filter:
-    """A filter of query_metadata_filters.json as it stands: unknown sources stay in, and match nothing; dates become days."""
+    """A filter of query_metadata_filters.json as it stands: unknown sources stay in, and match
+    nothing; dates become days.
+    """
     conditions: list[Condition] = []
     for field, operators in filter.items():
         for operator, operand in operators.items():

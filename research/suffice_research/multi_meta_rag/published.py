@@ -1,7 +1,8 @@
 """Multi-Meta-RAG (Poliakov and Shvai, 2024), what it reports on MultiHop-RAG.
 
-Its encoder is voyage-02, its reranker bge-reranker-large, its filters GPT-3.5's, over whole articles; our copy of the corpus
-holds parts of most articles, so that figures stand side by side only to compare the gain from the filter.
+Its encoder is voyage-02, its reranker bge-reranker-large, its filters GPT-3.5's, over whole
+articles; our copy of the corpus holds parts of most articles, so that figures stand side by side
+only to compare the gain from the filter.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from suffice_research.published import PublishedTable
 
 __all__ = ["OUTLETS_ELSEWHERE", "TABLE"]
 
-# The authors' prompt lists the 49 outlets of the whole corpus; no article of our copy carries these seven.
+# The authors' prompt lists the 49 outlets of the whole corpus; no article of our copy carries these
+# seven.
 OUTLETS_ELSEWHERE = (
     "BBC News - Technology",
     "Eos: Earth And Space Science News",
@@ -24,7 +26,10 @@ OUTLETS_ELSEWHERE = (
 TABLE = PublishedTable(
     paper="Multi-Meta-RAG",
     table="Table 2",
-    caption="Retrieval with voyage-02 and a reranker on MultiHop-RAG, without and with GPT-3.5's filters.",
+    caption=(
+        "Retrieval with voyage-02 and a reranker on MultiHop-RAG, without and with "
+        "GPT-3.5's filters."
+    ),
     figures={
         "baseline + rerank": {"official_mrr@10": 0.60, "official_hits@4": 0.66},
         "filter + rerank": {

@@ -1,7 +1,9 @@
-"""Multi-Meta-RAG done again on MultiHop-RAG: does a metadata filter made from the question help, and does it ever hurt?
+"""Multi-Meta-RAG done again on MultiHop-RAG: does a metadata filter made from the question help,
+and does it ever hurt?
 
-Baseline, filter, filter and rerank, by the official measures and by completeness; with the filters that the authors published
-(GPT-3.5) and with ours; how good both kinds of filters are; and whether filters are invented for questions that name nothing.
+Baseline, filter, filter and rerank, by the official measures and by completeness; with the filters
+that the authors published (GPT-3.5) and with ours; how good both kinds of filters are; and whether
+filters are invented for questions that name nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ NOTES = (
 
 @dataclass(frozen=True)
 class _Data:
-    """The questions that have evidence, all questions, the articles, their chunks, and the published filters of all."""
+    """The questions that have evidence, all questions, the articles, their chunks, and the
+    published filters of all.
+    """
 
     asked: list[GoldQuestion]
     everything: list[GoldQuestion]
@@ -94,10 +98,12 @@ def study(
     reranked: int = RERANKED,
     cache: Path | None = None,
 ) -> Study:
-    """The whole study. `data`: MultiHop-RAG's folder with the published filters, or the folder of all data sets.
+    """The whole study. `data`: MultiHop-RAG's folder with the published filters, or the folder of
+    all data sets.
 
-    `quality` adds the paper's last step: the cross-encoder reads the hits of `reranked` questions, drawn by kind as they are
-    among all. With a `cache` folder, vectors and scores are kept there, so that a run which was stopped goes on.
+    `quality` adds the paper's last step: the cross-encoder reads the hits of `reranked` questions,
+    drawn by kind as they are among all. With a `cache` folder, vectors and scores are kept there,
+    so that a run which was stopped goes on.
     """
     folder = _folder(data)
     clock, left_out = StageTimer(), list[str]()
@@ -176,7 +182,7 @@ def _sections(found: Results, seed: int, facts: int, unfound: int) -> tuple[Sect
     return tuple(sections)
 
 
-# ------------------------------------------------------------------------------------------------------------- reading
+# ---- reading
 
 
 def _folder(data: Path | None) -> Path:
@@ -221,7 +227,7 @@ def _published_filters(held: _Data, vocabulary: Vocabulary) -> list[Filter]:
     return [published_filter(of[one.question.question_id], vocabulary) for one in held.asked]
 
 
-# ------------------------------------------------------------------------------------------------------------ measuring
+# ---- measuring
 
 
 def _judge_filters(held: _Data, found: Results, others: Path, clock: StageTimer) -> None:
@@ -299,7 +305,9 @@ def _searched(
 
 
 def _sampled(kinds: Sequence[str], size: int, seed: int) -> tuple[int, ...]:
-    """Positions of `size` questions, each kind in its share: every n-th of the shuffled questions, put in order of kind."""
+    """Positions of `size` questions, each kind in its share: every n-th of the shuffled questions,
+    put in order of kind.
+    """
     shuffled = np.random.default_rng(seed).permutation(len(kinds))
     by_kind = shuffled[np.argsort(np.array(kinds)[shuffled], kind="stable")]
     return tuple(

@@ -1,7 +1,9 @@
-"""The systems of the Multi-Meta-RAG study: chunks searched without a filter, with the published filters, and with ours.
+"""The systems of the Multi-Meta-RAG study: chunks searched without a filter, with the published
+filters, and with ours.
 
-Chunks of 256 words and marks with an overlap of 32, as the paper has them. The filter goes down into the store's own search.
-Question vectors and the cross-encoder's scores are made once and shared, so that systems differ in nothing else.
+Chunks of 256 words and marks with an overlap of 32, as the paper has them. The filter goes down
+into the store's own search. Question vectors and the cross-encoder's scores are made once and
+shared, so that systems differ in nothing else.
 """
 
 from __future__ import annotations
@@ -124,7 +126,7 @@ class FilterBench:
         self.vocabulary = Vocabulary.of_store(self.store)
         self.extractor = VocabularyExtractor(self.vocabulary)
 
-    # --------------------------------------------------------------------------------------------------- systems
+    # ---- systems
 
     def soft(self, *, strict: bool = False) -> Retriever:
         return SoftFilter(
@@ -146,7 +148,7 @@ class FilterBench:
 
         return StepwiseFilter(self.soft(), self.store, self.extractor, p_complete)
 
-    # --------------------------------------------------------------------------------------------------- judging
+    # ---- judging
 
     def outcome(
         self,
@@ -155,7 +157,9 @@ class FilterBench:
         filters: Sequence[Filter | None] | None = None,
         which: Sequence[int] | None = None,
     ) -> SystemOutcome:
-        """Search all questions, or those at `which` (the others stay unanswered), and judge what was found."""
+        """Search all questions, or those at `which` (the others stay unanswered), and judge what
+        was found.
+        """
         chosen = range(len(self.questions)) if which is None else which
         found: list[tuple[Hit, ...]] = [()] * len(self.questions)
         asked = [self.questions[at] for at in chosen]

@@ -179,7 +179,7 @@ def filters(found: Results, seed: int) -> Iterator[Table]:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- in plain words
+# ---- in plain words
 
 
 def findings(found: Results, seed: int) -> Iterator[str]:

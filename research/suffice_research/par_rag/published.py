@@ -1,8 +1,10 @@
-"""PAR-RAG (Zhang et al., 2025), what it reports: a large language model plans, reads and reviews, beside some that do not plan.
+"""PAR-RAG (Zhang et al., 2025), what it reports: a large language model plans, reads and reviews,
+beside some that do not plan.
 
-The tables are those of its first version (arXiv 2504.16787v1: Qwen-Plus, 500 questions of each data set, ten passages); of the
-last version, which revised them, only the relative gains that its summary gives. No reader without a language model is in it:
-its figures stand beside ours to compare directions, never values.
+The tables are those of its first version (arXiv 2504.16787v1: Qwen-Plus, 500 questions of each data
+set, ten passages); of the last version, which revised them, only the relative gains that its
+summary gives. No reader without a language model is in it: its figures stand beside ours to compare
+directions, never values.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ TABLE_4 = PublishedTable(
     printed=_PRINTED,
 )
 
-# Of the last version: how far its exact match is above that of the best other system, relative to it.
+# Of the last version: how far its exact match is above that of the best other system, relative to
+# it.
 GAINS = PublishedTable(
     _PAPER,
     "the summary of its last version",

@@ -1,8 +1,10 @@
-"""PAR-RAG done again: does it help to plan, to review, and, beyond the paper, to know when the evidence is complete?
+"""PAR-RAG done again: does it help to plan, to review, and, beyond the paper, to know when the
+evidence is complete?
 
-The paper lets a large language model plan, read and review. Here rules do, so that anyone can run it; with a `model` the same
-systems are run with it, on fewer questions. Beside the paper's tables stand what it has not: completeness of the evidence,
-abstention, and answers without evidence at equal coverage.
+The paper lets a large language model plan, read and review. Here rules do, so that anyone can run
+it; with a `model` the same systems are run with it, on fewer questions. Beside the paper's tables
+stand what it has not: completeness of the evidence, abstention, and answers without evidence at
+equal coverage.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ def study(
     progress: Progress | None = None,
     datasets: Sequence[str] = DATASETS,
 ) -> Study:
-    """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that are fitted on the way.
+    """The whole study. `data`: the folder that holds the data sets. `cache` keeps the gates that
+    are fitted on the way.
 
     `max_chars` is how much of the passages a `model` is shown at once: what its window holds.
     """

@@ -1,6 +1,8 @@
-"""Make the ranker of `bridge` that ships: `python -m suffice_research.training.bridge --data DIR`; with `--study FILE` judge it.
+"""Make the ranker of `bridge` that ships: `python -m suffice_research.training.bridge --data DIR`;
+with `--study FILE` judge it.
 
-The same data and seed give the same bytes. Questions come from five data sets; `suffice.evaluation.bridge_training` says what is learned from them.
+The same data and seed give the same bytes. Questions come from five data sets;
+`suffice.evaluation.bridge_training` says what is learned from them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from suffice_research.training.sources import ProgressLog, chosen_sources, exit_
 
 __all__ = ["main"]
 
-# Questions of each data set to learn from, at most. News are few: their links say less, and they must not drown the others.
+# Questions of each data set to learn from, at most. News are few: their links say less, and they
+# must not drown the others.
 LEARNED: Mapping[str, int] = {
     "hotpotqa": 800,
     "2wikimultihopqa": 800,
@@ -81,7 +84,8 @@ def _run(args: argparse.Namespace) -> None:
         )
         states.append(candidate_states(training[-1], seed=args.seed))
         say(
-            f"{source.name}: {len(training[-1].questions)} questions, {len(states[-1].rows):,} candidates in states"
+            f"{source.name}: {len(training[-1].questions)} questions, {len(states[-1].rows):,} "
+            f"candidates in states"
         )
     data = {
         file: sha256_of(args.data / file) for source in wanted for file in source.files.values()

@@ -1,6 +1,8 @@
-"""The figures of `bridge`: by folds over questions, on a data set that was left out, and why questions fail.
+"""The figures of `bridge`: by folds over questions, on a data set that was left out, and why
+questions fail.
 
-`python -m suffice_research.training.bridge --data DIR --study FILE` runs it. Every figure to reach stands beside the one measured.
+`python -m suffice_research.training.bridge --data DIR --study FILE` runs it. Every figure to reach
+stands beside the one measured.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from suffice.types import DocId
 __all__ = ["FLOORS", "bridge_study", "failure_cause"]
 
 NEWS = ("multihop_rag", "controlled")  # judged at 4, beside hybrid-metagraph
-# recall@5 and complete@5 to reach by folds; a left-out data set is to stay within NEAR of what was reached.
+# recall@5 and complete@5 to reach by folds; a left-out data set is to stay within NEAR of what was
+# reached.
 FLOORS: Mapping[str, tuple[float, float]] = {
     "2wikimultihopqa": (0.98, 0.96),
     "hotpotqa": (0.93, 0.87),
@@ -53,7 +56,9 @@ def depth(name: str) -> int:
 
 @dataclass(frozen=True)
 class _DatasetResult:
-    """One data set: what was chosen by folds, with the set left out, and by the ranker that was never fitted."""
+    """One data set: what was chosen by folds, with the set left out, and by the ranker that was
+    never fitted.
+    """
 
     training: BridgeQuestions
     folds: Ids
@@ -201,7 +206,7 @@ def _news_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
     return Table("News", ("data set", "n", *columns), tuple(rows))
 
 
-# ------------------------------------------------------------------------------------------------------ failures
+# ---- failures
 
 CAUSES = {
     "not a candidate": "A gold document never joined the pool: no word, vector or link led to it.",
@@ -238,7 +243,9 @@ def failure_cause(
 
 
 def _count_causes(training: BridgeQuestions, found: Ids, shown: int) -> dict[str, int]:
-    """How many incomplete questions have each cause; the first `shown` of them are printed to be read."""
+    """How many incomplete questions have each cause; the first `shown` of them are printed to be
+    read.
+    """
     counted: Counter[str] = Counter()
     for example, pool, ids in zip(training.questions, training.pools, found):
         if example.gold.doc_ids <= set(ids):

@@ -1,9 +1,11 @@
-"""Make the bank of plans that ships with the package: `python -m suffice_research.training.exemplars DATA`.
+"""Make the bank of plans that ships with the package: `python -m
+suffice_research.training.exemplars DATA`.
 
-DATA holds musique/ and 2wikimultihopqa/ as published. MuSiQue's people wrote sub-questions (or a relation: "X >> employer"),
-2WikiMultiHopQA has chains of facts; both become plain questions with "#1" for earlier answers. Only questions and their parts
-are taken: no answer, no passage. A few for each number of hops and each kind are enough to show the form, and the choice is by
-a hash, not by a person.
+DATA holds musique/ and 2wikimultihopqa/ as published. MuSiQue's people wrote sub-questions (or a
+relation: "X >> employer"), 2WikiMultiHopQA has chains of facts; both become plain questions with
+"#1" for earlier answers. Only questions and their parts are taken: no answer, no passage. A few for
+each number of hops and each kind are enough to show the form, and the choice is by a hash, not by a
+person.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ _KINDS = {
 _RELATIONS = {
     "date of birth": "When was {} born?", "date of death": "When did {} die?", "place of birth": "Where was {} born?",
     "place of death": "Where did {} die?", "publication date": "When was {} released?", "country": "Which country is {} in?",
-    "country of citizenship": "What is the nationality of {}?", "country of origin": "Which country is {} from?",
+    "country of citizenship": ("What is the nationality of " "{}?"), "country of origin": "Which country is {} from?",
     "place of burial": "Where was {} buried?", "educated at": "Where did {} study?", "employer": "Who employed {}?",
     "cause of death": "Of what did {} die?", "award received": "Which award did {} receive?",
     "inception": "When was {} founded?",
-    "place of detention": "Where was {} held prisoner?", "occupation": "What is the occupation of {}?",
-    "headquarters location": "Where are the headquarters of {}?", "record label": "Which record label is {} with?",
+    "place of detention": "Where was {} held prisoner?", "occupation": ("What is the occupation of " "{}?"),
+    "headquarters location": ("Where are the headquarters of " "{}?"), "record label": ("Which record label is {} " "with?"),
     "located in the administrative territorial entity": "In which administrative entity is {}?",
 }  # fmt: skip
 
@@ -71,7 +73,9 @@ def from_musique(records: Sequence[Mapping[str, Any]]) -> Iterator[Exemplar]:
 
 
 def from_2wiki(records: Sequence[Mapping[str, Any]]) -> Iterator[Exemplar]:
-    """Its evidence: a fact a step, "#1" where the subject is an earlier fact's object, and a comparison at the end."""
+    """Its evidence: a fact a step, "#1" where the subject is an earlier fact's object, and a
+    comparison at the end.
+    """
     for record in records:
         steps: list[str] = []
         known: dict[str, int] = {}
@@ -127,7 +131,9 @@ def make(data: Path, path: Path = SHIPPED_PLANS) -> ExemplarBank:
 
 
 def _is_plan(one: Exemplar) -> bool:
-    """Also its last step must rest on the others: where the data spell a name in two ways, the chain is broken."""
+    """Also its last step must rest on the others: where the data spell a name in two ways, the
+    chain is broken.
+    """
     if "#" not in one.steps[-1] or any(
         "#" not in step for step in one.steps[1:] if one.kind == "bridge" and one.hops == 2
     ):

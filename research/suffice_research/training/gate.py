@@ -1,11 +1,13 @@
-"""Make the gate that ships: `python -m suffice_research.training.gate --data DIR`, with `--preset quality` the other one.
+"""Make the gate that ships: `python -m suffice_research.training.gate --data DIR`, with `--preset
+quality` the other one.
 
-The same data and seed give the same bytes. Lessons come from six data sets, several retrievers and several cut-offs, so that
-the gate has seen short and long lists and scores of unlike scale. No data set may drown the others: each gives at most as many
-questions as the middle-sized ones have, and each question comes with a few of the lists that were retrieved for it.
+The same data and seed give the same bytes. Lessons come from six data sets, several retrievers and
+several cut-offs, so that the gate has seen short and long lists and scores of unlike scale. No data
+set may drown the others: each gives at most as many questions as the middle-sized ones have, and
+each question comes with a few of the lists that were retrieved for it.
 
-With `--study FILE` it also measures everything that is said of the gate; `make docs` makes the results page and the model card
-of that file.
+With `--study FILE` it also measures everything that is said of the gate; `make docs` makes the
+results page and the model card of that file.
 """
 
 from __future__ import annotations
@@ -60,7 +62,10 @@ WITHOUT_SCORES, WITHOUT_TITLES = 4, 10  # one in so many lists, as some retrieve
 def draw_lists(
     collected: RetrievedDataset, *, seed: int = SEED, questions: int = QUESTIONS, lists: int = LISTS
 ) -> list[RetrievedQuestion]:
-    """Some questions, each with some of its lists. Which ones follows from the seed and the words of the question."""
+    """Some questions, each with some of its lists.
+
+    Which ones follows from the seed and the words of the question.
+    """
     keys = sorted(collected.by)
     texts = [case.question.text for case in collected.by[keys[0]]]
     chosen = sorted(range(len(texts)), key=lambda at: draw_key(seed, texts[at]))[:questions]
@@ -76,7 +81,9 @@ def draw_lists(
 
 
 def _vary_hits(case: RetrievedQuestion, key: bytes) -> RetrievedQuestion:
-    """The case as it is, or as it would come from a retriever that gives no scores, or from a store that keeps no titles."""
+    """The case as it is, or as it would come from a retriever that gives no scores, or from a store
+    that keeps no titles.
+    """
     evidence, deeper = case.evidence, case.deeper
     if key[0] % WITHOUT_SCORES == 0:
         evidence = replace(evidence, hits=tuple(replace(hit, score=None) for hit in evidence.hits))
@@ -99,7 +106,9 @@ def train_gate(
     encoders: Encoders = NO_ENCODERS,
     seed: int = SEED,
 ) -> Gate:
-    """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of the quality preset."""
+    """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of
+    the quality preset.
+    """
     cases = [case for held in training.values() for case in held]
     sets = [name for name, held in training.items() for _ in held]
     gate = Gate.fit(
@@ -112,7 +121,7 @@ def train_gate(
     return with_seen_questions(gate, [case.question.text for case in cases])
 
 
-# ------------------------------------------------------------------------------------------------------ the command
+# ---- the command
 
 
 def _options() -> argparse.ArgumentParser:

@@ -1,7 +1,8 @@
-"""The gate's figures as one study: fitted on one data set, its promise, on a set it has not seen, and there with a few labels.
+"""The gate's figures as one study: fitted on one data set, its promise, on a set it has not seen,
+and there with a few labels.
 
-Every figure to reach stands beside the one measured. `train_default` runs it; docs/results/gate.md and the model cards are made
-from the document that it writes.
+Every figure to reach stands beside the one measured. `train_default` runs it; docs/results/gate.md
+and the model cards are made from the document that it writes.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def gate_study(material: Material, say: Say) -> Study:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ fitted
+# ---- fitted
 
 FITTED_SAYS = (
     f"{FOLDS} folds over questions: a gate fitted, calibrated and given its policy on four, judged on the fifth. "
@@ -235,7 +236,7 @@ def _promise_table(fitted: Sequence[_FoldResult]) -> Table:
     return Table("Promise", columns, tuple(rows))
 
 
-# ------------------------------------------------------------------------------------------------------ moved
+# ---- moved
 
 LEFT_OUT_SAYS = "The shipped recipe fitted on all data sets but one, judged on that one."
 LABELS_SAYS = (
@@ -289,7 +290,7 @@ def _label_curves(left_out: Sequence[TransferResult], material: Material) -> Cur
     return Curves(title, "labelled questions", "AUROC", points, lines)
 
 
-# ------------------------------------------------------------------------------------------------------ figures
+# ---- figures
 
 
 def _truth(one: TransferResult, p: Floats) -> Predictions:

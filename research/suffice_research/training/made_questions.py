@@ -1,13 +1,16 @@
-"""Does the loop pay? A gate fitted on questions that were made from a corpus, judged on the real questions over that corpus.
+"""Does the loop pay? A gate fitted on questions that were made from a corpus, judged on the real
+questions over that corpus.
 
     python -m suffice_research.training.made_questions --data DIR --work DIR --study FILE
 
-For each of three data sets, by what the gate has learned from: the other data sets' real questions, made questions alone, and
-both. No question of the data set itself, and no label, is ever seen before judging. Beside it: what still tells made questions
-from real ones. `--work` keeps benchmarks and fitted gates, so that a run that was stopped goes on.
+For each of three data sets, by what the gate has learned from: the other data sets' real questions,
+made questions alone, and both. No question of the data set itself, and no label, is ever seen
+before judging. Beside it: what still tells made questions from real ones. `--work` keeps benchmarks
+and fitted gates, so that a run that was stopped goes on.
 
-Of each benchmark at most so many questions are drawn, three quarters of them chains, bridges and intersections, one quarter
-forms that compare: one rule for all corpora, near the mean of what the three real data sets hold (0.48, 0.20 and none).
+Of each benchmark at most so many questions are drawn, three quarters of them chains, bridges and
+intersections, one quarter forms that compare: one rule for all corpora, near the mean of what the
+three real data sets hold (0.48, 0.20 and none).
 """
 
 from __future__ import annotations
@@ -67,7 +70,9 @@ RETRIEVER, K = "bm25", 10
 def balanced(
     examples: Sequence[GoldQuestion], most: int, *, seed: int = SEED
 ) -> list[GoldQuestion]:
-    """At most so many made questions, a quarter of them comparing, drawn by their words; each kind and length as many."""
+    """At most so many made questions, a quarter of them comparing, drawn by their words; each kind
+    and length as many.
+    """
     drawn = sorted(examples, key=lambda one: draw_key(seed, one.question.text))
     comparing = [one for one in drawn if one.gold.kind in COMPARING]
     others = [one for one in drawn if one.gold.kind not in COMPARING]
@@ -84,7 +89,9 @@ def balanced(
 def distinguishability(
     made: Sequence[str], real: Sequence[str], *, words: int = 12
 ) -> tuple[float, list[str], list[str]]:
-    """How well a classifier of words and pairs of words tells made from real (AUROC, five folds), and by which."""
+    """How well a classifier of words and pairs of words tells made from real (AUROC, five folds),
+    and by which.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -108,7 +115,9 @@ def distinguishability(
 
 @dataclass(frozen=True)
 class _LoopResult:
-    """One data set: what the three gates say of its real questions, and what was made of its corpus."""
+    """One data set: what the three gates say of its real questions, and what was made of its
+    corpus.
+    """
 
     name: str
     complete: npt.NDArray[np.bool_]
@@ -218,7 +227,10 @@ def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
         "made alone",
         "both",
     )
-    note = f"AUROC on the real questions, {RETRIEVER}, k = {K}; [95 % over questions] (figure to reach)."
+    note = (
+        f"AUROC on the real questions, {RETRIEVER}, k = {K}; [95 % over questions] (figure "
+        f"to reach)."
+    )
     pays = Table("The loop", columns, tuple(rows), note)
     apart = Table(
         "Made or real",
@@ -227,7 +239,10 @@ def _study(measured: Sequence[_LoopResult], args: argparse.Namespace) -> Study:
             (one.name, one.apart[0], ", ".join(one.apart[1]), ", ".join(one.apart[2]))
             for one in measured
         ),
-        "A classifier of words and pairs of words, five folds: 0.5 would mean that nobody can tell.",
+        (
+            "A classifier of words and pairs of words, five folds: 0.5 would mean that nobody "
+            "can tell."
+        ),
     )
     kinds = list(dict.fromkeys(kind for one in measured for kind in one.by_kind))
     made = Table(

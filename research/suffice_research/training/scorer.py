@@ -1,8 +1,11 @@
-"""The set scorer learns: torch, on a GPU. `suffice_research.training.scorer_study` runs it, `suffice_research.training.scorer_export` makes the file that ships.
+"""The set scorer learns: torch, on a GPU. `suffice_research.training.scorer_study` runs it,
+`suffice_research.training.scorer_export` makes the file that ships.
 
-The base is a cross-encoder of twelve layers that was trained on web search (ms-marco-MiniLM-L-12-v2, int8 ONNX). Its weights
-are taken out of the file as floats and every second layer is kept. First the six layers learn to say what the twelve say, on
-sentences of the corpora as questions, without any label; then they learn from states (see `suffice_research.training.scorer_data`).
+The base is a cross-encoder of twelve layers that was trained on web search
+(ms-marco-MiniLM-L-12-v2, int8 ONNX). Its weights are taken out of the file as floats and every
+second layer is kept. First the six layers learn to say what the twelve say, on sentences of the
+corpora as questions, without any label; then they learn from states (see
+`suffice_research.training.scorer_data`).
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Schedule:
     listwise: float = 1.0  # weight of "which of these" beside "this one or not"
 
 
-# -------------------------------------------------------------------------------------------------------- the base
+# ---- the base
 
 
 def base_weights(path: Path) -> dict[str, torch.Tensor]:
@@ -104,7 +107,7 @@ def cross_encoder(
     return model.to(DEVICE)
 
 
-# -------------------------------------------------------------------------------------------------------- running
+# ---- running
 
 
 def _batch(pairs: Sequence[TokenPair]) -> dict[str, torch.Tensor]:
@@ -156,7 +159,7 @@ def _train(model: Any, batches: list[Any], loss_of: Any, schedule: Schedule) -> 
     return float(torch.stack(recent[-50:]).mean())
 
 
-# -------------------------------------------------------------------------------------------------------- learning
+# ---- learning
 
 
 def distil(
@@ -210,7 +213,9 @@ def fit(
 def _which(
     logits: torch.Tensor, needed: torch.Tensor, state: torch.Tensor, states: int
 ) -> torch.Tensor:
-    """Each needed candidate against the others of its state that are not needed, weighed by how much it is needed."""
+    """Each needed candidate against the others of its state that are not needed, weighed by how
+    much it is needed.
+    """
     floor = torch.full((states,), -1e4, device=logits.device)
     wrong = torch.where(needed > 0, torch.full_like(logits, -1e4), logits)
     top = torch.maximum(floor.scatter_reduce(0, state, wrong, "amax"), floor).detach()

@@ -1,8 +1,10 @@
-"""What the set scorer learns from: questions, what might be held, and candidates that are needed next or not.
+"""What the set scorer learns from: questions, what might be held, and candidates that are needed
+next or not.
 
-A state is one state: a question, some documents held (gold ones, and sometimes wrong ones, as in real use), the gold documents
-that are still missing, and others from the question's pool that are not needed, the likeliest first. Where a data set tells the
-order of its hops, the document of the next hop counts in full and later ones by half.
+A state is one state: a question, some documents held (gold ones, and sometimes wrong ones, as in
+real use), the gold documents that are still missing, and others from the question's pool that are
+not needed, the likeliest first. Where a data set tells the order of its hops, the document of the
+next hop counts in full and later ones by half.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ LATER = 0.5  # what a document of a later hop counts
 
 @dataclass(frozen=True)
 class ScorerQuestion:
-    """One question: its gold in the order of the hops, if that is known, and its pool, best first. Texts with their titles."""
+    """One question: its gold in the order of the hops, if that is known, and its pool, best first.
+    Texts with their titles.
+    """
 
     set: str
     text: str
@@ -80,7 +84,9 @@ def musique_order(folder: Path) -> dict[str, list[str]]:
 def training_states(
     questions: Sequence[ScorerQuestion], *, rounds: int, seed: int
 ) -> list[ScorerState]:
-    """In each round two states of each question: one with nothing held, one with some of its gold or with wrong documents."""
+    """In each round two states of each question: one with nothing held, one with some of its gold
+    or with wrong documents.
+    """
     draw = np.random.default_rng(seed)
     return [
         _lesson(at, one, held, draw)

@@ -1,7 +1,9 @@
-"""The trained scorer as the folder that ships: `python -m suffice_research.training.scorer_export --help`.
+"""The trained scorer as the folder that ships: `python -m suffice_research.training.scorer_export
+--help`.
 
-The weights come from `suffice_research.training.scorer_study` (half precision, without the vectors of words, which stay the base's). Matrices
-become int8 with one scale per column; activations are quantised as they come.
+The weights come from `suffice_research.training.scorer_study` (half precision, without the vectors
+of words, which stay the base's). Matrices become int8 with one scale per column; activations are
+quantised as they come.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class _Logits(torch.nn.Module):  # type: ignore[misc]
-    """The same numbers with less work: of the last layer only the first token's output is asked for."""
+    """The same numbers with less work: of the last layer only the first token's output is asked
+    for.
+    """
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()

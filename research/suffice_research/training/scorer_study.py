@@ -1,13 +1,16 @@
-"""Train the set scorer and its reader, and judge both on questions they did not see: `python -m suffice_research.training.scorer_study --help`.
+"""Train the set scorer and its reader, and judge both on questions they did not see: `python -m
+suffice_research.training.scorer_study --help`.
 
-Nine scorers: one for each of five folds (fitted on the other four), one for each data set (fitted on the others), one on all.
-The reader learns in three passes of states along searches: without reading, along a path that mixes gold with guesses, and
-along the path that it would take itself. A question's states are always read by the scorer of its own fold, which did not see
-it. The reader of a fold learns from the other folds' questions alone; the scorers that read those had seen the fold, as is
-usual where one model learns from another's held-out scores.
+Nine scorers: one for each of five folds (fitted on the other four), one for each data set (fitted
+on the others), one on all. The reader learns in three passes of states along searches: without
+reading, along a path that mixes gold with guesses, and along the path that it would take itself. A
+question's states are always read by the scorer of its own fold, which did not see it. The reader of
+a fold learns from the other folds' questions alone; the scorers that read those had seen the fold,
+as is usual where one model learns from another's held-out scores.
 
-Out come the weights and the reader that ship (see `suffice_research.training.scorer_export`) and the documents held for every question (see
-`suffice_research.training.scorer_figures`). Some fifteen minutes on one H200 where the scorers are trained side by side; it wants a GPU.
+Out come the weights and the reader that ship (see `suffice_research.training.scorer_export`) and
+the documents held for every question (see `suffice_research.training.scorer_figures`). Some fifteen
+minutes on one H200 where the scorers are trained side by side; it wants a GPU.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ __all__ = ["Collection", "collection", "folds", "reader_of", "roll"]
 
 SETS = ("musique", "hotpotqa", "2wikimultihopqa")
 FOLDS, CHOICES, HOPS = 5, 5, 3
-# What ships was fitted and judged reading so many at first and in every round; by default fewer are read late (decision 18).
+# What ships was fitted and judged reading so many at first and in every round; by default fewer are
+# read late (decision 18).
 FIRST, AGAIN = 16, 6
 Say = Callable[
     [Sequence[int], Sequence[TokenPair]], np.ndarray
@@ -121,7 +125,9 @@ class _Nobody:
 
 
 def folds(questions: Sequence[ScorerQuestion], *, seed: int = 42) -> np.ndarray:
-    """Which fold each question is in: by the hash of its text, so that it stays there, and each data set in equal parts."""
+    """Which fold each question is in: by the hash of its text, so that it stays there, and each
+    data set in equal parts.
+    """
     fold = np.zeros(len(questions), int)
     for name in SETS:
         own = [at for at, one in enumerate(questions) if one.set == name]
@@ -130,7 +136,7 @@ def folds(questions: Sequence[ScorerQuestion], *, seed: int = 42) -> np.ndarray:
     return fold
 
 
-# ------------------------------------------------------------------------------------------------ searching
+# ---- searching
 
 
 def roll(
@@ -148,8 +154,8 @@ def roll(
 ) -> list[list[str]]:
     """Search for every question in step; the ids held for each.
 
-    With chance `oracle` a missing gold document is held instead. `untaught`: the ranker has not learned what reading is worth,
-    so that what was read is added to its log-odds.
+    With chance `oracle` a missing gold document is held instead. `untaught`: the ranker has not
+    learned what reading is worth, so that what was read is added to its log-odds.
     """
     draw = np.random.default_rng(seed)
     pools = [_fresh(pool) for pool in one.pools]
@@ -261,11 +267,13 @@ def reader_of(rows: np.ndarray, needed: np.ndarray) -> Any:
     ).fit(rows, needed)
 
 
-# ------------------------------------------------------------------------------------------------ the whole study
+# ---- the whole study
 
 
 class Study:
-    """Scorers by name ("0" to "4", a data set's name, "all"), and the readers of each pass likewise."""
+    """Scorers by name ("0" to "4", a data set's name, "all"), and the readers of each pass
+    likewise.
+    """
 
     def __init__(
         self, collections: Sequence[Collection], layout: PairTokenizer, scorers: dict[str, Any]
@@ -410,7 +418,9 @@ def trained(
 def unlabelled(
     questions: Sequence[ScorerQuestion], layout: PairTokenizer, *, count: int, seed: int
 ) -> list[TokenPair]:
-    """Sentences of passages as questions, each with passages of one pool: what a teacher can speak to without any label."""
+    """Sentences of passages as questions, each with passages of one pool: what a teacher can speak
+    to without any label.
+    """
     draw, pairs = np.random.default_rng(seed), []
     for _ in range(count):
         pool = questions[int(draw.integers(len(questions)))].pool

@@ -1,7 +1,7 @@
 """What the models that ship learn from: six data sets, where their files lie, and whose they are.
 
-The commands that make the models and judge their recipes (`train_default`, `train_bridge`, `loop`) open their data here and
-speak alike: seconds and lines on stderr, an error with its hint.
+The commands that make the models and judge their recipes (`train_default`, `train_bridge`, `loop`)
+open their data here and speak alike: seconds and lines on stderr, an error with its hint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ SEED = 42  # of the controlled collection, the draws, the splits and the models
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data set that the shipped models learn from, where its files lie, its licence, and who searches in it."""
+    """A data set that the shipped models learn from, where its files lie, its licence, and who
+    searches in it.
+    """
 
     name: str
     files: Mapping[
@@ -33,7 +35,9 @@ class Source:
     licence: str
     retrievers: tuple[str, ...] = ("bm25", "dense", "hybrid")
     judged_by: str = "bm25"  # the retriever of the figures, at k = 10
-    share: float = 1.0  # of the questions that are drawn elsewhere: a set unlike the others misleads about hits of theirs
+    # of the questions that are drawn elsewhere: a set unlike the others misleads about hits of
+    # theirs
+    share: float = 1.0
 
 
 SOURCES = (
@@ -88,7 +92,9 @@ def open_source(source: Source, data: Path) -> Dataset:
 
 
 def chosen_sources(only: str | None, among: Collection[str] | None = None) -> list[Source]:
-    """Those of the option --only, which has commas between names; all of them, or those of `among`, where it is not given."""
+    """Those of the option --only, which has commas between names; all of them, or those of `among`,
+    where it is not given.
+    """
     known = [one for one in SOURCES if among is None or one.name in among]
     names = only.split(",") if only else [one.name for one in known]
     if unknown := [name for name in names if name not in {one.name for one in known}]:

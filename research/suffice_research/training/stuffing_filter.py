@@ -1,8 +1,9 @@
-"""Make the stuffing filter of hardened gates: `python -m suffice_research.training.stuffing_filter`.
+"""Make the stuffing filter of hardened gates: `python -m
+suffice_research.training.stuffing_filter`.
 
 The filter learns from retrieved lists as they came and as somebody tampered with them
-(`suffice_research.training.tampering`). `python -m robustness.filter_eval` measures what it is worth;
-decision 29 has the figures.
+(`suffice_research.training.tampering`). `python -m robustness.filter_eval` measures what it is
+worth; decision 29 has the figures.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Lists that somebody tampered with, made at random, for the stuffing filter of hardened gates to learn from.
+"""Lists that somebody tampered with, made at random, for the stuffing filter of hardened gates to
+learn from.
 
-An attacker owns documents of their own, not those that a question needs: what is changed here are hits that are no evidence,
-and a list is as complete as it was. What is said (names or words of the question, thinned out, woven into prose, claimed to be
-complete) and where it is put are drawn apart. Prose comes from the examples' own documents, so that nothing is strange but the
-question's words in it; for the same reason some lists only get neutral text. None of this is a template of the attacks that
-`python -m robustness attack_eval` judges gates by.
+An attacker owns documents of their own, not those that a question needs: what is changed here are
+hits that are no evidence, and a list is as complete as it was. What is said (names or words of the
+question, thinned out, woven into prose, claimed to be complete) and where it is put are drawn
+apart. Prose comes from the examples' own documents, so that nothing is strange but the question's
+words in it; for the same reason some lists only get neutral text. None of this is a template of the
+attacks that `python -m robustness attack_eval` judges gates by.
 """
 
 from __future__ import annotations
@@ -127,7 +129,9 @@ def _title_matches(
 def _attack(
     question: str, came: Docs, needed: Collection[DocId], speaker: _Speaker, rng: random.Random
 ) -> Docs:
-    """The hits with something put into those that are no evidence; where all are, the last one makes room for a stranger."""
+    """The hits with something put into those that are no evidence; where all are, the last one
+    makes room for a stranger.
+    """
     free = [at for at, one in enumerate(came) if one.doc_id not in needed]
     draw, say = rng.random(), rng.choice(speaker.ways)
 
@@ -143,7 +147,7 @@ def _attack(
     return [changed.get(at, one) for at, one in enumerate(came)]
 
 
-# ------------------------------------------------------------------------------------------------------ what is said
+# ---- what is said
 
 
 class _Speaker:
@@ -297,7 +301,7 @@ def _with(name: str, sentence: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-# ------------------------------------------------------------------------------------------------------ where it is put
+# ---- where it is put
 
 
 def _into(one: Document, text: str, where: str, rng: random.Random) -> Document:

@@ -32,12 +32,14 @@ Recipe = Callable[
 
 LABELS = (25, 50, 100, 200, 400)
 DRAWS = 3
-KEPT = 0.4  # share of the questions that no draw may label: all curves of a draw are judged on the same ones
+# share of the questions that no draw may label: all curves of a draw are judged on the same ones
+KEPT = 0.4
 
 
 @dataclass(frozen=True)
 class TransferResult:
-    """One data set, judged by a gate that has not seen it. `adapted`: number of labels -> figure, mean [least, most] of the
+    """One data set, judged by a gate that has not seen it. `adapted`: number of labels -> figure,
+    mean [least, most] of the
     draws; 0 labels: the gate as it comes, on the same questions."""
 
     name: str
@@ -56,7 +58,8 @@ def leave_one_out(
     draws: int = DRAWS,
     seed: int = 42,
 ) -> Iterator[TransferResult]:
-    """For each data set in `judged`: a gate made of the `training` of all others, moved to its cases.
+    """For each data set in `judged`: a gate made of the `training` of all others, moved to its
+    cases.
 
     Data sets share no questions, so leaving out the name leaves out the questions.
     """
@@ -102,7 +105,9 @@ def _adapt_gate(gate: Gate, some: Sequence[RetrievedQuestion]) -> Gate:
 
 
 def _parts(cases: Sequence[RetrievedQuestion], seed: int) -> tuple[list[int], list[int]]:
-    """Cases that may be labelled, in the order they are; and those that are only judged. A question is in one part only."""
+    """Cases that may be labelled, in the order they are; and those that are only judged. A question
+    is in one part only.
+    """
     texts = sorted({case.question.text for case in cases}, key=lambda text: draw_key(seed, text))
     place = {text: at for at, text in enumerate(texts)}
     order = sorted(range(len(cases)), key=lambda at: place[cases[at].question.text])

@@ -1,8 +1,10 @@
-"""Make the table of words that ships with the package: `python -m suffice_research.training.word_table`.
+"""Make the table of words that ships with the package: `python -m
+suffice_research.training.word_table`.
 
-It comes from wordllama's token table. A word is known when it is one whole token there. That vocabulary is sorted by frequency,
-so a token's place in it says how rare the word is; its vector is weighed by that, since a sum over a text should be of what the
-text is about. The first dimensions carry most (the table was trained so), and fewer of them keep the file small.
+It comes from wordllama's token table. A word is known when it is one whole token there. That
+vocabulary is sorted by frequency, so a token's place in it says how rare the word is; its vector is
+weighed by that, since a sum over a text should be of what the text is about. The first dimensions
+carry most (the table was trained so), and fewer of them keep the file small.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ WEIGHTS = _FOLDER / "weights" / "l2_supercat_256.safetensors"
 def rarity(place: int) -> float:
     """From 0.0025 (the commonest words) to 1 (the last of the vocabulary).
 
-    In whole steps, so that sums over a question's words are exact in float32: the same in any order, on any machine.
+    In whole steps, so that sums over a question's words are exact in float32: the same in any
+    order, on any machine.
     """
     return (
         round(
@@ -43,7 +46,9 @@ def rarity(place: int) -> float:
 
 
 def places(vocabulary: dict[str, int]) -> dict[bytes, int]:
-    """Each word in lower case with the place of its token; a token in lower case goes before one with a capital."""
+    """Each word in lower case with the place of its token; a token in lower case goes before one
+    with a capital.
+    """
     found: dict[bytes, int] = {}
     for token, place in sorted(vocabulary.items(), key=lambda item: item[1]):
         word, key = token[1:], token[1:].lower().encode()
@@ -80,5 +85,6 @@ def make(path: Path = SHIPPED_WORD_TABLE) -> None:
 if __name__ == "__main__":
     make()
     print(
-        f"{SHIPPED_WORD_TABLE}: {sum(one.stat().st_size for one in SHIPPED_WORD_TABLE.iterdir()) / 2**20:.2f} MiB"
+        f"{SHIPPED_WORD_TABLE}: "
+        f"{sum(one.stat().st_size for one in SHIPPED_WORD_TABLE.iterdir()) / 2**20:.2f} MiB"
     )

@@ -189,7 +189,8 @@ def difficulty(
             output.say(line)
     if difficulties.left_out:
         output.say(
-            f"skipped {difficulties.left_out:,} questions without gold, or with gold not in the corpus"
+            f"skipped {difficulties.left_out:,} questions without gold, or with gold not in "
+            f"the corpus"
         )
     if plot:
         for at, system in enumerate(found, start=1):

@@ -35,7 +35,7 @@ HitLists = list[tuple[Hit, ...]]
 def document_batches(
     documents: Iterable[Document], *, size: int, characters: int
 ) -> Iterator[list[Document]]:
-    """Checked documents, at most `size` in a batch; long documents end it earlier to bound memory."""
+    """Checked documents, at most `size` in a batch; long documents end it earlier."""
     batch: list[Document] = []
     total = 0
     for document in documents:

@@ -45,7 +45,9 @@ __all__ = [
 _LAZY = {
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
     "suffice.evaluation.difficulty": "DifficultyMatrix build_difficulty_matrix question_difficulty",
-    "suffice.evaluation.searching": "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question",
+    "suffice.evaluation.searching": (
+        "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question"
+    ),
     "suffice.gate.gate_ref": "GateRef",
     "suffice.jobs": "split_into_blocks",
     "suffice.storage": "BadRecords",

@@ -340,7 +340,7 @@ def _with_gate_confidence(
     gates: Sequence[GateLike],
     corpus: InMemoryCorpus,
 ) -> list[AnswerOutcome]:
-    """Each with the gate's probability that its documents are complete, and with whole documents."""
+    """Each with the gate's probability that its documents are complete, and whole documents."""
     found = list(outcomes)
     by_gate: dict[int, list[int]] = {}
     for at, one in enumerate(outcomes):

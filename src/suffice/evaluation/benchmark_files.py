@@ -81,7 +81,7 @@ def benchmark_questions(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[LabelledQuestion]:
-    """The benchmark's questions and twins with what the retriever finds, for a gate to learn from."""
+    """The benchmark's questions and twins with what the retriever finds, to train a gate."""
     dataset, missing = open_benchmark(folder, twins=twins, limit=limit), missing_documents(folder)
     found = retrieve_dataset(
         dataset, [retriever], [k], beside=beside, encoder=encoder, progress=progress

@@ -1,8 +1,8 @@
 """Where a system errs, by hops and by how far a question is from its evidence (GRADE's matrix).
 
 Rows are hops, columns quartiles of D_r over all questions. An error is 1 where the system failed, 0
-where it did not, and may be a share in between. `read_results` reads anybody's results file. Plug-ins
-named `difficulty.NAME` add tables: functions (system, questions, errors, seed) -> tables.
+where it did not, and may be a share in between. `read_results` reads anybody's results file.
+Plug-ins named `difficulty.NAME` add tables: functions (system, questions, errors, seed) -> tables.
 """
 
 from __future__ import annotations

@@ -411,7 +411,7 @@ def _search_all(
         for start in range(0, len(texts), batch)
     )
     portable = isinstance(retrievers, RetrieverSet) and mapped is not run_in_process
-    key = f"{retrievers.key} {search.keywords['depth']}" if portable else ""  # type: ignore[attr-defined]
+    key = (f"{retrievers.key} {search.keywords['depth']}") if portable else ""  # type: ignore[attr-defined]
     results = mapped(Job("searching", search, (retrievers, parents), key=key), blocks)
     found: dict[str, list[_RankedIds]] = {name: [] for name in retrievers}
     for name in retrievers:

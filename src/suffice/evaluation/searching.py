@@ -57,7 +57,7 @@ def retriever_factories(names: Iterable[str]) -> RetrieverFactories:
 
 
 def encoder_for(factories: RetrieverFactories, name: str) -> Encoder | None:
-    """The named encoder if one of the retrievers takes it, so that no one else waits for vectors."""
+    """The named encoder if one of the retrievers takes it; nobody else waits for vectors."""
     return ENCODERS.get(name)() if any(map(_takes_encoder, factories.values())) else None
 
 
@@ -255,7 +255,8 @@ def retrieve_dataset(
     """Search every question of the data set with every retriever, once and deep.
 
     `limit` keeps the first questions, `sample` a draw by their words and the seed. What the
-    retrievers in `beside` find becomes `others`. `mapped` runs the work, in this process by default.
+    retrievers in `beside` find becomes `others`. `mapped` runs the work, in this process by
+    default.
     """
     if not retrievers or not ks or min(ks) < 1:
         raise InputError(

@@ -274,7 +274,7 @@ def significance_letters(
 
 
 def holm(p_values: Mapping[Pair, float]) -> dict[Pair, float]:
-    """p values corrected for their number: the smallest times n, the next times n - 1, and so on."""
+    """p values corrected for their number: the smallest times n, the next times n - 1, ..."""
     corrected, above = {}, 0.0
     for at, (pair, value) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
         above = max(above, min(1.0, value * (len(p_values) - at)))

@@ -1,7 +1,7 @@
 """What the framework adapters share: search with the framework's retriever, then check.
 
     found = search_and_check(question, search, gate)                     documents and verdict
-    found = search_and_check(question, search, gate, budget=budget)      also searches what is missing
+    found = search_and_check(question, search, gate, budget=budget)   also searches what is missing
 
 `search` takes queries and returns lists of the framework's documents. Documents pass only if the
 verdict is ANSWER. No framework is imported here.

@@ -1,6 +1,6 @@
 """DSPy: a module around any retriever whose passages pass only if they are enough.
 
-    retrieve = GatedRetrieve(retriever)         in place of the retriever, in your program's __init__
+    retrieve = GatedRetrieve(retriever)         in place of the retriever, in your __init__
     found = retrieve(question)                  a Prediction: passages, verdict, action, missing
 
 The retriever is any callable from a query to passages: `dspy.Retrieve`,

@@ -143,7 +143,9 @@ class BatchCheck:
             get_context(self._request).log_fields["lines"] = self._line
 
     async def _run(self) -> None:
-        """Read, check and write, a few lines at a time; an error that ends the batch is its last line."""
+        """Read, check and write, a few lines at a time; an error that ends the batch is its last
+        line.
+        """
         try:
             async for lines in split_lines(body_chunks(self._request), self._limits.body_bytes):
                 room = max(self._limits.batch_lines - self._line, 0)

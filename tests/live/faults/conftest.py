@@ -1,4 +1,6 @@
-"""One fork_server for all tests of this folder: starting it costs what a command costs, a run in it a tenth of that."""
+"""One fork_server for all tests of this folder: starting it costs what a command costs, a run in it
+a tenth of that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each fault of disk and clock once, each in one work; `python -m robustness faults` has all of them in all works."""
+"""Each fault of disk and clock once, each in one work; `python -m robustness faults` has all of
+them in all works.
+"""
 
 from __future__ import annotations
 

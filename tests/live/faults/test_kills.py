@@ -1,4 +1,6 @@
-"""A few of the five hundred kills of `python -m robustness kills`: what was acknowledged is there, nothing is half there."""
+"""A few of the five hundred kills of `python -m robustness kills`: what was acknowledged is there,
+nothing is half there.
+"""
 
 from __future__ import annotations
 

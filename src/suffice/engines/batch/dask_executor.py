@@ -72,7 +72,7 @@ class DaskCluster:
             raise self.no_worker_error() from error
 
     def _check_versions(self) -> None:
-        """Ask first: a worker without suffice dies of its first task and may use up others' tries."""
+        """Ask first: a worker without suffice dies of its first task and uses up others' tries."""
         wanted = package_versions()
         found = self.client.get_versions(packages=list(wanted))
         for address, worker in found["workers"].items():

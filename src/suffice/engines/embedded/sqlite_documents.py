@@ -177,7 +177,10 @@ class SqliteDocuments:
         query = (
             "SELECT value, count(*) FROM entities GROUP BY value"
             if field == "entities"
-            else f"SELECT {field}, count(*) FROM documents WHERE {field} IS NOT NULL GROUP BY {field}"
+            else (
+                f"SELECT {field}, count(*) FROM documents WHERE {field} IS NOT NULL GROUP "
+                f"BY {field}"
+            )
         )
         return dict(self._db.execute(query))
 
@@ -264,7 +267,9 @@ class SqliteDocuments:
 
 
 def create_database(file: Path) -> None:
-    """Make an empty database under another name, then rename it: a crash leaves none or a whole one."""
+    """Make an empty database under another name, then rename it: a crash leaves none or a whole
+    one.
+    """
     draft = file.with_name(f".{file.name}.draft")
     with sqlite_errors(file), os_errors(file):
         for leftover in file.parent.glob(f"{draft.name}*"):

@@ -32,7 +32,8 @@ MAX_ROW = 2**63 - 1
 
 Occur, Query = tantivy.Occur, tantivy.Query
 
-# As Rust and Python print them: no memory, no permission, too many open files, no room, read-only, no quota.
+# As Rust and Python print them: no memory, no permission, too many open files, no room, read-only,
+# no quota.
 _SYSTEM_ERROR = re.compile(r"(os error |code: |Errno )(12|13|23|24|28|30|122)\b")
 
 
@@ -135,7 +136,8 @@ class TextIndexWriter:
                 shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True, exist_ok=True)
             self._writer = tantivy.Index(SCHEMA, str(folder)).writer(HEAP_BYTES, 1)
-            # A writer that died while committing leaves files whose names the next commit would reuse.
+            # A writer that died while committing leaves files whose names the next commit would
+            # reuse.
             self._writer.garbage_collect_files()
 
     def add(self, rows: Iterable[tuple[int, Document]]) -> None:

@@ -190,7 +190,9 @@ class StoreWriter:
             self._database.set_state(replace(state, generation=state.generation + 1))
 
     def _rewrite_vectors(self) -> None:
-        """Copy the used records into a new file; readers keep the old one mapped while they need it."""
+        """Copy the used records into a new file; readers keep the old one mapped while they need
+        it.
+        """
         with self._database.writing():
             state = self._database.state()
             old = vector_file(self._path, state.vectors)
@@ -217,7 +219,7 @@ class StoreWriter:
             )
 
     def _remove_leftovers(self, state: StoreState) -> None:
-        """Remove folders and files that no generation names: from crashed writers or older states."""
+        """Remove files that no generation names: from crashed writers or older states."""
         for folder in self._path.glob("text-*"):
             if folder != text_folder(self._path, state.text):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -59,7 +59,7 @@ def bm25_weights(counts: npt.NDArray[Any], length: int, mean: float) -> Weights:
 
 
 def counts_from_weights(weights: npt.NDArray[Any], length: int, mean: float) -> Weights:
-    """Word counts recovered from weights; inexact beyond some hundred, where any weight is near 1."""
+    """Word counts recovered from weights; inexact beyond some hundred, where weights are near 1."""
     counts = weights * _norm(length, mean) / np.maximum(1 - weights, 1e-7)
     return np.asarray(np.maximum(np.round(counts), 1))
 

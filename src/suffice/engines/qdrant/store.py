@@ -162,7 +162,7 @@ class QdrantStore:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """In the block this thread sees one generation's statistics and fetches no document twice."""
+        """In the block, this thread sees one generation and fetches no document twice."""
         if self._pinned() is not None:
             yield
             return
