@@ -1,4 +1,4 @@
-"""A question of two hops, its two documents and a third that only sounds right: what the doors into
+"""A question of two hops, its two documents and a third that only sounds right: what the integrations of
 frameworks are tried on.
 
 The stand-in search finds the first document and the wrong one; the second document is found only by

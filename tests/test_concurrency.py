@@ -50,7 +50,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 def heard(question: str, library: Library, gate: Gate) -> list[object]:
-    """All that the house says about a question, through four of its doors."""
+    """Everything suffice says about a question, through four entry points."""
     hits = library.search(question, k=5)
     held = [(one, hit.score) for one, hit in zip(library.get([hit.doc_id for hit in hits]), hits)]
     completion = library.complete(question, gate, k=4)

@@ -374,7 +374,7 @@ def test_a_gate_of_the_quality_preset_wants_its_encoder(tmp_path: Path) -> None:
     assert gate.check(fresh()[0].question, shown(fresh()[0])).reasons
 
 
-# ---- doors
+# ---- entry points
 
 
 def test_the_package_opens_the_gate() -> None:

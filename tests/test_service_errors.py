@@ -185,14 +185,14 @@ def slow_body(settings: Settings, method: str, path: str, token: str) -> Any:
         }
         call_app(other, scope, never, keep)
 
-    class Said:
+    class Response:
         status_code = sent[0]["status"]
 
         @staticmethod
         def json() -> Any:
             return json.loads(sent[1]["body"])
 
-    return Said
+    return Response
 
 
 @pytest.mark.parametrize(("method", "path", "status"), documented())

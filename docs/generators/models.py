@@ -192,10 +192,10 @@ reach. `$DATA` is the folder of real data (see CONTRIBUTING).
 """
 CHANGES_AFTER_RESULTS = """## What was changed after figures had been seen
 
-After the first fit of `fast` states came to weigh alike, each got twice the negatives, and a rule for aliases was mended when
-failures had been read. The questions to learn from became 350 instead of 300 of MultiHop-RAG and 200 instead of 300 of the
-controlled collection; the same questions are judged by folds, so that the comparison with hybrid-metagraph moved with them. The
-figures before: [decision 17](../decisions/0017-bridge.md). `quality` was built with one fold in view, and its folds ran in half
+After the first fit of `fast` we weighted states equally, gave each twice the negatives, and fixed a rule for aliases after
+reading failures. The training questions became 350 instead of 300 of MultiHop-RAG and 200 instead of 300 of the controlled
+collection; the folds judge the same questions, so the comparison with hybrid-metagraph moved with them. The earlier figures:
+[decision 17](../decisions/0017-bridge.md). `quality` was built with one fold in view, and its folds ran in half
 precision on a GPU while int8 ships. They read 16 candidates at first and 6 in every round (`first=16, again=6`); the default
 has come to read 20 at first and fewer in late rounds, for time, and what that changes was estimated, not judged by folds:
 [decision 18](../decisions/0018-set-scorer.md).

@@ -46,7 +46,7 @@ SMALL, CALLS = AskPolicy(max_passage_chars=350, exemplars=1, max_repairs=0), (3,
 
 
 @dataclass(frozen=True)
-class Journey:
+class Run:
     """One question by the same model: with the gate, without it, and what one plain search finds in
     as many documents.
     """
@@ -115,7 +115,7 @@ def datasets() -> Iterator[Dataset]:
 
 
 @pytest.fixture(scope="module")
-def journeys(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Journey]:
+def runs(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     asked = OpenAIModel(
         "smollm2", base_url=server, timeout_s=240, retries=0, repairs=0, max_tokens=80
     )
@@ -139,12 +139,12 @@ def journeys(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Jour
                 )
                 for judge in (gate, AlwaysComplete())
             )
-            found.append(Journey(example, shelves, gated, free))
+            found.append(Run(example, shelves, gated, free))
     return found
 
 
-def test_plans_hold_and_costs_are_bounded(journeys: list[Journey]) -> None:
-    for one in journeys:
+def test_plans_hold_and_costs_are_bounded(runs: list[Run]) -> None:
+    for one in runs:
         for trace in (one.gated, one.free):
             build_plan(
                 trace.question.text,
@@ -158,11 +158,11 @@ def test_plans_hold_and_costs_are_bounded(journeys: list[Journey]) -> None:
             assert trace.cost.seconds < 600 + 250
             assert len(held(trace)) <= 10
             assert trace.action is Action.ANSWER or trace.missing
-    assert any(call.answer is not None for one in journeys for call in one.gated.calls)
+    assert any(call.answer is not None for one in runs for call in one.gated.calls)
 
 
-def test_whatever_is_cited_is_there(journeys: list[Journey]) -> None:
-    for one in journeys:
+def test_whatever_is_cited_is_there(runs: list[Run]) -> None:
+    for one in runs:
         for citation in one.gated.citations:
             (document,) = one.shelves.get([citation.doc_id])
             assert document is not None
@@ -170,22 +170,20 @@ def test_whatever_is_cited_is_there(journeys: list[Journey]) -> None:
 
 
 def test_more_of_the_evidence_is_held_than_one_search_finds_in_as_many_documents(
-    journeys: list[Journey],
+    runs: list[Run],
 ) -> None:
-    loop, naive = [held(one.gated) for one in journeys], [one.naive for one in journeys]
-    whole = [
-        sum(one.complete(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)
-    ]
-    share = [sum(one.share(found) for one, found in zip(journeys, sets)) for sets in (loop, naive)]
+    loop, naive = [held(one.gated) for one in runs], [one.naive for one in runs]
+    whole = [sum(one.complete(found) for one, found in zip(runs, sets)) for sets in (loop, naive)]
+    share = [sum(one.share(found) for one, found in zip(runs, sets)) for sets in (loop, naive)]
     assert whole[0] >= whole[1]
-    assert share[0] > share[1] or len(journeys) < 4  # in the village there is nothing to miss
+    assert share[0] > share[1] or len(runs) < 4  # in the village there is nothing to miss
 
 
 def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(
-    journeys: list[Journey],
+    runs: list[Run],
 ) -> None:
-    answered = [one for one in journeys if one.gated.action is Action.ANSWER]
-    surest = sorted(journeys, key=lambda one: -confidence(one.free))[: len(answered)]
+    answered = [one for one in runs if one.gated.action is Action.ANSWER]
+    surest = sorted(runs, key=lambda one: -confidence(one.free))[: len(answered)]
     gated, free = (
         sum(not one.complete(held(trace)) for one, trace in pairs)
         for pairs in ([(one, one.gated) for one in answered], [(one, one.free) for one in surest])
@@ -193,9 +191,9 @@ def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(
     assert gated <= free
 
 
-def test_every_journey_replays_without_the_model(journeys: list[Journey]) -> None:
+def test_every_run_replays_without_the_model(runs: list[Run]) -> None:
     gate = Gate.load()
-    for one in journeys:
+    for one in runs:
         assert trace_to_json(replay(one.gated, one.shelves, gate)) == trace_to_json(one.gated)
         assert trace_to_json(replay(one.free, one.shelves, AlwaysComplete())) == trace_to_json(
             one.free

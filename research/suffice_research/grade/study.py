@@ -66,7 +66,7 @@ NOTES = (
     "alone, too; the share of needed documents that is missed does not have this reason.",
     "A plane knows no ceiling: where nearly all questions of many hops stand in the farthest quarter and fail anyway, it lays "
     "their failing to the distance, and a hop seems to add nothing.",
-    "Hits (10), quartiles, power (-2) and retrievers' settings are the paper's or the house's. Three things were settled after "
+    "Hits (10), quartiles, power (-2) and retrievers' settings are the paper's or suffice's. Three things were settled after "
     "looking at results: no correlation is given where fewer than five questions fail or succeed (one with a single success "
     "looked sure of itself); the share missed was added because nearly all questions of four hops are incomplete; and that "
     "each axis adds while the other is held, at first part of the first claim, became a claim of its own when it failed for "
