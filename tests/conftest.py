@@ -54,6 +54,25 @@ def few_trees() -> Iterator[None]:
         yield
 
 
+# Left out by `make check`: they run the pages, fit whole gates, or ask thousands of examples.
+SLOW_FILES = set(
+    "test_docs test_examples test_extras test_fuzz test_supply_chain test_hostile_files test_training "
+    "test_answer_systems test_cli_gate test_embedded test_bridge_training test_gate_evaluation "
+    "test_ask_injection test_injection test_untrusted_text test_concurrency test_service_errors".split()
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the distribution over processes reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow, and keep a research file in one process: its fixtures are whole studies."""
+    for item in items:
+        folder, name = item.path.parent.name, item.path.stem
+        if folder == "research":
+            item.add_marker(pytest.mark.xdist_group(name))
+        if folder in ("research", "properties") or name in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """With CI set, a live test that is skipped is a failure: the run would otherwise prove less
