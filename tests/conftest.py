@@ -58,7 +58,8 @@ def few_trees() -> Iterator[None]:
 SLOW_FILES = set(
     "test_docs test_examples test_extras test_fuzz test_supply_chain test_hostile_files test_training "
     "test_answer_systems test_cli_gate test_embedded test_bridge_training test_gate_evaluation "
-    "test_ask_injection test_injection test_untrusted_text test_concurrency test_service_errors".split()
+    "test_ask_injection test_injection test_untrusted_text test_concurrency test_service_errors test_ask_faulty_server test_batch test_benchmark_pipeline "
+    "test_benchmark_files test_cli_ask test_report test_builtin".split()
 )
 
 
@@ -69,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder, name = item.path.parent.name, item.path.stem
         if folder == "research":
             item.add_marker(pytest.mark.xdist_group(name))
-        if folder in ("research", "properties") or name in SLOW_FILES:
+        if folder in ("research", "properties", "contract") or name in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
 

@@ -161,7 +161,7 @@ def test_all_nodes_gone_is_an_error_with_a_hint_and_passes(
         with pytest.raises(EngineError, match="no node") as caught:
             hasty.search_text(["number7"], k=1)
         assert caught.value.retryable
-        assert "nothing has to be restarted here" in caught.value.hint
+        assert "nothing here needs a restart" in caught.value.hint
         for node in servers.nodes:
             node.start()
         for node in servers.nodes:
