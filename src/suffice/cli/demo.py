@@ -22,7 +22,8 @@ QUESTIONS = (
 NEXT = """
 next, with your own documents:
   suffice build documents.jsonl --out library         build a library
-  suffice fit --examples labelled.jsonl --out gate    adapt the gate (docs/howto/adapt.md)
+  suffice fit --examples labelled.jsonl --out gate    fit the gate to your labels; a few
+                                                      are enough to adapt it: docs/howto/adapt.md
   suffice serve --library library --gate gate         HTTP service, and a page on port 8080
   suffice mcp --library library                       MCP; more in docs/howto/integrations.md"""
 
