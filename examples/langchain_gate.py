@@ -1,5 +1,4 @@
-"""LangChain: the gate in front of a chain. It looks for the document that is missing, and where
-that fails nothing is answered.
+"""LangChain: the gate in front of a chain searches for the missing document, or answers nothing.
 
 pip install 'suffice[langchain]'
 """
@@ -46,10 +45,8 @@ gated = GatedRetriever(retriever=retriever, budget=ExpansionBudget(rounds=6))  #
 def answer(state: dict) -> str:
     """Your prompt and model."""
     if state["verdict"].action != "answer":
-        return (
-            f"I do not know; not found: "
-            f"{', '.join(state['verdict'].missing) or 'anything about it'}"
-        )
+        missing = ", ".join(state["verdict"].missing) or "anything about it"
+        return f"I do not know; not found: {missing}"
     return " | ".join(document.metadata["title"] for document in state["documents"])
 
 

@@ -137,7 +137,7 @@ def retrievers() -> str:
     """Every named retriever with the first line of its docstring."""
     rows = [
         (f"`{name}`", (RETRIEVERS.get(name).__doc__ or "").splitlines()[0])
-        for name in RETRIEVERS.names()
+        for name in sorted(RETRIEVERS.names())  # whatever else this process has loaded
     ]
     return "# Retrievers\n\n" + table(("name", "what it does"), rows)
 
