@@ -60,7 +60,8 @@ SLOW_FILES = set(
     "test_answer_systems test_cli_gate test_embedded test_bridge_training test_gate_evaluation "
     "test_ask_injection test_injection test_untrusted_text test_concurrency test_service_errors test_ask_faulty_server test_batch test_benchmark_pipeline "
     "test_benchmark_files test_cli_ask test_report test_builtin test_cli test_answers test_onnx test_mcp "
-    "test_ci_thresholds test_study test_explanation test_encoders test_memory_bm25 test_policy test_openai".split()
+    "test_ci_thresholds test_study test_explanation test_encoders test_memory_bm25 test_policy test_openai test_model test_similarity "
+    "test_complete test_ensemble".split()
 )
 
 
