@@ -34,6 +34,7 @@ ERROR_DESCRIPTIONS = {
     408: "The body arrived too slowly.",
     409: "The service has no library.",
     413: "The body is too large.",
+    414: "The address is too long.",
     415: "The body has the wrong media type.",
     421: "The request was sent to another host.",
     422: "A value does not fit the schema.",
@@ -135,8 +136,8 @@ def error_statuses(route: APIRoute) -> list[int]:
         statuses |= {503}
     if route.body_field is not None:
         statuses |= {400, 408, 413, 415, 422}
-    elif route.dependant.query_params:
-        statuses |= {422}
+    if route.dependant.query_params:
+        statuses |= {414, 422}
     if route.path == "/v1/check/batch":
         statuses |= {415}
     if "library" in route.tags:

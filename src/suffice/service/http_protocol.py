@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from suffice.service.state import Service
 
 
-MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024  # httptools parses no address of this length or longer
 SHUTDOWN_GRACE_S = 0.5
 RECHECK_S = 0.05
 MIN_READ_BYTES = 16 * 1024  # a client must read this much, or all, within `body_seconds`
@@ -65,7 +65,8 @@ class TimedHttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._head_timer is not None and self._head_bytes > MAX_HEADER_BYTES:
             message = f"the headers are larger than {MAX_HEADER_BYTES:,} bytes"
-            self._respond_and_close(ApiError(431, "head_too_large", message))
+            error = ApiError(431, "head_too_large", message)
+            self._respond_and_close(self._address_error() or error)
 
     def on_headers_complete(self) -> None:
         self._stop_head_timer()
@@ -86,7 +87,14 @@ class TimedHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        self._respond_and_close(ApiError(400, "bad_request", "not a valid HTTP request"))
+        error = ApiError(400, "bad_request", "not a valid HTTP request")
+        self._respond_and_close(self._address_error() or error)
+
+    def _address_error(self) -> ApiError | None:
+        if len(self.url) < MAX_HEADER_BYTES:
+            return None
+        message = f"the address is longer than {MAX_HEADER_BYTES - 1:,} bytes"
+        return ApiError(414, "address_too_long", message, hint="split the request into several")
 
     def shutdown(self) -> None:
         self._service.shutting_down = True
