@@ -20,6 +20,8 @@ from suffice_research.frames import prediction
 from suffice_research.frames.study import study
 from suffice_research.paper_models import PAPER_MODELS
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 WIKI = "https://en.wikipedia.org/wiki/"
 LABELS = (
     "Multiple constraints",
@@ -81,7 +83,9 @@ def two_folds() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory, two_folds: None) -> tuple[Path, Study]:
+def small(
+    tmp_path_factory: pytest.TempPathFactory, two_folds: None, few_trees: None
+) -> tuple[Path, Study]:
     path = made_up(tmp_path_factory.mktemp("frames") / "test.tsv", 130)
     return path, replace(study(data=path.parent), commit=None)
 

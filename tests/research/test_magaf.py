@@ -76,7 +76,7 @@ def test_the_parts_share_no_question_and_keep_the_mix_of_types(cases):
 
 
 @pytest.fixture(scope="module")
-def small() -> Setting:
+def small(few_trees: None) -> Setting:
     return Setting(measure(controlled_collection(documents=87), seed=7, folds=False), beside=True)
 
 

@@ -11,7 +11,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice, product
 from typing import Any
@@ -169,7 +169,12 @@ def search_in_blocks(
     mapped: JobRunner = run_in_process,
 ) -> Iterator[list[tuple[Hit, ...]]]:
     """The hits of each question, a block of questions at a time."""
-    key = "" if mapped is run_in_process else f"{retrievers.key} {name} {k}"
+    if mapped is run_in_process:  # nothing is sent or cached, so hits need not become JSON
+        for block in split_into_blocks(questions, _BLOCK):
+            found = retrievers[name].search(block, k=k)
+            yield [tuple([_with_plain_score(hit) for hit in hits]) for hits in found]
+        return
+    key = f"{retrievers.key} {name} {k}"
     job = Job(f"searching with {name}", partial(_search_block, name=name, k=k), retrievers, key=key)
     for rows in mapped(job, split_into_blocks(questions, _BLOCK)):
         yield [tuple(_hit_from_row(one) for one in row) for row in rows]
@@ -180,6 +185,13 @@ def _search_block(
 ) -> list[list[list[Any]]]:
     found = retrievers[name].search(questions, k=k)
     return [[_hit_to_row(hit) for hit in hits] for hits in found]
+
+
+def _with_plain_score(hit: Hit) -> Hit:
+    """The hit with a Python float, where a plug-in gave one of NumPy's."""
+    if hit.score is None or type(hit.score) is float:
+        return hit
+    return replace(hit, score=float(hit.score))
 
 
 def _hit_to_row(hit: Hit) -> list[Any]:

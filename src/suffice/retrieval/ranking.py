@@ -147,15 +147,14 @@ def make_hits(
 
 def name_parts(name: str, hits: Sequence[Sequence[Hit]]) -> HitLists:
     """The hits with their score as the part `name`, where a store gave a score without parts."""
-    return [
-        tuple(
-            one
-            if one.parts or one.score is None
-            else replace(one, parts=(RetrieverScore(name, one.score),))
-            for one in row
-        )
-        for row in hits
-    ]
+    return [tuple([_with_part(name, hit) for hit in row]) for row in hits]
+
+
+def _with_part(name: str, hit: Hit) -> Hit:
+    if hit.parts or hit.score is None:
+        return hit
+    # dataclasses.replace takes ten times as long, and this runs for every hit of every search.
+    return Hit(hit.doc_id, hit.score, (RetrieverScore(name, hit.score),), hit.matched, hit.relaxed)
 
 
 def cap_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
