@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +90,16 @@ class WordLlamaEncoder:
 
         root.handlers[:] = handlers  # importing it configures everybody's logging
         root.setLevel(level)
-        folder = Path(str(wordllama.__file__)).parent
-        model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-        model.tokenizer.no_padding()
-        return model.tokenizer, model.embedding
+        return _load_wordllama(Path(str(wordllama.__file__)).parent)
+
+
+@cache  # encoders of one process share it: loading takes longer than encoding a thousand texts
+def _load_wordllama(folder: Path) -> tuple[Any, Scores]:
+    import wordllama
+
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    model.tokenizer.no_padding()
+    return model.tokenizer, model.embedding
 
 
 def _words(text: str) -> Iterator[str]:
