@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docs.generators.paths import DATA
 from hypothesis import settings
+from typer.main import get_command
 
 from suffice.engines.embedded import EmbeddedStore
 from suffice.testing import VILLAGE, VILLAGE_VECTORS
@@ -30,6 +32,14 @@ ROOT = Path(__file__).resolve().parent.parent
 # deadlines.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """Build the command line once: typer's runner builds all of it again for every call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def fits(answer: Any) -> bool:
 
 
 def test_a_server_that_is_too_slow_leaves_the_question_to_the_vocabulary(server: str) -> None:
-    hurried = OpenAIModel("smollm2", base_url=server, timeout_s=0.01, retries=0)
+    hurried = OpenAIModel("smollm2", base_url=server, timeout_s=0.01, retries=0, max_tokens=8)
     (found,) = ModelExtractor(hurried, VOCABULARY).extract(
         ["What did Fortune report, in a question that is new?"]
     )
