@@ -20,6 +20,7 @@ from suffice.datasets import Dataset, Gold, GoldQuestion
 from suffice.datasets.locate import fetch_public_files
 from suffice.errors import DataError, InputError, NotReadyError
 from suffice.registry import Registry
+from suffice.storage import records
 from suffice.types import Document, Question
 
 JSON_QUESTIONS = ("multihop_rag", "hotpotqa", "2wikimultihopqa", "musique", "ragas", "jsonl")
@@ -171,14 +172,27 @@ def test_a_folder_without_the_files_and_a_missing_path_are_errors(tmp_path, name
         datasets.load(name, tmp_path / "absent")
 
 
-@pytest.mark.parametrize(
-    ("name", "start"), [*((name, b"[") for name in JSON_QUESTIONS), ("jsonl", b""), ("frames", b"")]
-)
-def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, start):
-    path = broken(tmp_path, start + b'{"question": "')
+def line_of_a_gigabyte(folder: Path, start: bytes) -> Path:
+    path = broken(folder, start + b'{"question": "')
     with path.open("r+b") as stream:
         stream.truncate(2**30)  # a sparse file: a gigabyte of zeros that costs no disk
+    return path
+
+
+# An array, lines of JSON and lines of a table: the three ways in which records are read.
+@pytest.mark.parametrize(("name", "start"), [("jsonl", b"["), ("jsonl", b""), ("frames", b"")])
+def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path, name, start):
+    path = line_of_a_gigabyte(tmp_path, start)
     with pytest.raises(InputError, match="longer than 67,108,864 bytes"):
+        list(datasets.load(name, questions=path).questions())
+
+
+@pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
+@pytest.mark.parametrize("start", [b"", b"["])
+def test_every_format_has_the_limit_of_a_line(tmp_path, name, start, monkeypatch):
+    monkeypatch.setattr(records, "MAX_RECORD_BYTES", 2**20)  # quicker to reach
+    path = line_of_a_gigabyte(tmp_path, start)
+    with pytest.raises(InputError, match="longer than 1,048,576 bytes"):
         list(datasets.load(name, questions=path).questions())
 
 

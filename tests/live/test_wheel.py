@@ -47,11 +47,11 @@ import json, shlex, sys
 from typer.testing import CliRunner
 import suffice
 from suffice.cli.app import app
-told = {"file": suffice.__file__}
+results = {"file": suffice.__file__}
 for line in json.load(sys.stdin):
     done = CliRunner().invoke(app, shlex.split(line))
-    told[line] = [done.exit_code, done.output]
-print(json.dumps(told))
+    results[line] = [done.exit_code, done.output]
+print(json.dumps(results))
 """
 
 # What is typed, and a word of what it says; in this order, for one makes what the next one needs.
@@ -71,6 +71,10 @@ WITHOUT_EXTRAS = {
 }
 LACKING = {  # a missing extra is an error with the command that installs it
     "grade corpus.jsonl --out none": "pip install 'suffice[vectors]'",
+    "evaluate difficulty run.json --benchmark made --k 4": "pip install 'suffice[vectors]'",
+    (
+        "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive"
+    ): "pip install 'suffice[vectors]'",
     "evaluate expansion --dataset jsonl --path made": "pip install ./research",
     "fit --dataset jsonl --path made --out gate": "pip install 'suffice[fit]'",
     "report run.json --out page.html": "pip install 'suffice[report]'",
@@ -110,9 +114,9 @@ class Installed(NamedTuple):
             [self.folder / "bin" / "python", "-P", "-c", SMOKE],
             input=json.dumps(lines), capture_output=True, text=True, check=True, cwd=cwd, env={**plain(), **lent},
         )  # fmt: skip
-        told = json.loads(done.stdout)
-        assert Path(told.pop("file")).is_relative_to(self.folder)
-        return {line: (code, said) for line, (code, said) in told.items()}
+        results = json.loads(done.stdout)
+        assert Path(results.pop("file")).is_relative_to(self.folder)
+        return {line: (code, output) for line, (code, output) in results.items()}
 
 
 def plain() -> dict[str, str]:
@@ -153,8 +157,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 @pytest.fixture(scope="module")
-def desk(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("desk")
+def workspace(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("workspace")
     lines = [json.dumps(document_record(one)) + "\n" for one in films()]
     (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
     (folder / "hits.json").write_text(json.dumps(HITS), encoding="utf-8")
@@ -165,7 +169,7 @@ def desk(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def test_the_wheel_holds_the_package_whole_and_nothing_else(installed: Installed) -> None:
     with zipfile.ZipFile(installed.wheel) as wheel:
-        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
         (stated,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
         metadata = email.message_from_bytes(wheel.read(stated))
     package = ROOT / "src"
@@ -174,12 +178,12 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(installed: Installed
         for file in (package / "suffice").rglob("*")
         if file.is_file()
     }
-    assert held == {name for name in there if "__pycache__" not in name}
+    assert packed == {name for name in there if "__pycache__" not in name}
     assert {
         "suffice/py.typed",
         "suffice/models/gate-fast/manifest.json",
         "suffice/service/page/index.html",
-    } <= held
+    } <= packed
     assert metadata["Version"] == PROJECT["version"]
     assert sorted(metadata.get_all("Provides-Extra", [])) == sorted(
         PROJECT["optional-dependencies"]
@@ -206,37 +210,44 @@ def test_the_sdist_holds_what_the_tests_need_and_nothing_that_git_ignores(
     ] == []
 
 
-def test_every_command_does_its_work_without_an_extra(installed: Installed, desk: Path) -> None:
-    told = installed.suffice([*WITHOUT_EXTRAS, *LACKING], desk)
+def test_every_command_does_its_work_without_an_extra(
+    installed: Installed, workspace: Path
+) -> None:
+    results = installed.suffice([*WITHOUT_EXTRAS, *LACKING], workspace)
     for line, word in WITHOUT_EXTRAS.items():
-        code, said = told[line]
-        assert (code, word in said) == (0, True), f"suffice {line}\n{said}"
+        code, output = results[line]
+        assert (code, word in output) == (0, True), f"suffice {line}\n{output}"
     for line, word in LACKING.items():
-        code, said = told[line]
-        assert (code, word in said) == (2, True), f"suffice {line}\n{said}"
+        code, output = results[line]
+        assert (code, word in output) == (2, True), f"suffice {line}\n{output}"
 
 
 def test_what_is_fitted_reported_and_served_is_so_with_the_extras(
-    installed: Installed, desk: Path
+    installed: Installed, workspace: Path
 ) -> None:
-    told = installed.suffice(list(WITH_EXTRAS), desk, extras=True)
+    results = installed.suffice(list(WITH_EXTRAS), workspace, extras=True)
     for line, word in WITH_EXTRAS.items():
-        code, said = told[line]
-        assert (code, word in said) == (0, True), f"suffice {line}\n{said}"
+        code, output = results[line]
+        assert (code, word in output) == (0, True), f"suffice {line}\n{output}"
 
 
 def test_the_script_is_on_the_path_and_the_service_comes_and_goes(
-    installed: Installed, desk: Path
+    installed: Installed, workspace: Path
 ) -> None:
     script = installed.folder / "bin" / "suffice"
     version = subprocess.run(
-        [script, "--version"], capture_output=True, text=True, check=True, cwd=desk, env=plain()
+        [script, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=workspace,
+        env=plain(),
     ).stdout
     assert version.strip() == PROJECT["version"]
     lent = {**plain(), "PYTHONPATH": LENT}
     words = shlex.split("serve --port 0 --library library --gate gate")
     with subprocess.Popen(
-        [script, *words], cwd=desk, env=lent, stderr=subprocess.PIPE, text=True
+        [script, *words], cwd=workspace, env=lent, stderr=subprocess.PIPE, text=True
     ) as running:
         assert running.stderr is not None
         assert "http://127.0.0.1:" in json.loads(running.stderr.readline())["address"]
@@ -245,4 +256,4 @@ def test_the_script_is_on_the_path_and_the_service_comes_and_goes(
     assert running.returncode in (
         0,
         -signal.SIGTERM,
-    )  # uvicorn ends by the signal that it was told with
+    )  # uvicorn ends by the signal that stopped it
