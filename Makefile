@@ -17,7 +17,7 @@ CORE_TESTS := gate hits question extraction features model calibration policy tr
 
 .DEFAULT_GOAL := help
 
-.PHONY: help run test check coverage lowest frameworks extras fix bench robustness reproduce docs results lock sbom audit clean
+.PHONY: help run test check types all-tests unit-tests coverage lowest frameworks extras fix bench robustness reproduce docs results lock sbom audit clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,13 +28,21 @@ run: $(VENV)/.run  ## install, then run the demo: a small corpus, three question
 test: $(VENV)/.dev  ## install, then run format check, lint, types and all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+	@$(MAKE) --no-print-directory -j 2 types all-tests
 
 check: $(VENV)/.dev  ## the inner loop: format, lint, types and unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j 2 types unit-tests
+
+# Type checks and tests at the same time: without its cache mypy takes one core for a minute.
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+all-tests: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+
+unit-tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not live"
 
 coverage: $(VENV)/.dev  ## run all tests and print which share of the library's lines and branches they reach
