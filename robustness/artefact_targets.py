@@ -126,10 +126,10 @@ def small_gate(folder: Path) -> None:
     }
     for name, record in records.items():
         (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    told = records["model"]
+    model = records["model"]
     columns = {
-        **told["submodels"],
-        **{name: told["ensemble"][name] for name in ("boosted", "extra")},
+        **model["submodels"],
+        **{name: model["ensemble"][name] for name in ("boosted", "extra")},
     }
     for name, record in columns.items():
         (folder / f"{name}.onnx").write_bytes(tree_model(record["columns"]))
@@ -240,17 +240,17 @@ def _plain_used(folder: Path) -> None:
 
 
 def _runs() -> tuple[Seed, ...]:
-    asked: dict[str, Any] = {
+    common: dict[str, Any] = {
         "dataset": "d",
         "question_ids": ("q1", "q2", "q3"),
         "kinds": ("a", None, "a"),
     }
     judged = GateRun(
-        **asked, retriever="bm25", k=2, gate="default", hops=(2, 3, 2), complete=(True, False, True), p=(0.9, 0.2, 0.6),
+        **common, retriever="bm25", k=2, gate="default", hops=(2, 3, 2), complete=(True, False, True), p=(0.9, 0.2, 0.6),
         actions=("answer", "abstain", "expand"), labels=(("x",), (), ("y",)), baselines={"top score": (0.5, 0.4, 0.7)},
     )  # fmt: skip
     found = SystemResult("bm25", ((1, 2), (3,), ()), (7.5, 1.0, -math.inf), {})
-    searched = RetrievalRun(**asked, ks=(2, 4), gold=(2, 1, 0), systems=(found,))
+    searched = RetrievalRun(**common, ks=(2, 4), gold=(2, 1, 0), systems=(found,))
     table = Table("T", ("a", "b"), (("x", 0.5), ("y", None)), "note")
     study = Study("magaf", "Study", 1, {}, {}, (Section("S", (table,), "says"),))
     return tuple(Seed("run.json", one.to_json().encode()) for one in (judged, searched, study))

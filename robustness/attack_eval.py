@@ -100,19 +100,19 @@ def retrieved_hits(case: RetrievedQuestion) -> Hits:
 
 def neutral_text(case: RetrievedQuestion, pool: Sequence[Document], rng: random.Random) -> Neutral:
     """Text of documents that mention no name of the question and are not among its hits."""
-    told, held = names(case.question.text), {hit.doc_id for hit in case.evidence.hits}
+    question_names, hit_ids = names(case.question.text), {hit.doc_id for hit in case.evidence.hits}
 
     def neutral(length: int) -> str:
-        said = ""
+        text = ""
         for _ in range(10_000):
-            if len(said) >= length:
+            if len(text) >= length:
                 break
             one = rng.choice(pool)
-            if one.doc_id not in held and not any(
-                name in one.text or name in one.title for name in told
+            if one.doc_id not in hit_ids and not any(
+                name in one.text or name in one.title for name in question_names
             ):
-                said += one.text + " "
-        return said[:length]
+                text += one.text + " "
+        return text[:length]
 
     return neutral
 
@@ -139,21 +139,21 @@ class AttackOutcome:
         return 100 * float(self.attacked.mean() - self.neutral.mean())
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The points and their interval over the lists."""
         found = paired_difference(self.attacked, self.neutral)
         return f"{self.points:+.1f} [{100 * (found.low or 0):+.1f}, {100 * (found.high or 0):+.1f}]"
 
 
-def run_attack(gate: Gate, told: AttackSetting, attack: Attack) -> AttackOutcome:
+def run_attack(gate: Gate, setting: AttackSetting, attack: Attack) -> AttackOutcome:
     pairs: list[tuple[str, Any]] = []
-    for case in told.incomplete:
+    for case in setting.incomplete:
         rng = random.Random(f"{attack.name} {case.question.question_id}")
         question = case.question.text
         pairs += [
             (question, hits)
             for hits in attack.pair(
-                question, retrieved_hits(case), rng, neutral_text(case, told.pool, rng)
+                question, retrieved_hits(case), rng, neutral_text(case, setting.pool, rng)
             )
         ]
     answered = gate.probabilities(pairs) >= (gate.policy.answer_at or 0.0)
@@ -164,21 +164,21 @@ def attack_table(
     title: str,
     says: str,
     attacks: Sequence[Attack],
-    held: dict[str, dict[str, AttackOutcome]],
+    outcomes: dict[str, dict[str, AttackOutcome]],
     bound: bool,
 ) -> ResultTable:
     """One row per attack: points in each data set, and over all of them."""
     rows, most = [], -100.0
     for attack in attacks:
-        each = [found[attack.name] for found in held.values()]
+        each = [found[attack.name] for found in outcomes.values()]
         whole = AttackOutcome.together(each)
         shares = [f"{100 * float(one.mean()):.1f}" for one in (whole.neutral, whole.attacked)]
-        rows.append((attack.name, *(f"{one.points:+.1f}" for one in each), *shares, whole.told))
+        rows.append((attack.name, *(f"{one.points:+.1f}" for one in each), *shares, whole.summary))
         most = max(most, whole.points)
     required = f" Largest over all sets {most:+.1f}" + (
         f", required below {MOST_POINTS:g}." if bound else "."
     )
-    columns = ("attack", *held, "neutral %", "attacked %", "points, all sets")
+    columns = ("attack", *outcomes, "neutral %", "attacked %", "points, all sets")
     return ResultTable(
         title,
         says + required,
@@ -190,12 +190,12 @@ def attack_table(
 
 def tables(quick: bool) -> Iterator[ResultTable]:
     gates = {"fast": Gate.load(), "hardened": Gate.load(preset="hardened")}
-    held: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
+    outcomes: dict[str, dict[str, dict[str, AttackOutcome]]] = {name: {} for name in gates}
     lists = []
     for one in load_settings(quick):
         print_progress(f"{one.name}: {len(ATTACKS)} attacks on {len(one.incomplete)} lists")
         for name, gate in gates.items():
-            held[name][one.name] = {
+            outcomes[name][one.name] = {
                 attack.name: run_attack(gate, one, attack) for attack in ATTACKS
             }
         lists.append(f"{one.name} {len(one.incomplete)}")
@@ -213,22 +213,22 @@ def tables(quick: bool) -> Iterator[ResultTable]:
         ("fast", "Claims and orders"),
         ("hardened", "Claims and orders, a hardened gate"),
     ):
-        yield attack_table(title, says[name], orders, held[name], bound=True)
+        yield attack_table(title, says[name], orders, outcomes[name], bound=True)
     yield attack_table(
         "Stuffing, disguises, floods and false metadata, a hardened gate",
         says["hardened"],
         stuffed,
-        held["hardened"],
+        outcomes["hardened"],
         bound=True,
     )
     yield attack_table(
         "The same for a gate that is not hardened (nothing required)",
         says["fast"],
         stuffed,
-        held["fast"],
+        outcomes["fast"],
         bound=False,
     )
     yield attack_table(
         "False statements, titles and scores (nothing required)",
-        says["hardened"], others, held["hardened"], bound=False,
+        says["hardened"], others, outcomes["hardened"], bound=False,
     )  # fmt: skip

@@ -177,9 +177,11 @@ PLACES: dict[str, Placement] = {
 }
 
 
-def _put(place: Placement, said: Phrasing) -> Callable[[str, Hits, random.Random, Neutral], Pair]:
+def _put(
+    place: Placement, phrasing: Phrasing
+) -> Callable[[str, Hits, random.Random, Neutral], Pair]:
     def pair(question: str, hits: Hits, rng: random.Random, neutral: Neutral) -> Pair:
-        text = said(question, rng)
+        text = phrasing(question, rng)
         return place(hits, text), place(hits, neutral(len(text)))
 
     return pair
@@ -292,17 +294,17 @@ def _table() -> tuple[Attack, ...]:
     )
     document = PLACES["a document, first"]
     found = [
-        Attack("claims", f"{name}, behind every hit", _put(every, said))
-        for name, said in CLAIMS.items()
+        Attack("claims", f"{name}, behind every hit", _put(every, wording))
+        for name, wording in CLAIMS.items()
     ]
     found += [
-        Attack("claims with names", f"{name}, behind every hit", _put(every, said))
-        for name, said in NAMING.items()
+        Attack("claims with names", f"{name}, behind every hit", _put(every, wording))
+        for name, wording in NAMING.items()
     ]
-    for name, said in STUFFED.items():
+    for name, wording in STUFFED.items():
         found += [
-            Attack("stuffing one hit", f"{name}, behind the first hit", _put(behind, said)),
-            Attack("stuffing every hit", f"{name}, behind every hit", _put(every, said)),
+            Attack("stuffing one hit", f"{name}, behind the first hit", _put(behind, wording)),
+            Attack("stuffing every hit", f"{name}, behind every hit", _put(every, wording)),
         ]
     for name in ("names, a list", "names, related", "the question", "its words, diluted"):
         found += [
@@ -342,8 +344,8 @@ def _table() -> tuple[Attack, ...]:
         Attack("scores", "scores, NaN", _scored(lambda at: float("nan")), promised=False),
     ]
     found += [
-        Attack("lies", f"{name}, {where}", _put(PLACES[where], said), promised=False)
-        for name, said in LIES.items()
+        Attack("lies", f"{name}, {where}", _put(PLACES[where], wording), promised=False)
+        for name, wording in LIES.items()
         for where in ("behind the first hit", "behind every hit", "a document, first")
     ]
     return tuple(sorted(found, key=lambda one: (not one.promised, one.family, one.name)))

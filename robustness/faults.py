@@ -46,11 +46,11 @@ class FaultOutcome:
     fault: str
     trials: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def wrong(self, outcome: str, what: str) -> None:
         self.outcomes[outcome] += 1
-        self.said.append(f"{self.work}, {self.fault}: {outcome}: {what}")
+        self.messages.append(f"{self.work}, {self.fault}: {outcome}: {what}")
 
     def cells(self) -> tuple[str, ...]:
         return (
@@ -136,13 +136,13 @@ def tables(quick: bool, *, seed: int = SEED, only: str = "") -> Iterator[ResultT
 
 
 def _fault_table(found: list[FaultOutcome], seed: int) -> ResultTable:
-    said = [line for row in found for line in row.said]
+    messages = [line for row in found for line in row.messages]
     return ResultTable(
         "Faults of disk and clock",
         "Each fault starts at a random call. Required: short writes, interruptions and clock jumps have no effect; a full, broken or read-only disk gives one error with a hint and exit code 1 or 2; no acknowledged write is lost, nothing is corrupt, and the same command succeeds once the disk works again.",
         ("workload", "fault", "trials", *OUTCOMES),
         tuple(row.cells() for row in found),
-        (f"Seed {seed}: `python -m robustness.faults --seed {seed}`.", *said[:20]),
+        (f"Seed {seed}: `python -m robustness.faults --seed {seed}`.", *messages[:20]),
         kept=bool(found) and not any(row.outcomes[one] for row in found for one in WRONG),
     )
 
@@ -155,14 +155,14 @@ def _service_table(sandbox: Sandbox, seed: int, *, kills: int) -> ResultTable:
         ),
         serve_on_full_disk(sandbox.fork_server, sandbox.room("served-full")),
     ]
-    said = [line for row in rows for line in row.said]
+    messages = [line for row in rows for line in row.messages]
     return ResultTable(
         "The service while it is written to",
         "Documents are posted until it is killed, or its disk is full. Required: every write answered with 200 is there and nothing is corrupt; on a full disk the error is in the envelope, without traceback, and searches still work.",
         ("what", "times", "answered and checked", "refused", "lost", "corrupt", "unanswered"),
         tuple(row.cells() for row in rows),
-        tuple(said[:20]),
-        kept=not said,
+        tuple(messages[:20]),
+        kept=not messages,
     )
 
 

@@ -81,7 +81,7 @@ def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: P
     say("fitted a filter")
     for one in judged:
         print(f"{one.name}: {_costs(plain, hardened, one)}", flush=True)
-    held = {
+    outcomes = {
         one.name: {each.name: run_attack(hardened, one.attacked, each) for each in ATTACKS}
         for one in judged
     }
@@ -89,7 +89,7 @@ def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: P
     for promised in (True, False):
         some = [one for one in ATTACKS if one.promised is promised]
         table = attack_table(
-            "A hardened gate", "Points over neutral text.", some, held, bound=promised
+            "A hardened gate", "Points over neutral text.", some, outcomes, bound=promised
         )
         print(f"\n{table.says}\n\n{table.table()}\n{table.verdict()}")
 

@@ -177,12 +177,12 @@ class ForkServer:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("the fork server has died")
-        told = json.loads(line)
+        request = json.loads(line)
         texts = [
             file.read_text(errors="replace") if file.exists() else ""
             for file in (self.out, self.err)
         ]
-        return RunResult(told["status"], told["seconds"], texts[0], texts[1], told["seen"])
+        return RunResult(request["status"], request["seconds"], texts[0], texts[1], request["seen"])
 
 
 class CommandRunner:
@@ -195,12 +195,12 @@ class CommandRunner:
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
         if request.fault:
-            told = {
+            reply = {
                 "SHIM_FAULT": request.fault.name,
                 "SHIM_UNDER": request.fault.under,
                 "SHIM_AT": str(request.fault.at),
             }
-            environment |= {"LD_PRELOAD": str(build_shim()), **told}
+            environment |= {"LD_PRELOAD": str(build_shim()), **reply}
         began = time.monotonic()
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             running = subprocess.Popen(

@@ -217,7 +217,7 @@ def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
         if _is_unchanged(before["ran"]):
             return FuzzResult(**before["found"])
     try:
-        told = run_in_subprocess("robustness.fuzz", name, str(start), str(stop))
+        output = run_in_subprocess("robustness.fuzz", name, str(start), str(stop))
     except RuntimeError as error:
         lost = str(error).splitlines()[-1]
         return FuzzResult(
@@ -226,9 +226,9 @@ def _fuzz_piece(name: str, start: int, stop: int) -> FuzzResult:
             other=1,
             findings=[f"{name} {start}-{stop}: the process ended: {lost}"],
         )
-    piece = FuzzResult(**told["found"])
+    piece = FuzzResult(**output["found"])
     if not piece.other:
-        write_atomically(kept, json.dumps(told))
+        write_atomically(kept, json.dumps(output))
     return piece
 
 

@@ -66,11 +66,11 @@ class KillTally:
     kills: int = 0  # that hit a running process
     checked: int = 0
     troubles: Counter[str] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def trouble(self, kind: str, what: str) -> None:
         self.troubles[kind] += 1
-        self.told.append(f"{self.name}, after {self.kills} kills: {kind}: {what}")
+        self.messages.append(f"{self.name}, after {self.kills} kills: {kind}: {what}")
 
     def row(self) -> tuple[str, ...]:
         counts = (self.runs, self.kills, self.checked, *(self.troubles[one] for one in TROUBLES))
@@ -215,9 +215,9 @@ def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
         total.kills += one.kills
         total.checked += one.checked
         total.troubles.update(one.troubles)
-    told = [line for one in found for line in one.told]
+    messages = [line for one in found for line in one.messages]
     if total.kills < wanted:
-        told.append(
+        messages.append(
             f"Fewer than the {wanted} wanted: the others finished before they could be killed."
         )
     return ResultTable(
@@ -226,7 +226,7 @@ def kill_table(found: list[KillTally], seed: int, wanted: int) -> ResultTable:
         "Required: no acknowledged write is lost; nothing is corrupt, needs repair or is left behind.",
         COLUMNS,
         tuple(one.row() for one in (*found, total)),
-        (f"Seed {seed}: `python -m robustness.kills --seed {seed}`.", *told[:20]),
+        (f"Seed {seed}: `python -m robustness.kills --seed {seed}`.", *messages[:20]),
         kept=False if any(total.troubles.values()) else True if total.kills >= wanted else None,
     )
 

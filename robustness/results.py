@@ -93,15 +93,15 @@ def load_figures(part: str, folder: Path = FOLDER) -> StoredFigures | None:
     path = folder / f"{part}.json"
     if not path.exists():
         return None
-    told = json.loads(path.read_text(encoding="utf-8"))
+    record = json.loads(path.read_text(encoding="utf-8"))
     tables = [
         {**one, **{name: tuple(one[name]) for name in ("columns", "notes")}}
-        for one in told["tables"]
+        for one in record["tables"]
     ]
-    told["tables"] = tuple(
+    record["tables"] = tuple(
         ResultTable(**{**one, "rows": tuple(map(tuple, one["rows"]))}) for one in tables
     )
-    return StoredFigures(**{**told, "failed": tuple(told["failed"])})
+    return StoredFigures(**{**record, "failed": tuple(record["failed"])})
 
 
 def _commit() -> str:
@@ -118,12 +118,12 @@ def _commit() -> str:
         f":(exclude){FOLDER.name}",
     ]
     try:
-        asked = (["git", "rev-parse", "--short=12", "HEAD"], changes)
+        commands = (["git", "rev-parse", "--short=12", "HEAD"], changes)
         head, changed = (
             subprocess.run(
                 one, capture_output=True, text=True, check=True, cwd=FOLDER.parent
             ).stdout
-            for one in asked
+            for one in commands
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

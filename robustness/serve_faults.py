@@ -29,11 +29,11 @@ class ServeOutcome:
     checked: int = 0
     refused: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def wrong(self, outcome: str, what: str) -> None:
         self.outcomes[outcome] += 1
-        self.said.append(f"{self.what}: {outcome}: {what}")
+        self.messages.append(f"{self.what}: {outcome}: {what}")
 
     def cells(self) -> tuple[str, ...]:
         counts = (
@@ -89,8 +89,8 @@ class ServiceUnderTest:
 
     def _listening(self, waiting: threading.Thread) -> str:
         while waiting.is_alive():
-            told = self._fork_server.err.read_text() if self._fork_server.err.exists() else ""
-            if found := re.search(r'"address": "(http[^"]+)"', told):
+            errors = self._fork_server.err.read_text() if self._fork_server.err.exists() else ""
+            if found := re.search(r'"address": "(http[^"]+)"', errors):
                 return found[1]
             time.sleep(0.02)
         return ""

@@ -89,11 +89,11 @@ def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
     texts = {one.doc_id: one for one in library.documents()}
     checks = []
     for found in hits:
-        held = [(hit, texts[hit.doc_id]) for hit in found]
+        pairs = [(hit, texts[hit.doc_id]) for hit in found]
         checks.append(
             [
                 {"doc_id": hit.doc_id, "title": one.title, "text": one.text, "score": hit.score}
-                for hit, one in held
+                for hit, one in pairs
             ]
         )
 
@@ -103,10 +103,16 @@ def request_bodies(examples: list[str], library: Library) -> dict[str, Body]:
     def batch(question: str, chance: random.Random) -> bytes:
         return b"\n".join(check(question, chance) for _ in range(5))
 
-    def asked(question: str, chance: random.Random) -> bytes:
+    def check_body(question: str, chance: random.Random) -> bytes:
         return json.dumps({"question": question}).encode()
 
-    return {"check": check, "batch of 5": batch, "search": asked, "complete": asked, "ask": asked}
+    return {
+        "check": check,
+        "batch of 5": batch,
+        "search": check_body,
+        "complete": check_body,
+        "ask": check_body,
+    }
 
 
 @dataclass
@@ -115,7 +121,7 @@ class LoadClient:
 
     port: int
     token: str
-    told: SoakLog
+    log: SoakLog
 
     def __post_init__(self) -> None:
         self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
@@ -130,24 +136,24 @@ class LoadClient:
         }
         try:
             self.line.request(method, path, body, headers)
-            said = self.line.getresponse()
-            content = said.read()
+            response = self.line.getresponse()
+            content = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.line.close()
-            self.told.statuses[kind]["lost"] += 1
-            self.told.faults.append(f"{kind}: {error!r}")
+            self.log.statuses[kind]["lost"] += 1
+            self.log.faults.append(f"{kind}: {error!r}")
             return None
-        self.told.statuses[kind][str(said.status)] += 1
-        if said.status != 200:
-            if said.status != 429:
-                self.told.faults.append(
-                    f"{kind}: {said.status} {content[:300].decode(errors='replace')}"
+        self.log.statuses[kind][str(response.status)] += 1
+        if response.status != 200:
+            if response.status != 429:
+                self.log.faults.append(
+                    f"{kind}: {response.status} {content[:300].decode(errors='replace')}"
                 )
             return None
-        self.told.seconds[kind].append(time.monotonic() - due)
+        self.log.seconds[kind].append(time.monotonic() - due)
         lines = [json.loads(one) for one in content.splitlines()]
         if bad := [one["error"] for one in lines if not one["ok"]]:
-            self.told.faults.append(f"{kind}: {bad[0]}")
+            self.log.faults.append(f"{kind}: {bad[0]}")
         return lines[0]["data"]
 
 
@@ -160,16 +166,16 @@ def send_requests(
     seed: int,
     until: float,
 ) -> None:
-    chance, asked = random.Random(seed), 0
+    chance, count = random.Random(seed), 0
     due = time.monotonic() + every * chance.random()
     while (now := time.monotonic()) < until:
         if due > now:
             time.sleep(due - now)
         kind = chance.choices(list(KINDS), [share for share, _, _ in KINDS.values()])[0]
         question = chance.choice(examples)
-        asked += 1
-        if asked % 2:
-            question = f"{question[:-1]}, according to client {seed} for the {asked}th time?"
+        count += 1
+        if count % 2:
+            question = f"{question[:-1]}, according to client {seed} for the {count}th time?"
         _, path, media = KINDS[kind]
         client.visit(kind, "POST", path, made[kind](question, chance), media, due=due)
         due = max(
@@ -194,12 +200,12 @@ def send_writes(client: LoadClient, *, every: float, until: float) -> None:
         if client.visit(
             "write", "POST", "/v1/library/documents", body, "application/json", due=began
         ):
-            client.told.expected |= {one.doc_id: True for one in added}
+            client.log.expected |= {one.doc_id: True for one in added}
         if number > GROUPS:
             gone = [f"soak-{number - GROUPS}-{at}" for at in range(GROUP)]
             path = "/v1/library/documents?" + "&".join(f"id={one}" for one in gone)
             if client.visit("write", "DELETE", path, None, "", due=time.monotonic()):
-                client.told.expected |= dict.fromkeys(gone, False)
+                client.log.expected |= dict.fromkeys(gone, False)
         time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
     client.line.close()
 
@@ -221,19 +227,19 @@ def sample_resources(process: psutil.Process, library: Path, temporary: Path) ->
 
 
 def watch_resources(
-    told: SoakLog, look: Callable[[], Sample], *, began: float, until: float
+    soak_log: SoakLog, look: Callable[[], Sample], *, began: float, until: float
 ) -> None:
     every = (until - began) / 480
     while (now := time.monotonic()) < until:
         if now >= began:
             try:
-                told.samples.append(((now - began) / 3600, look()))
-                told.loads.append(float(load_average()))
+                soak_log.samples.append(((now - began) / 3600, look()))
+                soak_log.loads.append(float(load_average()))
             except (psutil.Error, OSError):
                 continue  # a file or a process disappeared before it was counted
-            if len(told.samples) % 40 == 0:
+            if len(soak_log.samples) % 40 == 0:
                 print_progress(
-                    f"{60 * told.samples[-1][0]:.1f} minutes: {dict(told.samples[-1][1])}"
+                    f"{60 * soak_log.samples[-1][0]:.1f} minutes: {dict(soak_log.samples[-1][1])}"
                 )
         time.sleep(max(every, 0.1))
 
@@ -246,7 +252,7 @@ def run_soak(
     examples = [one.question.text for one in data.questions()][:200]
     temporary = folder / "tmp"
     temporary.mkdir()
-    told, keys = SoakLog(minutes), ApiKeys(folder / "keys.json")
+    soak_log, keys = SoakLog(minutes), ApiKeys(folder / "keys.json")
     token = keys.create("soak", ("read", "write"))[0]
     with Library.build(folder / "library", data.documents()) as library:
         made = request_bodies(examples, library)
@@ -261,18 +267,18 @@ def run_soak(
         with ThreadPoolExecutor(CLIENTS + 1) as crew:
             working = [
                 crew.submit(
-                    send_writes, LoadClient(port, token, told), every=write_every, until=until
+                    send_writes, LoadClient(port, token, soak_log), every=write_every, until=until
                 )
             ]
             for seed in range(CLIENTS):
-                client = LoadClient(port, token, told)
+                client = LoadClient(port, token, soak_log)
                 working.append(
                     crew.submit(
                         send_requests, client, made, examples, every=every, seed=seed, until=until
                     )
                 )
             watch_resources(
-                told,
+                soak_log,
                 lambda: sample_resources(process, library.path, temporary),
                 began=began,
                 until=until,
@@ -280,29 +286,29 @@ def run_soak(
             for one in working:
                 one.result()  # raises if a client failed
     with Library.open(library.path) as library:
-        found = library.get(list(told.expected))
-    told.wrong = [
+        found = library.get(list(soak_log.expected))
+    soak_log.wrong = [
         doc_id
-        for (doc_id, there), held in zip(told.expected.items(), found)
-        if (held is not None) != there
+        for (doc_id, there), stored in zip(soak_log.expected.items(), found)
+        if (stored is not None) != there
     ]
-    told.faults += (
+    soak_log.faults += (
         (folder / "log").read_text(encoding="utf-8").splitlines()[1:]
     )  # the first one has the address
-    return told
+    return soak_log
 
 
 # ------------------------------------------------------------------------------------------------------------------- tables
 
 
-def growth(told: SoakLog, what: str) -> tuple[float, float, float, float, float]:
+def growth(soak_log: SoakLog, what: str) -> tuple[float, float, float, float, float]:
     """Median of the first and the last quarter; growth per hour with its interval (Theil-Sen, 95 %).
 
     Neighbouring samples are correlated, which would make the interval too narrow: the line is fitted through the
     medians of twenty blocks.
     """
-    hours = np.array([at for at, _ in told.samples])
-    values = np.array([one[what] for _, one in told.samples])
+    hours = np.array([at for at, _ in soak_log.samples])
+    values = np.array([one[what] for _, one in soak_log.samples])
     quarter = max(len(values) // 4, 1)
     blocks = [
         (np.median(hours[part]), np.median(values[part]))
@@ -319,10 +325,10 @@ def is_flat(first: float, last: float) -> bool:
     return last <= FLAT * first + 2
 
 
-def flat_table(told: SoakLog) -> ResultTable:
+def flat_table(soak_log: SoakLog) -> ResultTable:
     rows, kept = [], True
-    for what in told.samples[0][1]:
-        first, last, slope, low, high = growth(told, what)
+    for what in soak_log.samples[0][1]:
+        first, last, slope, low, high = growth(soak_log, what)
         kept &= is_flat(first, last)
         rows.append(
             (
@@ -335,27 +341,29 @@ def flat_table(told: SoakLog) -> ResultTable:
             )
         )
     return ResultTable(
-        f"What grows over {told.minutes:g} minutes",
-        f"{len(told.samples)} samples of the service and its two workers; {told.requests:,} requests. "
+        f"What grows over {soak_log.minutes:g} minutes",
+        f"{len(soak_log.samples)} samples of the service and its two workers; {soak_log.requests:,} requests. "
         f"Required: the last quarter's median at most {100 * (FLAT - 1):.0f} % (and two) above the first quarter's.",
         ("what", "first quarter", "last quarter", "ratio", "growth per hour", "95 % interval"),
         tuple(rows),
         (
-            f"Load average of the machine: {min(told.loads):.1f} to {max(told.loads):.1f}; other work ran beside it.",
+            f"Load average of the machine: {min(soak_log.loads):.1f} to {max(soak_log.loads):.1f}; other work ran beside it.",
         ),
         kept=kept,
     )
 
 
-def timeline_table(told: SoakLog) -> ResultTable:
-    names = tuple(told.samples[0][1])
+def timeline_table(soak_log: SoakLog) -> ResultTable:
+    names = tuple(soak_log.samples[0][1])
     rows = []
-    for part in np.array_split(np.arange(len(told.samples)), min(POINTS, len(told.samples))):
-        medians = [np.median([told.samples[at][1][name] for at in part]) for name in names]
-        loads = np.median([told.loads[at] for at in part])
+    for part in np.array_split(
+        np.arange(len(soak_log.samples)), min(POINTS, len(soak_log.samples))
+    ):
+        medians = [np.median([soak_log.samples[at][1][name] for at in part]) for name in names]
+        loads = np.median([soak_log.loads[at] for at in part])
         rows.append(
             (
-                f"{60 * told.samples[part[-1]][0]:.1f}",
+                f"{60 * soak_log.samples[part[-1]][0]:.1f}",
                 *(f"{one:,.0f}" for one in medians),
                 f"{loads:.1f}",
             )
@@ -368,12 +376,12 @@ def timeline_table(told: SoakLog) -> ResultTable:
     )
 
 
-def answer_table(told: SoakLog) -> ResultTable:
+def answer_table(soak_log: SoakLog) -> ResultTable:
     rows, kept = [], True
-    for kind, statuses in told.statuses.items():
+    for kind, statuses in soak_log.statuses.items():
         other = sum(count for status, count in statuses.items() if status not in ("200", "429"))
         kept &= other == 0
-        times = np.array(told.seconds[kind] or [np.nan]) * 1e3
+        times = np.array(soak_log.seconds[kind] or [np.nan]) * 1e3
         rows.append(
             (
                 kind,
@@ -384,39 +392,39 @@ def answer_table(told: SoakLog) -> ResultTable:
                 f"{np.percentile(times, 99):,.0f}",
             )
         )
-    kept &= not told.faults
+    kept &= not soak_log.faults
     return ResultTable(
-        f"What was answered in {told.minutes:g} minutes",
+        f"What was answered in {soak_log.minutes:g} minutes",
         f"{RATE:g} requests a second. Required: only 200, or 429 when busy; no line in the log.",
         ("kind", "200", "429", "other", "p50 ms", "p99 ms"),
         tuple(rows),
         (
-            f"Lines in the service's log and failures of the clients: {len(told.faults)}.",
-            *told.faults[:5],
+            f"Lines in the service's log and failures of the clients: {len(soak_log.faults)}.",
+            *soak_log.faults[:5],
         ),
         kept=kept,
     )
 
 
-def write_table(told: SoakLog) -> ResultTable:
+def write_table(soak_log: SoakLog) -> ResultTable:
     row = (
-        f"{len(told.expected):,}",
-        f"{sum(not there for there in told.expected.values()):,}",
-        str(len(told.wrong)),
+        f"{len(soak_log.expected):,}",
+        f"{sum(not there for there in soak_log.expected.values()):,}",
+        str(len(soak_log.wrong)),
     )
     return ResultTable(
         "What was written meanwhile",
         "Documents added and removed through the service under load, checked at the end. Required: 0 wrong.",
         ("acknowledged as added", "of these removed again", "not as acknowledged"),
         (row,),
-        tuple(told.wrong[:5]),
-        kept=not told.wrong,
+        tuple(soak_log.wrong[:5]),
+        kept=not soak_log.wrong,
     )
 
 
 def tables(quick: bool) -> Iterator[ResultTable]:
     minutes = float(os.environ.get("SOAK_MINUTES") or (QUICK_MINUTES if quick else MINUTES))
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        told = run_soak(Path(folder), minutes=minutes)
+        soak_log = run_soak(Path(folder), minutes=minutes)
     for table in (flat_table, timeline_table, answer_table, write_table):
-        yield table(told)
+        yield table(soak_log)

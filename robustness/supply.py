@@ -135,8 +135,8 @@ def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
     """The licences that a package states, as SPDX names: from its expression, its classifiers, or
     its text.
     """
-    told = (about.get_all("License-Expression") or [None])[0]
-    if told is None:
+    expression = (about.get_all("License-Expression") or [None])[0]
+    if expression is None:
         classes = [
             one.split(" :: ")[-1]
             for one in about.get_all("Classifier") or []
@@ -144,8 +144,8 @@ def licences_in(about: metadata.PackageMetadata) -> tuple[str, ...]:
         ]
         words = (about.get_all("License") or [""])[0].strip().splitlines()[:1]
         spelled = [one for one in classes if one != "OSI Approved"] or words or ["unknown"]
-        told = " AND ".join(SPELLINGS.get(one, one) for one in spelled)
-    atoms = re.split(r"\s+(?:AND|OR|and|or)\s+|[()]", told)
+        expression = " AND ".join(SPELLINGS.get(one, one) for one in spelled)
+    atoms = re.split(r"\s+(?:AND|OR|and|or)\s+|[()]", expression)
     return tuple(
         dict.fromkeys(SPELLINGS.get(one.strip(), one.strip()) for one in atoms if one.strip())
     )
@@ -194,10 +194,10 @@ def bare_check(python: str = sys.executable, kept: Iterable[str] = ()) -> dict[s
     """
     with tempfile.TemporaryDirectory() as folder:
         kept = sorted({*base_install(), *kept})
-        told = [python, "-c", BARE_SCRIPT, json.dumps(kept), str(Path(folder) / "library")]
+        command = [python, "-c", BARE_SCRIPT, json.dumps(kept), str(Path(folder) / "library")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
-            told, capture_output=True, text=True, env=environment, cwd=folder, check=False
+            command, capture_output=True, text=True, env=environment, cwd=folder, check=False
         )
     if done.returncode:
         raise RuntimeError(f"the core does not run without the extras:\n{done.stderr[-2000:]}")
@@ -340,7 +340,7 @@ def known_vulnerabilities() -> str:
     tool = TOOLS / "pip-audit"
     if not tool.exists():
         return "not asked: `make audit` brings the tool"
-    told = [
+    command = [
         str(tool),
         "--require-hashes",
         "--disable-pip",
@@ -351,15 +351,15 @@ def known_vulnerabilities() -> str:
         "-r",
         str(LOCK),
     ]
-    done = subprocess.run(told, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        asked = json.loads(done.stdout)["dependencies"]
+        dependencies = json.loads(done.stdout)["dependencies"]
     except ValueError:
         return "not asked: no network to the service that knows them"
-    unknown = sum("skip_reason" in one for one in asked)
-    if unknown == len(asked):
+    unknown = sum("skip_reason" in one for one in dependencies)
+    if unknown == len(dependencies):
         return f"not asked: the service that knows them was not reached for any of {unknown}"
-    return f"{sum(len(one.get('vulns', ())) for one in asked)} in {len(asked) - unknown} packages; {unknown} not found there"
+    return f"{sum(len(one.get('vulns', ())) for one in dependencies)} in {len(dependencies) - unknown} packages; {unknown} not found there"
 
 
 def tables(quick: bool) -> Iterator[ResultTable]:

@@ -114,7 +114,7 @@ def versions_in(library: Library) -> dict[int, int]:
     by_group: dict[int, list[Document]] = {}
     for document in documents:
         by_group.setdefault(int(document.doc_id.split("-")[0][1:]), []).append(document)
-    found = {group: _version_of(library, group, held) for group, held in by_group.items()}
+    found = {group: _version_of(library, group, members) for group, members in by_group.items()}
     total = len(library.store.search_text(["filler"], k=10_000)[0])
     if total != len(documents):
         raise InvariantError(
@@ -130,15 +130,15 @@ def versions_in(library: Library) -> dict[int, int]:
     return found
 
 
-def _version_of(library: Library, group: int, held: list[Document]) -> int:
-    words = {value for one in held for value in one.entities}
+def _version_of(library: Library, group: int, documents: list[Document]) -> int:
+    words = {value for one in documents for value in one.entities}
     if len(words) != 1:
         raise InvariantError("corrupt", f"group {group} mixes {sorted(words)}")
     (word,) = words
     stamp = int(word.removeprefix("stamp"))
-    if sorted(held, key=lambda one: one.doc_id) != group_documents(group, stamp):
+    if sorted(documents, key=lambda one: one.doc_id) != group_documents(group, stamp):
         raise InvariantError("corrupt", f"group {group} is not what was written as stamp {stamp}")
-    names = {one.doc_id for one in held}
+    names = {one.doc_id for one in documents}
     if {hit.doc_id for hit in library.store.search_text([word], k=1000)[0]} & names != names:
         raise InvariantError("corrupt", f"group {group} is not found by its words")
     if not names <= set(library.store.lookup("entities", [word])[0]):

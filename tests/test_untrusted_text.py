@@ -102,7 +102,7 @@ def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():
         np.array([True, True, False, False]), np.array([True, False, False, False])
     )
     assert found.points == 25.0
-    assert found.told.startswith("+25.0 [")
+    assert found.summary.startswith("+25.0 [")
 
 
 def test_two_points_over_all_data_sets_together_are_too_many():

@@ -51,9 +51,9 @@ def score_figures(questions: Sequence[RetrievedQuestion]) -> Floats:
     for row, hits in enumerate(lists):
         scores[row, : len(hits)] = [np.nan if hit.score is None else hit.score for hit in hits]
     scores[~np.isfinite(scores)] = 0.0
-    held = np.arange(scores.shape[1]) < counts[:, None]
+    present = np.arange(scores.shape[1]) < counts[:, None]
     mean = scores.sum(axis=1) / counts
-    spread = np.sqrt((np.where(held, scores - mean[:, None], 0.0) ** 2).sum(axis=1) / counts)
+    spread = np.sqrt((np.where(present, scores - mean[:, None], 0.0) ** 2).sum(axis=1) / counts)
     background = np.array([one.background for one in questions])
     words = np.array([max(len(one.question.text.split()), 1) for one in questions])
     nqc = np.divide(spread, np.abs(background), out=np.zeros(len(lists)), where=background != 0)
@@ -117,11 +117,11 @@ def _evidence(questions: Sequence[RetrievedQuestion]) -> list[Any]:
 def magaf_model(table: Floats, complete: Bools, seed: int) -> Callable[[Floats], Floats]:
     """MAGAF's forest, with Platt scaling on a validation part."""
     order = np.random.default_rng(seed).permutation(len(complete))
-    held, rest = np.split(order, [round(len(order) * VALIDATION)])
+    held_out, rest = np.split(order, [round(len(order) * VALIDATION)])
     model = paper_model("magaf", seed)
-    if min(len(np.unique(complete[held])), len(np.unique(complete[rest]))) < 2:
+    if min(len(np.unique(complete[held_out])), len(np.unique(complete[rest]))) < 2:
         return model.fit(table, complete).predict
-    validation = (table[held], complete[held])
+    validation = (table[held_out], complete[held_out])
     return model.fit(table[rest], complete[rest], validation=validation).predict
 
 
@@ -148,14 +148,16 @@ BASELINES = (
         "FRAMES (oracle)",
         "The same, told the labels and the hop count.",
         lambda questions: frames_features(
-            _evidence(questions), asked=_oracle_labels(questions), hops=True
+            _evidence(questions), question_labels=_oracle_labels(questions), hops=True
         ),
         frames_model,
     ),
     Baseline(
         "MAGAF (oracle)",
         "The same, told the type and the hop count.",
-        lambda questions: magaf_features(_evidence(questions), asked=_oracle_labels(questions)),
+        lambda questions: magaf_features(
+            _evidence(questions), question_labels=_oracle_labels(questions)
+        ),
         magaf_model,
     ),
 )
@@ -200,10 +202,10 @@ def _predict_folds(
     table: Floats, complete: Bools, folds: Folds, model: Estimator, seed: int
 ) -> Floats:
     p = np.full(len(complete), np.nan)
-    for rest, held in folds:
+    for rest, held_out in folds:
         labels = complete[rest]
         if labels.all() or not labels.any():  # one class only: nothing to learn but its share
-            p[held] = labels.mean()
+            p[held_out] = labels.mean()
         else:
-            p[held] = model(table[rest], labels, seed)(table[held])
+            p[held_out] = model(table[rest], labels, seed)(table[held_out])
     return p

@@ -247,7 +247,7 @@ class Newsroom:
         """The fact first, then what surrounds it, with earlier reports, in any order."""
         newsmaker, about = report.newsmaker, CATEGORIES[report.newsmaker.category]
         watched = rng.random() < _WATCHED
-        told = [
+        sentences = [
             pick(rng, SIGNED if rng.random() < self.difficulty.signed else UNSIGNED),
             pick(rng, SCALES),
             pick(rng, TOPICS),
@@ -256,24 +256,28 @@ class Newsroom:
             *sample(rng, GENERAL_SENTENCES, 3),
         ]
         if watched:
-            told.append(pick(rng, BODY_SENTENCES))
+            sentences.append(pick(rng, BODY_SENTENCES))
         if newsmaker.rival and rng.random() < _COMPARED:
-            told.append(pick(rng, RIVALS))
+            sentences.append(pick(rng, RIVALS))
         fill = _fill(rng, report)
         if earlier and rng.random() < self.difficulty.recalled:
             past = pick(rng, earlier)
-            told.append(pick(rng, RECAPS))
+            sentences.append(pick(rng, RECAPS))
             fill |= {
                 "outlet": past.outlet,
                 "past": past.aspect.noun,
                 "month": MONTHS[past.day.month],
             }
-        told = [pick(rng, LEADS), report.aspect.detail, *sample(rng, told, len(told))]
+        sentences = [
+            pick(rng, LEADS),
+            report.aspect.detail,
+            *sample(rng, sentences, len(sentences)),
+        ]
         return Document(
             doc_id=report.doc_id,
-            text="\n".join(" ".join(told[at : at + 4]) for at in range(0, len(told), 4)).format_map(
-                fill
-            ),
+            text="\n".join(
+                " ".join(sentences[at : at + 4]) for at in range(0, len(sentences), 4)
+            ).format_map(fill),
             title=pick(rng, TITLES).format_map(fill),
             source=report.outlet,
             category=newsmaker.category,
@@ -413,11 +417,11 @@ class _QuestionWriter:
         rivals: list[Story] = []
         start = 0
         for story in self.newsroom.stories(beat):
-            held = story[: max(last - start, 0)]
+            covered = story[: max(last - start, 0)]
             if start <= offset < start + len(story):
-                drawn = held
+                drawn = covered
             else:
-                rivals.append(held)
+                rivals.append(covered)
             start += len(story)
         return drawn, rivals
 

@@ -45,10 +45,10 @@ def reliability_lines(
     lines = []
     for name, one in systems.items():
         found = reliability(one, bins)
-        held = [each for each in found if each.count >= fewest and each.predicted is not None]
-        x = tuple(each.predicted or 0.0 for each in held)
-        y = tuple(each.observed or 0.0 for each in held)
-        lines.append(Line(name, x, y, tuple(each.count for each in held)))
+        kept = [each for each in found if each.count >= fewest and each.predicted is not None]
+        x = tuple(each.predicted or 0.0 for each in kept)
+        y = tuple(each.observed or 0.0 for each in kept)
+        lines.append(Line(name, x, y, tuple(each.count for each in kept)))
     axes = ("predicted probability", "share that was complete")
     return Lines(title, *axes, tuple(lines), diagonal=True, says=says)
 

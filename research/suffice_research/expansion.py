@@ -75,11 +75,11 @@ _AT_ONCE = 64
 class ExpansionSettings:
     """What can be chosen.
 
-    `retriever` is who is expanded, `beside` are the others that stand at a fixed k.
+    `retriever` is who is expanded, `other_retrievers` are the others that stand at a fixed k.
     """
 
     retriever: str = BRIDGE
-    beside: tuple[str, ...] = ("bm25", "hybrid")
+    other_retrievers: tuple[str, ...] = ("bm25", "hybrid")
     gate: str = FITTED
     ranker: str = HAND  # of the bridge: "hand", or a folder
     fixed: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20)
@@ -155,7 +155,7 @@ def expansion_study(
     texts = [one.question.text for one in examples]
     lists = {
         name: corpus.lists(name, texts, max(settings.fixed))
-        for name in (*settings.beside, settings.retriever)
+        for name in (*settings.other_retrievers, settings.retriever)
     }
     searched = time.perf_counter()
     fixed = {
@@ -163,7 +163,7 @@ def expansion_study(
     }
     points, seen = _expand_all(examples, lists[settings.retriever], corpus, settings, progress)
     saved = [documents_saved(fixed, point, seed=settings.seed) for point in points]
-    told = {
+    figures = {
         **settings.__dict__,
         "documents": len(corpus.documents),
         "questions": len(examples),
@@ -173,7 +173,7 @@ def expansion_study(
         name="expansion",
         title=f"Expanding on {dataset.name}",
         seed=settings.seed,
-        settings={"dataset": dataset.name, **told},
+        settings={"dataset": dataset.name, **figures},
         data=dict(data or {}),
         sections=(
             Section(
@@ -199,7 +199,7 @@ class _Corpus:
     def __init__(
         self, dataset: Dataset, settings: ExpansionSettings, progress: Progress | None
     ) -> None:
-        names = dict.fromkeys([*settings.beside, settings.retriever])
+        names = dict.fromkeys([*settings.other_retrievers, settings.retriever])
         chosen = retriever_factories(names)
         encoder = encoder_for(chosen, settings.encoder)
         self.store: Store = index_documents(dataset.documents(), encoder, progress)

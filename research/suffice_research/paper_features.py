@@ -2,9 +2,10 @@
 or 19 with the hop count.
 
 The papers take the question's type, its reasoning labels and (FRAMES' secondary setting) its gold
-hop count as given. A gate in use is not told them. So they are arguments here: `asked=None` guesses
-them from cue words in the question (*deployable*), an `AskedFor` made from the data set's
-annotations is the papers' own protocol (*oracle*). Everything else is read from the hits.
+hop count as given. A gate in use does not know them. So they are arguments here:
+`question_labels=None` guesses them from cue words in the question (*deployable*),
+`QuestionAnnotations` made from the data set's annotations is the papers' own protocol (*oracle*).
+Everything else is read from the hits.
 
 A missing score counts as 0, as does every figure of a question without hits. MAGAF looks at the
 best four (and the fifth score, for one gap), FRAMES at the best ten.
@@ -208,21 +209,21 @@ def _hops(question: str) -> float:
 def magaf_features(
     evidence: Sequence[Evidence],
     *,
-    asked: QuestionAnnotations | None = None,
+    question_labels: QuestionAnnotations | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Floats:
     """(questions, 20), in the order of MAGAF.
 
     `vocabulary`: what the corpus is known to name; else what the hits do.
     """
-    asked = _check_annotations(evidence, asked)
-    held = _HitDocuments(evidence, MAGAF_DEPTH)
+    question_labels = _check_annotations(evidence, question_labels)
+    hit_documents = _HitDocuments(evidence, MAGAF_DEPTH)
     scores = _scores(evidence, MAGAF_DEPTH + 1)
-    known = np.arange(MAGAF_DEPTH) < held.counts[:, None]
+    known = np.arange(MAGAF_DEPTH) < hit_documents.counts[:, None]
     four = scores[:, :MAGAF_DEPTH]
     attention = _softmax(four, known)
-    agreement = held.agreement([one.question.text for one in evidence], vocabulary)
-    kinds = [[kind == one for one in MAGAF_KINDS] for kind in asked.kinds]
+    agreement = hit_documents.agreement([one.question.text for one in evidence], vocabulary)
+    kinds = [[kind == one for one in MAGAF_KINDS] for kind in question_labels.kinds]
     columns = [
         [len(tokens(one.question.text)) for one in evidence],
         *np.array(kinds, dtype=float).reshape(-1, len(MAGAF_KINDS)).T,
@@ -230,11 +231,14 @@ def magaf_features(
         _mean(four, known),
         _minimum(four, known),
         four[:, 0] - four[:, 1],
-        *(held.diversity(field) for field in ("source", "category", "entities", "published_at")),
+        *(
+            hit_documents.diversity(field)
+            for field in ("source", "category", "entities", "published_at")
+        ),
         np.where(known, agreement, 0.0).max(axis=1),
         _mean(agreement, known),
-        list(asked.hops),
-        held.density(),
+        list(question_labels.hops),
+        hit_documents.density(),
         _entropy(attention),
         attention.max(axis=1),
         scores[:, 3] - scores[:, 4],
@@ -307,22 +311,25 @@ class _HitDocuments:
 
 
 def frames_features(
-    evidence: Sequence[Evidence], *, asked: QuestionAnnotations | None = None, hops: bool = False
+    evidence: Sequence[Evidence],
+    *,
+    question_labels: QuestionAnnotations | None = None,
+    hops: bool = False,
 ) -> Floats:
     """(questions, 18), in the order of FRAMES; with `hops` the 19th, which only a data set knows:
-    give `asked`.
+    give `question_labels`.
     """
-    if hops and asked is None:
+    if hops and question_labels is None:
         raise InputError(
             "the gold hop count is known to a data set only",
-            hint="pass asked=AskedFor(...), or hops=False",
+            hint="pass question_labels=QuestionAnnotations(...), or hops=False",
         )
-    asked = _check_annotations(evidence, asked)
+    question_labels = _check_annotations(evidence, question_labels)
     scores = _scores(evidence, FRAMES_DEPTH)
     known = (
         np.arange(FRAMES_DEPTH) < np.array([len(one.hits) for one in evidence], dtype=int)[:, None]
     )
-    folded = [{label.casefold() for label in carried} for carried in asked.labels]
+    folded = [{label.casefold() for label in carried} for carried in question_labels.labels]
     labels = np.array([[one in carried for one in REASONING] for carried in folded], dtype=float)
     labels = labels.reshape(-1, len(REASONING))
     texts = [one.question.text for one in evidence]
@@ -342,7 +349,7 @@ def frames_features(
         (scores != 0).sum(axis=1),
         _mean(overlap, known),
         overlap.max(axis=1),
-        *([list(asked.hops)] if hops else []),
+        *([list(question_labels.hops)] if hops else []),
     ]
     return np.column_stack(columns).astype(np.float32).reshape(len(evidence), len(FRAMES) + hops)
 
@@ -351,11 +358,11 @@ def _title_overlap(evidence: Sequence[Evidence]) -> Wide:
     """Jaccard overlap of the question's words with each title's: (questions, FRAMES_DEPTH)."""
     out = np.zeros((len(evidence), FRAMES_DEPTH))
     for row, one in enumerate(evidence):
-        asked = set(tokens(one.question.text))
+        question_labels = set(tokens(one.question.text))
         for at, hit in enumerate(one.hits[:FRAMES_DEPTH]):
             document = one.documents.get(hit.doc_id)
             words = set(tokens(document.title)) if document else set()
-            out[row, at] = len(asked & words) / max(len(asked | words), 1)
+            out[row, at] = len(question_labels & words) / max(len(question_labels | words), 1)
     return out
 
 
@@ -363,12 +370,16 @@ def _title_overlap(evidence: Sequence[Evidence]) -> Wide:
 
 
 def _check_annotations(
-    evidence: Sequence[Evidence], asked: QuestionAnnotations | None
+    evidence: Sequence[Evidence], question_labels: QuestionAnnotations | None
 ) -> QuestionAnnotations:
-    asked = asked or guess_annotations([one.question.text for one in evidence])
-    if {len(asked.kinds), len(asked.labels), len(asked.hops)} != {len(evidence)}:
-        raise InputError(f"asked must say something of each of the {len(evidence)} questions")
-    return asked
+    question_labels = question_labels or guess_annotations([one.question.text for one in evidence])
+    if {len(question_labels.kinds), len(question_labels.labels), len(question_labels.hops)} != {
+        len(evidence)
+    }:
+        raise InputError(
+            f"question_labels must have a value for each of the {len(evidence)} questions"
+        )
+    return question_labels
 
 
 def _scores(evidence: Sequence[Evidence], depth: int) -> Wide:

@@ -69,10 +69,10 @@ def beside_paper(
         rows.append(tuple(cells))
     named = ("measured", "paper", "difference") if alone else tuple(metrics)
     cautions = [paper.cautions[name] for name in metrics if name in paper.cautions]
-    beside = "" if title else f" (in parentheses: {paper.paper}, {paper.table})"
+    source_note = "" if title else f" (in parentheses: {paper.paper}, {paper.table})"
     return replace(
         table,
-        title=table.title + beside,
+        title=table.title + source_note,
         columns=("retriever", "k", *named),
         rows=tuple(rows),
         note=" ".join([table.note, *cautions]),

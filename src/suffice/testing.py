@@ -397,10 +397,10 @@ def check_retriever(make: Callable[[Store], Retriever], store: Store) -> None:
     questions = ["Who designed the engine?", "", "東京"]
     endless = "x" * 100_000  # asked once: slow in some retrievers, and all of them must bear it
     known = {one.doc_id for one in store.documents()}
-    for asked, k in ((questions, 1), ([*questions, endless], 3), (questions, 10**6)):
-        found = retriever.search(asked, k=k)
-        _expect("one result a question", len(found), len(asked))
-        for question, hits in zip(asked, found):
+    for batch, k in ((questions, 1), ([*questions, endless], 3), (questions, 10**6)):
+        found = retriever.search(batch, k=k)
+        _expect("one result a question", len(found), len(batch))
+        for question, hits in zip(batch, found):
             ids, shown = _ids(hits), repr(question[:40])
             scores = [hit.score for hit in hits if hit.score is not None]
             _expect(f"{shown}: no document twice", len(set(ids)), len(ids))

@@ -145,7 +145,11 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
     beside = retrieve_dataset(
-        controlled_collection(documents=120), ["bm25"], [2], beside=["tfidf", "bm25"], limit=3
+        controlled_collection(documents=120),
+        ["bm25"],
+        [2],
+        other_retrievers=["tfidf", "bm25"],
+        limit=3,
     ).questions("bm25", 2)
     assert [[one.hits for one in case.others] for case in beside] == [
         [case.evidence.hits] for case in found.questions("tfidf", 2)[:3]

@@ -127,10 +127,10 @@ def test_frames_counts_words_and_titles() -> None:
 
 def test_what_the_papers_are_told_goes_in_where_it_is_given() -> None:
     told = QuestionAnnotations(["null"], [{"Tabular reasoning", "Multiple constraints"}], [3])
-    magaf = magaf_features([VERGE], asked=told)
+    magaf = magaf_features([VERGE], question_labels=told)
     assert column(magaf, MAGAF, "is_null_query") == 1
     assert column(magaf, MAGAF, "estimated_hops") == 3
-    frames = frames_features([VERGE], asked=told, hops=True)
+    frames = frames_features([VERGE], question_labels=told, hops=True)
     assert frames.shape == (1, 19)
     assert column(frames, FRAMES_WITH_HOPS, "reasoning_labels") == 2
     assert column(frames, FRAMES_WITH_HOPS, "is_tabular_reasoning") == 1
@@ -154,7 +154,7 @@ def test_the_gold_hop_count_is_not_there_for_the_asking() -> None:
     with pytest.raises(InputError, match="data set only"):
         frames_features([VERGE], hops=True)
     with pytest.raises(InputError, match="each of the 1 questions"):
-        magaf_features([VERGE], asked=QuestionAnnotations([], [], []))
+        magaf_features([VERGE], question_labels=QuestionAnnotations([], [], []))
 
 
 @pytest.mark.parametrize(

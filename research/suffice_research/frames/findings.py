@@ -23,8 +23,8 @@ def findings(searched: SearchResults, found: FramesResults) -> Table:
     depths = [_retrieved(searched, f"coverage@{k}") for k in KS]
     sizes = [_retrieved(searched, "coverage@10", rows=searched.bins[name]) for name in BINS]
     kinds = {
-        name: _retrieved(searched, "strict@10", rows=held)
-        for name, held in searched.reasoning.items()
+        name: _retrieved(searched, "strict@10", rows=members)
+        for name, members in searched.reasoning.items()
     }
     easiest, hardest = max(kinds, key=kinds.__getitem__), min(kinds, key=kinds.__getitem__)
     hops, pooled, kept = (
@@ -105,7 +105,7 @@ def summary(searched: SearchResults, found: FramesResults) -> tuple[str, ...]:
     """What came out, for someone who reads nothing else."""
     first, *ways = found.expanded
     best = max(ways, key=lambda one: float(one.complete.mean()))
-    told, guessed = (
+    given, guessed = (
         _best(found, setting, "auroc") for setting in ("hops", "labels and hops guessed")
     )
     forest, kept = (
@@ -114,7 +114,7 @@ def summary(searched: SearchResults, found: FramesResults) -> tuple[str, ...]:
     )
     return (
         _how_near(searched, found),
-        f"Told how many articles a question needs, the best predictor reaches an AUROC of {_auroc(told):.3f}; with a count and "
+        f"Told how many articles a question needs, the best predictor reaches an AUROC of {_auroc(given):.3f}; with a count and "
         f"labels guessed from the question's words, {_auroc(guessed):.3f}.",
         f"Most of what pooling four retrievers gains in the paper comes from questions on both sides of a fold: kept "
         f"together, the random forest falls from {forest:.3f} to {kept:.3f}.",
@@ -149,7 +149,7 @@ def _best(found: FramesResults, setting: str, metric: str) -> FoldPredictions:
 
 
 def _gate_line(ours: FoldPredictions, found: FramesResults, seed: int) -> str:
-    said = []
+    lines = []
     for setting, what in (
         ("operational", "told the labels"),
         ("hops", "told labels and hop count"),
@@ -160,8 +160,8 @@ def _gate_line(ours: FoldPredictions, found: FramesResults, seed: int) -> str:
             parts.append(
                 _verdict(metric, compare(ours.predictions, rival.predictions, metric, seed=seed))
             )
-        said.append(f"against the paper's best {what}: {', '.join(parts)}")
-    return f"Our gate ({ours.model}), told nothing, has an AUROC of {_auroc(ours):.3f}; {'; '.join(said)}."
+        lines.append(f"against the paper's best {what}: {', '.join(parts)}")
+    return f"Our gate ({ours.model}), told nothing, has an AUROC of {_auroc(ours):.3f}; {'; '.join(lines)}."
 
 
 def _verdict(metric: str, apart: Difference) -> str:

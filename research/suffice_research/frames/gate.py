@@ -83,23 +83,23 @@ def predict_labels(searched: SearchResults, folds: Folds) -> PredictedLabels:
     """Guess labels and hops of every question from its words, with nothing of its own fold."""
     cases, complete = searched.cases(), complete_of(searched.cases())
     words = WordTable.load()
-    asked = [parse_question(case.question.text, words) for case in cases]
+    questions = [parse_question(case.question.text, words) for case in cases]
     labels = [{label.casefold() for label in case.gold.labels} for case in cases]
     wanted = {label: np.array([label in one for one in labels], dtype=float) for label in REASONING}
     # A few questions need twenty articles: in logarithms they do not drown the rest.
     wanted["hops"] = np.log([max(case.gold.hops, 1) for case in cases])
 
-    def learned(rest: Sequence[int], held: Sequence[int]) -> Floats:
+    def learned(rest: Sequence[int], held_out: Sequence[int]) -> Floats:
         model = QuestionModel(words).fit(
-            [asked[at] for at in rest], {name: column[rest] for name, column in wanted.items()}
+            [questions[at] for at in rest], {name: column[rest] for name, column in wanted.items()}
         )
-        said = model.predict([asked[at] for at in held])
-        return np.column_stack([np.clip(said[:, :-1], 0, 1), np.exp(said[:, -1])])
+        predicted = model.predict([questions[at] for at in held_out])
+        return np.column_stack([np.clip(predicted[:, :-1], 0, 1), np.exp(predicted[:, -1])])
 
     whole, tables, given = np.zeros((len(cases), len(wanted))), [], informed_features(cases)
-    for rest, held in folds:
+    for rest, held_out in folds:
         columns = np.zeros_like(whole)
-        columns[held] = whole[held] = learned(rest.tolist(), held.tolist())
+        columns[held_out] = whole[held_out] = learned(rest.tolist(), held_out.tolist())
         inner = folds_of([cases[at].question.text for at in rest], complete[rest], searched.seed)
         for fit_on, left in inner:
             columns[rest[left]] = learned(rest[fit_on].tolist(), rest[left].tolist())
@@ -163,15 +163,17 @@ def gate_on_folds(
 
     cases, preset = searched.cases(), "fast" if encoder is None else "quality"
     verdicts: dict[int, Verdict] = {}
-    for done, (rest, held) in enumerate(folds, start=1):
+    for done, (rest, held_out) in enumerate(folds, start=1):
         gate = Gate.fit(
             [to_labelled_question(cases[at]) for at in rest],
             seed=searched.seed,
             policy="cost",
             encoder=encoder,
         )
-        said = gate.check_batch([(cases[at].question.text, cases[at].evidence) for at in held])
-        verdicts |= dict(zip(held.tolist(), said, strict=True))
+        checked = gate.check_batch(
+            [(cases[at].question.text, cases[at].evidence) for at in held_out]
+        )
+        verdicts |= dict(zip(held_out.tolist(), checked, strict=True))
         if progress is not None:
             progress(f"fitting the gate, {preset}", done, len(folds))
     ordered = [verdicts[at] for at in range(len(cases))]
@@ -213,13 +215,13 @@ def informed_gate_on_folds(
         training_set, batch=training_set.batch.with_extra(LABELS, _given(cases), nothing)
     )
     p = np.zeros(len(cases))
-    for done, (rest, held) in enumerate(folds, start=1):
+    for done, (rest, held_out) in enumerate(folds, start=1):
         learned, judged = (
-            training_set.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held)
+            training_set.where(np.isin(np.arange(len(cases)), part)) for part in (rest, held_out)
         )
         model = learned.fit_model(words, searched.seed)
         scale = Platt.fit(model.log_odds_at_fit, learned.complete)
-        p[np.sort(held)] = scale.apply(model.log_odds(model.describe(judged.batch).table))
+        p[np.sort(held_out)] = scale.apply(model.log_odds(model.describe(judged.batch).table))
         if progress is not None:
             progress(f"fitting the gate told the labels, {preset}", done, len(folds))
     return FoldPredictions(GATE_TOLD, preset, Predictions(complete_of(cases).astype(float), p))
@@ -272,33 +274,35 @@ def expansions(searched: SearchResults, verdicts: Sequence[Verdict]) -> list[Exp
         {hit.doc_id for name in NAMES for hit in searched.cases(name)[at].evidence.hits}
         for at in range(len(cases))
     ]
-    asked = [
-        held | set(new)
-        for held, new in zip(first, _search_again(searched, verdicts, first), strict=True)
+    questions = [
+        held_out | set(new)
+        for held_out, new in zip(first, _search_again(searched, verdicts, first), strict=True)
     ]
     ways = {
         f"none: {K} titles": first,
         f"next {K} titles": deeper,
         "other retrievers": others,
-        "gate's queries": asked,
+        "gate's queries": questions,
     }
     return [
-        ExpansionResult(name, _complete(cases, held), float(np.mean([len(one) for one in held])))
-        for name, held in ways.items()
+        ExpansionResult(
+            name, _complete(cases, held_out), float(np.mean([len(one) for one in held_out]))
+        )
+        for name, held_out in ways.items()
     ]
 
 
-def _complete(cases: Sequence[RetrievedQuestion], held: Sequence[set[str]]) -> Bools:
+def _complete(cases: Sequence[RetrievedQuestion], held_out: Sequence[set[str]]) -> Bools:
     return np.array(
         [
             bool(case.gold.doc_ids) and case.gold.doc_ids <= one
-            for case, one in zip(cases, held, strict=True)
+            for case, one in zip(cases, held_out, strict=True)
         ]
     )
 
 
 def _search_again(
-    searched: SearchResults, verdicts: Sequence[Verdict], held: Sequence[set[str]]
+    searched: SearchResults, verdicts: Sequence[Verdict], held_out: Sequence[set[str]]
 ) -> list[list[str]]:
     """What the gate's next queries find that is not held yet, the best of each query first; at most
     K of each question.
@@ -308,7 +312,7 @@ def _search_again(
     queries = [query for one in verdicts for query in one.next_queries]
     found = iter(retriever.search(queries, k=2 * K) if queries else [])
     new = []
-    for verdict, known in zip(verdicts, held, strict=True):
+    for verdict, known in zip(verdicts, held_out, strict=True):
         lists = [next(found) for _ in verdict.next_queries]
         ranked = sorted(
             (rank, at, hit.doc_id) for at, hits in enumerate(lists) for rank, hit in enumerate(hits)

@@ -119,8 +119,8 @@ def folds_of(texts: Sequence[str], complete: Bools, seed: int) -> Folds:
         )
     fold_of: dict[str, int] = {}
     parts = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(labels, labels)
-    for fold, (_, held) in enumerate(parts):
-        fold_of |= {texts[different[at]]: fold for at in held.tolist()}
+    for fold, (_, held_out) in enumerate(parts):
+        fold_of |= {texts[different[at]]: fold for at in held_out.tolist()}
     of = np.array([fold_of[text] for text in texts])
     return [(np.flatnonzero(of != fold), np.flatnonzero(of == fold)) for fold in range(FOLDS)]
 
@@ -132,19 +132,23 @@ def out_of_fold(
     fold.
     """
     p = np.zeros(len(complete))
-    for at, (rest, held) in enumerate(folds):
+    for at, (rest, held_out) in enumerate(folds):
         table = tables if isinstance(tables, np.ndarray) else tables[at]
-        p[held] = paper_model(model, seed).fit(table[rest], complete[rest]).predict(table[held])
+        p[held_out] = (
+            paper_model(model, seed).fit(table[rest], complete[rest]).predict(table[held_out])
+        )
     return Predictions(complete.astype(float), p)
 
 
 def informed_features(cases: Sequence[RetrievedQuestion]) -> Floats:
     """The paper's 19 features, told the reasoning labels and the hop count as the paper is."""
     gold = [case.gold for case in cases]
-    asked = QuestionAnnotations(
+    question_labels = QuestionAnnotations(
         [one.kind for one in gold], [one.labels for one in gold], [one.hops for one in gold]
     )
-    return frames_features([case.evidence for case in cases], asked=asked, hops=True).astype(float)
+    return frames_features(
+        [case.evidence for case in cases], question_labels=question_labels, hops=True
+    ).astype(float)
 
 
 def complete_of(cases: Sequence[RetrievedQuestion]) -> Bools:
@@ -188,8 +192,8 @@ def kept_together(searched: SearchResults, folds: Folds) -> list[FoldPredictions
     """The pooled rows once more, with all four rows of a question in the fold of the question."""
     rows, labels, question = _pooled(searched)
     parts = [
-        (np.flatnonzero(np.isin(question, rest)), np.flatnonzero(np.isin(question, held)))
-        for rest, held in folds
+        (np.flatnonzero(np.isin(question, rest)), np.flatnonzero(np.isin(question, held_out)))
+        for rest, held_out in folds
     ]
     return [
         FoldPredictions(

@@ -145,9 +145,9 @@ def _plain_beside(measured: float, published: float) -> tuple[Cell, ...]:
 def _shares(title: str, what: str, parts: dict[str, Bools], published: PublishedTable) -> Table:
     figures = published.figures["questions"]
     rows = []
-    for name, held in parts.items():
-        n, theirs = int(held.sum()), int(figures[name])
-        rows.append((name, n, theirs, n - theirs, n / len(held)))
+    for name, rows_there in parts.items():
+        n, theirs = int(rows_there.sum()), int(figures[name])
+        rows.append((name, n, theirs, n - theirs, n / len(rows_there)))
     return Table(title, (what, "questions", "paper", "difference", "share"), tuple(rows))
 
 
@@ -263,9 +263,9 @@ def by_size_and_reasoning(searched: SearchResults) -> Section:
         searched,
     )
     bars = []
-    for name, held in searched.bins.items():
+    for name, rows_there in searched.bins.items():
         metrics = ("coverage@10", "coverage@25")
-        values = tuple(_figure(searched, HYBRID, metric, held) for metric in metrics)
+        values = tuple(_figure(searched, HYBRID, metric, rows_there) for metric in metrics)
         bars.append(
             Series(
                 f"{name} articles",
@@ -296,12 +296,14 @@ def _parts(
     searched: SearchResults,
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for name, held in parts.items():
+    for name, rows_there in parts.items():
         for k in ks:
             metrics = (f"coverage@{k}", f"strict@{k}")
             cells = (
-                WithPublished(_figure(searched, HYBRID, metric, held), published.get(name, metric))
+                WithPublished(
+                    _figure(searched, HYBRID, metric, rows_there), published.get(name, metric)
+                )
                 for metric in metrics
             )
-            rows.append((name, int(held.sum()), k, *cells))
+            rows.append((name, int(rows_there.sum()), k, *cells))
     return Table(title, (what, "questions", "k", "coverage", "strict"), tuple(rows))

@@ -82,7 +82,7 @@ def study(
         searched = retrieval.search(load("frames", path), seed=seed, progress=progress)
     found = _predicted(searched, clock, quality=quality, progress=progress)
     with clock("tables"):
-        sections, said = _sections(searched, found), summary(searched, found)
+        sections, findings = _sections(searched, found), summary(searched, found)
     return Study(
         name="frames",
         title="FRAMES: is every article found, and can that be known beforehand?",
@@ -96,7 +96,7 @@ def study(
         },
         data={path.name: sha256_of(path)},
         sections=sections,
-        summary=said,
+        summary=findings,
         notes=NOTES,
         timings=clock.seconds,
         commit=source_commit(),

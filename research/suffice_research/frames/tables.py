@@ -431,10 +431,10 @@ def _by_probability(found: FramesResults, seed: int) -> tuple[Table, Bars]:
     bars: list[Series] = []
     rows: list[tuple[Cell, ...]] = []
     for at in range(PARTS):
-        held = part == at
-        span = f"{p[held].min():.2f} to {p[held].max():.2f}"
-        shares = [mean_interval(one.complete[held], seed=seed) for one in found.expanded]
-        rows.append((span, int(held.sum()), *(share.value for share in shares)))
+        in_part = part == at
+        span = f"{p[in_part].min():.2f} to {p[in_part].max():.2f}"
+        shares = [mean_interval(one.complete[in_part], seed=seed) for one in found.expanded]
+        rows.append((span, int(in_part.sum()), *(share.value for share in shares)))
         bars.append(Series(f"p {span}", (shares[0], shares[1])))
     heads = ("p of the gate", "questions", *(one.name for one in found.expanded))
     note = "Share of the questions that are complete, in fifths by the gate's probability."

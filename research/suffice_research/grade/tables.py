@@ -193,7 +193,7 @@ def _correlates(found: CorrelatedDifficulty) -> bool:
 
 def _correlates_words(found: CorrelatedDifficulty) -> str:
     by = _at_fixed_hops(found)
-    told = ", ".join(
+    listed = ", ".join(
         f"{name} {format_cell(value)}" for name, value in by.items() if value.value is not None
     )
     silent = ", ".join(name for name, value in by.items() if value.value is None)
@@ -204,7 +204,7 @@ def _correlates_words(found: CorrelatedDifficulty) -> str:
     )
     over = f", over its cells {format_cell(cells)}" if cells.value is not None else ""
     return (
-        f"the error correlates with D_r at fixed hops, question by question: {told or 'no row can tell'}{unknown}; along the "
+        f"the error correlates with D_r at fixed hops, question by question: {listed or 'no row can tell'}{unknown}; along the "
         f"diagonal {format_cell(diagonal)}{over}"
     )
 

@@ -37,7 +37,7 @@ def against_the_gate(at: Setting) -> Table:
             for metric in JUDGED
         ]
         rows.append((label, *apart, _verdict(apart)))
-    if at.beside:
+    if at.with_paper:
         rows.append(_published_row(at))
     note = (
         "Our gate less the other, with the 95 % paired bootstrap interval over the test questions. The gate is told neither "
@@ -135,16 +135,18 @@ def nulls(at: Setting) -> Table:
     measured = at.measured
     null = np.array([kind == "null" for kind in measured.kinds])
     rows: list[tuple[Cell, ...]] = (
-        [("fixed score rule, as the paper prints it", 0.0, 0.0, 0.0)] if at.beside else []
+        [("fixed score rule, as the paper prints it", 0.0, 0.0, 0.0)] if at.with_paper else []
     )
     for name in (CALIBRATED, CALIBRATED + GUESSED, GATE):
-        said = measured.rows[name]
+        outputs = measured.rows[name]
         rows.append(
             (
                 name,
-                _turned_away(said.p, null, measured.complete, measured.seed),
-                _turned_away(said.p, null, ~null, measured.seed),
-                mean_interval(np.where(null, said.p < said.threshold, np.nan), seed=measured.seed),
+                _turned_away(outputs.p, null, measured.complete, measured.seed),
+                _turned_away(outputs.p, null, ~null, measured.seed),
+                mean_interval(
+                    np.where(null, outputs.p < outputs.threshold, np.nan), seed=measured.seed
+                ),
             )
         )
     note = (

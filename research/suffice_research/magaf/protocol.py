@@ -147,15 +147,15 @@ class Measurements:
         str, Predictions
     ]  # on all questions, by folds; empty where that was not asked for
 
-    def predictions(self, said: ModelOutput) -> Predictions:
-        return Predictions(self.complete.astype(float), said.p)
+    def predictions(self, outputs: ModelOutput) -> Predictions:
+        return Predictions(self.complete.astype(float), outputs.p)
 
     @property
     def rows(self) -> dict[str, ModelOutput]:
         """Every predictor under the name that it has in tables."""
         return {
             **self.given,
-            **{name + GUESSED: said for name, said in self.predicted.items()},
+            **{name + GUESSED: outputs for name, outputs in self.predicted.items()},
             GATE: self.gate,
         }
 
@@ -177,8 +177,8 @@ def measure(
     parts = parts_of(cases, seed)
     complete = np.array([case.complete for case in cases])
     clock.lap("cases")
-    asked, guessed = predicted_metadata(cases, parts, seed)
-    tables = [features_of(cases, one) for one in (gold_metadata(cases), asked)]
+    question_labels, guessed = predicted_metadata(cases, parts, seed)
+    tables = [features_of(cases, one) for one in (gold_metadata(cases), question_labels)]
     clock.lap("features")
     given, predicted = (
         {one.name: model_outputs(one, table, complete, parts, seed)[0] for one in MODELS}
@@ -203,7 +203,7 @@ def measure(
         kinds=tuple(case.gold.kind or "" for case in test),
         given=given,
         predicted=predicted,
-        ablation={name: said for name, (said, _) in ablation.items()},
+        ablation={name: outputs for name, (outputs, _) in ablation.items()},
         gate=gate,
         actions=actions,
         policy=policy,
@@ -231,13 +231,16 @@ class _Clock:
 def parts_of(cases: Sequence[RetrievedQuestion], seed: int) -> Parts:
     """70, 15 and 15 % of the questions, each part with the same mix of types."""
     drawn = split([GoldQuestion(case.question, case.gold) for case in cases], seed=seed)
-    held = {
+    question_ids = {
         name: {one.question.question_id for one in getattr(drawn, name)}
         for name in ("fit", "calibrate", "test")
     }
     ids = [case.question.question_id for case in cases]
     return Parts(
-        **{name: np.flatnonzero([one in mine for one in ids]) for name, mine in held.items()}
+        **{
+            name: np.flatnonzero([one in mine for one in ids])
+            for name, mine in question_ids.items()
+        }
     )
 
 
@@ -272,12 +275,12 @@ def _counts(dataset: Dataset, cases: Sequence[RetrievedQuestion]) -> dict[str, A
     }
 
 
-def features_of(cases: Sequence[RetrievedQuestion], asked: QuestionAnnotations) -> Floats:
+def features_of(cases: Sequence[RetrievedQuestion], question_labels: QuestionAnnotations) -> Floats:
     """(cases, 20). A fifth hit is there for its score: the gap behind the fourth is a feature."""
     evidence = [
         Evidence(case.question, case.deeper[: K + 1], case.evidence.documents) for case in cases
     ]
-    return magaf_features(evidence, asked=asked).astype(float)
+    return magaf_features(evidence, question_labels=question_labels).astype(float)
 
 
 # ---- types and hops
@@ -311,16 +314,16 @@ def predicted_metadata(
     }
     targets["hops"] = np.array([case.gold.hops for case in cases], dtype=float)
 
-    def guess(rest: Ints, held: Ints) -> Floats:
+    def guess(rest: Ints, held_out: Ints) -> Floats:
         fitted = QuestionModel(words).fit(
             [questions[at] for at in rest], {name: one[rest] for name, one in targets.items()}
         )
-        return np.asarray(fitted.predict([questions[at] for at in held]), dtype=float)
+        return np.asarray(fitted.predict([questions[at] for at in held_out]), dtype=float)
 
     out = np.zeros((len(cases), len(targets)))
     texts = [cases[at].question.text for at in parts.fit]
-    for rest, held in grouped_folds(texts, [False] * len(texts), FOLDS, seed):
-        out[parts.fit[held]] = guess(parts.fit[rest], parts.fit[held])
+    for rest, held_out in grouped_folds(texts, [False] * len(texts), FOLDS, seed):
+        out[parts.fit[held_out]] = guess(parts.fit[rest], parts.fit[held_out])
     others = np.concatenate([parts.calibrate, parts.test])
     out[others] = guess(parts.fit, others)
     named = [MAGAF_KINDS[at] for at in out[:, : len(MAGAF_KINDS)].argmax(axis=1)]
@@ -342,13 +345,13 @@ def model_outputs(
 ) -> tuple[ModelOutput, PaperModel]:
     """What a model, fitted and calibrated on the first two parts, says of the third; and the model."""
     columns = table[:, list(model.columns)]
-    held = (columns[parts.calibrate], complete[parts.calibrate])
+    held_out = (columns[parts.calibrate], complete[parts.calibrate])
     fitted = paper_model(model.classic, seed).fit(
-        columns[parts.fit], complete[parts.fit], validation=held if model.calibrated else None
+        columns[parts.fit], complete[parts.fit], validation=held_out if model.calibrated else None
     )
     threshold = model.threshold
     if threshold is None:
-        threshold = choose_by_f1(fitted.predict(held[0]), held[1]).answer_at
+        threshold = choose_by_f1(fitted.predict(held_out[0]), held_out[1]).answer_at
     p = np.asarray(fitted.predict(columns[parts.test]), dtype=float)
     return ModelOutput(p, 1.0 if threshold is None else threshold, len(model.columns)), fitted
 

@@ -72,7 +72,10 @@ def study(
         "gate fitted on": "fit and calibration part",
         "collection": "controlled",
     }
-    sections, summary = _sections(Setting(made, beside=True)), _summary(Setting(made, beside=True))
+    sections, summary = (
+        _sections(Setting(made, with_paper=True)),
+        _summary(Setting(made, with_paper=True)),
+    )
     timings = {f"controlled, {name}": seconds for name, seconds in made.timings.items()}
     if files:
         real = measure(
@@ -81,8 +84,8 @@ def study(
             folds=folds,
             progress=progress,
         )
-        sections += _sections(Setting(real, beside=False))
-        summary += _summary(Setting(real, beside=False))
+        sections += _sections(Setting(real, with_paper=False))
+        summary += _summary(Setting(real, with_paper=False))
         timings |= {f"MultiHop-RAG, {name}": seconds for name, seconds in real.timings.items()}
         settings["collection"] = "controlled and MultiHop-RAG"
     return Study(
@@ -116,7 +119,7 @@ def _files(data: Path | None) -> list[Path]:
 
 
 def _sections(at: Setting) -> list[Section]:
-    where = "" if at.beside else ": MultiHop-RAG"
+    where = "" if at.with_paper else ": MultiHop-RAG"
     real = (
         "The same protocol on the real files. Where bodies of articles are partial, as in our copy, retrieval is easier than "
         "on the full corpus: compare rows with each other, not with published figures."
@@ -127,9 +130,9 @@ def _sections(at: Setting) -> list[Section]:
             (
                 *tables.collection(at),
                 *tables.retrieval(at),
-                *(tables.settings(at) if at.beside else ()),
+                *(tables.settings(at) if at.with_paper else ()),
             ),
-            "" if at.beside else real,
+            "" if at.with_paper else real,
         ),
         Section(
             f"Predicting completeness{where}",
@@ -158,8 +161,8 @@ def _summary(at: Setting) -> list[str]:
     """What came out, in plain words, from the figures."""
     measured: Measurements = at.measured
     found = {
-        name: {one: at.of(said, one) for one in beyond.JUDGED}
-        for name, said in measured.rows.items()
+        name: {one: at.of(outputs, one) for one in beyond.JUDGED}
+        for name, outputs in measured.rows.items()
     }
     complete = score(measured.run.rankings("hybrid-metagraph"), "complete@4") or 0.0
     same = all(
@@ -167,7 +170,7 @@ def _summary(at: Setting) -> list[str]:
         for name, value in paper.TABLE_1.figures["collection"].items()
     )
     lines = []
-    if at.beside:
+    if at.with_paper:
         lines.append(
             f"Controlled collection: Table 1 is {'exact' if same else 'NOT met'}. Hybrid-MetaGraph holds all evidence among "
             f"four hits for {complete:.1%} of the questions (the paper: 32.0 %)."
@@ -201,7 +204,7 @@ def _summary(at: Setting) -> list[str]:
 
 def _against(table: Table) -> str:
     """The last column in a sentence: better on AUROC and Brier, level on ECE against this one; …"""
-    said = []
+    lines = []
     for name, *_, verdict in table.rows:
         words = dict(zip(("AUROC", "Brier", "ECE"), str(verdict).split(", ")))
         parts = [
@@ -209,8 +212,8 @@ def _against(table: Table) -> str:
             for word in ("better", "level", "worse")
             if word in words.values()
         ]
-        said += [f"{', '.join(parts)} against {name}"] if parts else []
-    return f"{'; '.join(said)}."
+        lines += [f"{', '.join(parts)} against {name}"] if parts else []
+    return f"{'; '.join(lines)}."
 
 
 def _at_least(value: float | None, other: float | None) -> bool:

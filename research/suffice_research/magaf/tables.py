@@ -50,31 +50,31 @@ TYPES = ("comparison", "inference", "null", "temporal")
 class Setting:
     """What was measured, and whether the paper's figures stand beside it."""
 
-    def __init__(self, measured: Measurements, *, beside: bool) -> None:
-        self.measured, self.beside = measured, beside
+    def __init__(self, measured: Measurements, *, with_paper: bool) -> None:
+        self.measured, self.with_paper = measured, with_paper
         self.where = measured.dataset.replace("_", "-")
 
     def title(self, number: str, what: str) -> str:
-        return f"{number}. {what}" if self.beside else f"{what}, {self.where} (as {number})"
+        return f"{number}. {what}" if self.with_paper else f"{what}, {self.where} (as {number})"
 
     def cell(
         self, figure: Interval | float | None, paper: PublishedTable, row: str, column: str
     ) -> Cell:
-        published = paper.get(row, column) if self.beside else None
+        published = paper.get(row, column) if self.with_paper else None
         return figure if published is None else WithPublished(figure, published)
 
     def marks(self, paper: PublishedTable, row: str, *columns: str) -> tuple[float | None, ...]:
         """The paper's figures for a drawing."""
-        return tuple(paper.get(row, column) if self.beside else None for column in columns)
+        return tuple(paper.get(row, column) if self.with_paper else None for column in columns)
 
-    def of(self, said: ModelOutput, metric: str) -> Interval:
+    def of(self, outputs: ModelOutput, metric: str) -> Interval:
         """A metric of the test part with its interval; decisions are judged at the predictor's own
         threshold.
         """
-        name = f"{metric}@{said.threshold!r}" if metric in DECISIONS else metric
-        predictions = self.measured.predictions(said)
+        name = f"{metric}@{outputs.threshold!r}" if metric in DECISIONS else metric
+        predictions = self.measured.predictions(outputs)
         if metric == "mae":
-            predictions = Predictions(self.measured.share, said.p)
+            predictions = Predictions(self.measured.share, outputs.p)
         return interval(predictions, name, seed=self.measured.seed)
 
 
@@ -85,14 +85,14 @@ def collection(at: Setting) -> Shown:
     """Table 1."""
     rows: list[tuple[Cell, ...]] = []
     for name, value in at.measured.counts.items():
-        published = published_module.TABLE_1.get("collection", name) if at.beside else None
+        published = published_module.TABLE_1.get("collection", name) if at.with_paper else None
         same = (
             ""
             if published is None
             else ("the same" if round(float(value), 3) == published else "differs")
         )
-        rows.append((name, _exact(value), *((_exact(published), same) if at.beside else ())))
-    columns = ("item", "measured", *(("paper", "agreement") if at.beside else ()))
+        rows.append((name, _exact(value), *((_exact(published), same) if at.with_paper else ())))
+    columns = ("item", "measured", *(("paper", "agreement") if at.with_paper else ()))
     return (Table(at.title("Table 1", "The collection"), columns, tuple(rows)),)
 
 
@@ -105,7 +105,7 @@ def retrieval(at: Setting) -> Shown:
     run, paper = at.measured.run, published_module.TABLE_3
     title = at.title("Table 3", "Retrieval at k = 2, 4, 8")
     metrics = ("recall", "complete", "ndcg", "mrr")
-    if at.beside:
+    if at.with_paper:
         table = beside_paper(run, metrics, paper, intervals=True, title=title)
     else:
         table = retrieval_table(run, metrics, intervals=True, title=title)
@@ -157,7 +157,7 @@ def settings(at: Setting) -> Shown:
         "Data split": "the same; questions of the same words in the same part",
         "Random seed": str(at.measured.seed),
     }
-    rows = tuple((name, said, ours[name]) for name, said in published_module.SETTINGS.items())
+    rows = tuple((name, outputs, ours[name]) for name, outputs in published_module.SETTINGS.items())
     return (Table("Table 8. Experimental settings", ("component", "paper", "here"), rows),)
 
 
@@ -168,11 +168,13 @@ def predictors(at: Setting) -> Shown:
     """Table 4 in two parts (order and honesty; decisions) and Figure 4."""
     paper, every = published_module.TABLE_4, at.measured.rows
     order, decided = [], []
-    for name, said in every.items():
-        told = f"{said.features}" if said.features else "own"
-        order.append((name, told, *(at.cell(at.of(said, one), paper, name, one) for one in ORDER)))
-        figures = [at.cell(at.of(said, one).value, paper, name, one) for one in DECISIONS]
-        decided.append((name, said.threshold, *figures))
+    for name, outputs in every.items():
+        count = f"{outputs.features}" if outputs.features else "own"
+        order.append(
+            (name, count, *(at.cell(at.of(outputs, one), paper, name, one) for one in ORDER))
+        )
+        figures = [at.cell(at.of(outputs, one).value, paper, name, one) for one in DECISIONS]
+        decided.append((name, outputs.threshold, *figures))
     test = at.measured.complete
     note = (
         f"n = {len(test):,} questions of the test part, {test.mean():.3f} of them complete. Rows without a word are told each "
@@ -183,10 +185,10 @@ def predictors(at: Setting) -> Shown:
     bars = [
         Series(
             name,
-            tuple(at.of(said, one) for one in ("auroc", "f1")),
+            tuple(at.of(outputs, one) for one in ("auroc", "f1")),
             at.marks(paper, name, "auroc", "f1"),
         )
-        for name, said in every.items()
+        for name, outputs in every.items()
     ]
     return (
         Table(
@@ -215,21 +217,23 @@ def by_type(at: Setting) -> Shown:
     """Table 5, for MAGAF-calibrated and for the gate."""
     measured, paper = at.measured, published_module.TABLE_5
     rows: list[tuple[Cell, ...]] = []
-    for name, said in ((CALIBRATED, measured.given[CALIBRATED]), (GATE, measured.gate)):
+    for name, outputs in ((CALIBRATED, measured.given[CALIBRATED]), (GATE, measured.gate)):
         for kind in TYPES:
             chosen = np.array([one == kind for one in measured.kinds])
-            part = Predictions(measured.complete[chosen].astype(float), said.p[chosen])
+            part = Predictions(measured.complete[chosen].astype(float), outputs.p[chosen])
             metrics = (
                 "positive_rate",
-                f"accuracy@{said.threshold!r}",
-                f"f1@{said.threshold!r}",
+                f"accuracy@{outputs.threshold!r}",
+                f"f1@{outputs.threshold!r}",
                 "auroc",
                 "brier",
             )
             cells = []
             for metric in metrics:
                 column = metric.partition("@")[0]
-                published = paper.get(kind, column) if at.beside and name == CALIBRATED else None
+                published = (
+                    paper.get(kind, column) if at.with_paper and name == CALIBRATED else None
+                )
                 value = score(part, metric)
                 cells.append(value if published is None else WithPublished(value, published))
             rows.append((name, kind, int(chosen.sum()), *cells))
@@ -241,17 +245,19 @@ def by_type(at: Setting) -> Shown:
 def ablation(at: Setting) -> Shown:
     """Table 6 and Figure 5."""
     paper, rows, bars = published_module.TABLE_6, [], []
-    for name, said in at.measured.ablation.items():
-        figures = {one: at.of(said, one) for one in ("auroc", "f1", "brier", "ece")}
+    for name, outputs in at.measured.ablation.items():
+        figures = {one: at.of(outputs, one) for one in ("auroc", "f1", "brier", "ece")}
         rows.append(
             (
                 name,
-                said.features,
+                outputs.features,
                 *(at.cell(figure, paper, name, one) for one, figure in figures.items()),
             )
         )
         bars.append(
-            Series(f"{name} ({said.features})", (figures["auroc"],), at.marks(paper, name, "auroc"))
+            Series(
+                f"{name} ({outputs.features})", (figures["auroc"],), at.marks(paper, name, "auroc")
+            )
         )
     note = "One estimator for all rows: MAGAF's forest with Platt scaling; f1 at 0.5. Types and hops given."
     return (
@@ -277,19 +283,17 @@ def ablation(at: Setting) -> Shown:
 def operating(at: Setting) -> Shown:
     """Table 7."""
     measured, paper = at.measured, published_module.TABLE_7
-    said = measured.given[CALIBRATED]
+    outputs = measured.given[CALIBRATED]
     rows: list[tuple[Cell, ...]] = []
     for label, threshold in (
-        ("selected", said.threshold),
+        ("selected", outputs.threshold),
         *((f"{one}", one) for one in THRESHOLDS),
     ):
-        moved = ModelOutput(said.p, threshold)
-        answered = float((said.p >= threshold).mean())
+        moved = ModelOutput(outputs.p, threshold)
+        answered = float((outputs.p >= threshold).mean())
         cells = [at.cell(at.of(moved, one).value, paper, label, one) for one in DECISIONS]
         rows.append((label, threshold, answered, *cells))
-    note = (
-        f"selected: the best F1 on the calibration part{' (the paper: 0.29)' if at.beside else ''}."
-    )
+    note = f"selected: the best F1 on the calibration part{' (the paper: 0.29)' if at.with_paper else ''}."
     columns = ("threshold", "at", "answered", *DECISIONS)
     return (
         Table(
@@ -330,14 +334,14 @@ def calibration(at: Setting) -> Shown:
 
 def intervals(at: Setting) -> Shown:
     """Table 9."""
-    said = at.measured.given[CALIBRATED]
+    outputs = at.measured.given[CALIBRATED]
     rows: list[tuple[Cell, ...]] = []
     for metric in ("auroc", "f1"):
-        found = at.of(said, metric)
-        told = published_module.TABLE_9.figures[metric]
-        published = Interval(told["value"], told["low"], told["high"])
-        rows.append((metric, found, *((published,) if at.beside else ())))
-    columns = ("metric", "measured", *(("paper",) if at.beside else ()))
+        found = at.of(outputs, metric)
+        printed = published_module.TABLE_9.figures[metric]
+        published = Interval(printed["value"], printed["low"], printed["high"])
+        rows.append((metric, found, *((published,) if at.with_paper else ())))
+    columns = ("metric", "measured", *(("paper",) if at.with_paper else ()))
     note = "1,000 resamples of the test questions."
     return (
         Table(
@@ -352,8 +356,8 @@ def intervals(at: Setting) -> Shown:
 def errors(at: Setting) -> Shown:
     """Table 10."""
     measured, paper = at.measured, published_module.TABLE_10
-    said = measured.given[CALIBRATED]
-    decided = said.p >= said.threshold
+    outputs = measured.given[CALIBRATED]
+    decided = outputs.p >= outputs.threshold
     buckets = {
         "false positive": decided & ~measured.complete,
         "false negative": ~decided & measured.complete,
@@ -367,7 +371,7 @@ def errors(at: Setting) -> Shown:
         cells = [at.cell(mean, paper, name, one) for mean, one in zip(means, MEANS)]
         rows.append((name, int(chosen.sum()), *cells))
     counts = ", ".join(f"{name} {int(paper.figures[name]['n'])}" for name in buckets)
-    note = f"The paper's counts: {counts}." if at.beside else ""
+    note = f"The paper's counts: {counts}." if at.with_paper else ""
     columns = ("decision", "n", *MEANS)
     return (
         Table(
@@ -383,7 +387,9 @@ def importances(at: Setting) -> Shown:
     """Table 11 and Figure 7: the paper's twelve, and any of ours that is among our twelve."""
     found, paper = at.measured.importances, published_module.TABLE_11
     first = sorted(found, key=lambda name: -found[name])[:12]
-    names = sorted({*first, *(paper.figures if at.beside else ())}, key=lambda name: -found[name])
+    names = sorted(
+        {*first, *(paper.figures if at.with_paper else ())}, key=lambda name: -found[name]
+    )
     rows = tuple((name, at.cell(found[name], paper, name, "importance")) for name in names)
     bars = tuple(
         Series(name, (Interval(found[name]),), at.marks(paper, name, "importance"))

@@ -91,10 +91,10 @@ def gold_metadata(
     examples: Sequence[GoldQuestion], documents: Iterable[Document]
 ) -> list[GoldMetadata]:
     """What is known of each question's evidence; of a null question, nothing."""
-    held = {document.doc_id: document for document in documents}
+    by_id = {document.doc_id: document for document in documents}
     found = []
     for example in examples:
-        evidence = [held.get(doc_id) for doc_id in sorted(example.gold.doc_ids)]
+        evidence = [by_id.get(doc_id) for doc_id in sorted(example.gold.doc_ids)]
         sources = [one.source if one else None for one in evidence]
         days = [
             one.published_at.isoformat() if one and one.published_at else None for one in evidence

@@ -107,13 +107,14 @@ def study(
     """
     folder = _folder(data)
     clock, left_out = StageTimer(), list[str]()
-    held = _read(folder)
+    material = _read(folder)
     found = Results(
-        kinds=tuple(one.gold.kind or "" for one in held.asked), questions=len(held.everything)
+        kinds=tuple(one.gold.kind or "" for one in material.asked),
+        questions=len(material.everything),
     )
     with clock("filters"):
-        _judge_filters(held, found, folder.parent, clock)
-    facts = FactIndex(held.chunks, [example.gold.facts for example in held.asked])
+        _judge_filters(material, found, folder.parent, clock)
+    facts = FactIndex(material.chunks, [example.gold.facts for example in material.asked])
     found.sample = _sampled(found.kinds, reranked, seed) if quality else ()
     gate, judge = _gate(left_out), _reranker(left_out) if quality else None
     once = judge and CachedReranker(
@@ -130,25 +131,30 @@ def study(
             left_out.append(f"Left out {name}: {error}.")
             continue
         with clock(f"encoding by {name}"):
-            bench = FilterBench(encoder, held.chunks, held.asked, facts, progress=progress)
+            bench = FilterBench(encoder, material.chunks, material.asked, facts, progress=progress)
         with clock(f"searching by {name}"):
-            found.benches[name] = _searched(bench, _published_filters(held, bench.vocabulary), gate)
+            found.benches[name] = _searched(
+                bench, _published_filters(material, bench.vocabulary), gate
+            )
         if once is not None:
             with clock(f"reranking for {name}"):
-                found.reranked[name] = _reranked(bench, held, once, found.sample)
+                found.reranked[name] = _reranked(bench, material, once, found.sample)
     return Study(
         name="multi-meta-rag",
         title="Multi-Meta-RAG: filters from questions, without and with a language model",
         seed=seed,
         settings={
-            "chunks": len(held.chunks),
+            "chunks": len(material.chunks),
             "depth": DEPTH,
             "k": K,
             "reranked questions": len(found.sample),
         },
-        data=held.hashes,
+        data=material.hashes,
         sections=_sections(
-            found, seed, len({fact for one in held.asked for fact in one.gold.facts}), facts.unfound
+            found,
+            seed,
+            len({fact for one in material.asked for fact in one.gold.facts}),
+            facts.unfound,
         ),
         summary=tuple(tables.findings(found, seed)),
         notes=(*NOTES, *left_out),
@@ -222,26 +228,26 @@ def _read(folder: Path) -> _Data:
     )
 
 
-def _published_filters(held: _Data, vocabulary: Vocabulary) -> list[Filter]:
-    of = dict(zip((one.question.question_id for one in held.everything), held.published))
-    return [published_filter(of[one.question.question_id], vocabulary) for one in held.asked]
+def _published_filters(material: _Data, vocabulary: Vocabulary) -> list[Filter]:
+    of = dict(zip((one.question.question_id for one in material.everything), material.published))
+    return [published_filter(of[one.question.question_id], vocabulary) for one in material.asked]
 
 
 # ---- measuring
 
 
-def _judge_filters(held: _Data, found: Results, others: Path, clock: StageTimer) -> None:
-    store = MemoryStore(held.articles)
-    vocabulary, corpus = Vocabulary.of_store(store), Corpus(held.articles)
+def _judge_filters(material: _Data, found: Results, others: Path, clock: StageTimer) -> None:
+    store = MemoryStore(material.articles)
+    vocabulary, corpus = Vocabulary.of_store(store), Corpus(material.articles)
     extractor = VocabularyExtractor(vocabulary)
-    questions = [one.question.text for one in held.everything]
+    questions = [one.question.text for one in material.everything]
     started = time.process_time()
     ours = [one.filter for one in extractor.extract(questions)]
     found.extraction_ms = 1000 * (time.process_time() - started) / max(1, len(questions))
     clock.seconds["extraction, ms of processor time a question"] = found.extraction_ms
-    published = [published_filter(one, vocabulary) for one in held.published]
-    mended = [parse_answer(json.dumps(one), vocabulary)[0] for one in held.published]
-    gold = gold_metadata(held.everything, held.articles)
+    published = [published_filter(one, vocabulary) for one in material.published]
+    mended = [parse_answer(json.dumps(one), vocabulary)[0] for one in material.published]
+    gold = gold_metadata(material.everything, material.articles)
     for name, filters in (
         (tables.OURS, ours),
         (tables.PUBLISHED, published),
@@ -252,7 +258,7 @@ def _judge_filters(held: _Data, found: Results, others: Path, clock: StageTimer)
             int(empty_filters(filters, corpus, lenient=one).sum()) for one in (False, True)
         )
         found.emptied[name] = (fails, passes)
-    found.emptied_elsewhere = _emptied_elsewhere(published, held.articles)
+    found.emptied_elsewhere = _emptied_elsewhere(published, material.articles)
     for name, place in OTHERS.items():
         try:
             asked = [one.question.text for one in load(name, others / place).questions()]

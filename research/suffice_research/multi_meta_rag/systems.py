@@ -162,9 +162,9 @@ class FilterBench:
         """
         chosen = range(len(self.questions)) if which is None else which
         found: list[tuple[Hit, ...]] = [()] * len(self.questions)
-        asked = [self.questions[at] for at in chosen]
+        questions = [self.questions[at] for at in chosen]
         passing = None if filters is None else [filters[at] for at in chosen]
-        for at, hits in zip(chosen, retriever.search(asked, k=K, filters=passing)):
+        for at, hits in zip(chosen, retriever.search(questions, k=K, filters=passing)):
             found[at] = hits
         articles = [[self.parents[hit.doc_id] for hit in hits] for hits in found]
         relaxed = float(np.mean([any(hit.relaxed for hit in found[at]) for at in chosen]))

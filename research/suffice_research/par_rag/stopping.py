@@ -135,8 +135,8 @@ def equal_documents_table(run: AnswerRun) -> Table:
             gap = paired_difference(ours, same, seed=run.seed)
             cells += [mean_interval(same, seed=run.seed), gap]
         rows.append((system, *cells))
-    beside = [column for name in once for column in (name, f"above {name}")]
-    columns = ("system", "documents", "complete", *beside)
+    pair_columns = [column for name in once for column in (name, f"above {name}")]
+    columns = ("system", "documents", "complete", *pair_columns)
     note = (
         "One look, by words and vectors or along links, is given as many documents as the system "
         f"holds. {INTERVAL_NOTE}"

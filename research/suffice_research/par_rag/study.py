@@ -123,7 +123,7 @@ def _folder(data: Path | None, name: str) -> Path:
 
 
 def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Section, ...]:
-    beside = [
+    others = [
         tables.table_2(runs),
         tables.gains(runs),
         tables.figure_2(runs),
@@ -133,7 +133,7 @@ def _sections(runs: Mapping[str, AnswerRun], *, with_model: bool) -> tuple[Secti
     sections = [
         Section(
             "Beside the paper",
-            tuple(beside),
+            tuple(others),
             "In parentheses: the paper's figure, by its own language model.",
         ),
         Section("What the loop is worth", tuple(worth)),

@@ -27,20 +27,20 @@ def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOu
     evidence, meter = setup.start()
     reader, step = ModelReader(meter, max_chars=setup.max_chars), whole_question_step(question)
     fresh: Sequence[Hit] = evidence.search(question, k=INTERLEAVED, retriever=None)
-    held, asked, limit = list(fresh), {question}, setup.budget.documents
-    while fresh and len(held) < limit and meter.rounds_left and not meter.out_of_time():
+    hits, searched, limit = list(fresh), {question}, setup.budget.documents
+    while fresh and len(hits) < limit and meter.rounds_left and not meter.out_of_time():
         cited = reader.read(step.text, step.answer_type, evidence.passages(fresh)).citations
-        sentence = next((one.text for one in cited if one.text not in asked), None)
+        sentence = next((one.text for one in cited if one.text not in searched), None)
         if sentence is None:
             break
-        asked.add(sentence)
+        searched.add(sentence)
         meter.rounds += 1
-        known = {hit.doc_id for hit in held}
+        known = {hit.doc_id for hit in hits}
         found = evidence.search(sentence, k=2 * INTERLEAVED, retriever=None)
         new = [hit for hit in found if hit.doc_id not in known]
-        fresh = new[: min(INTERLEAVED, limit - len(held))]
-        held += fresh
-    return setup.read(question, held, evidence, meter)
+        fresh = new[: min(INTERLEAVED, limit - len(hits))]
+        hits += fresh
+    return setup.read(question, hits, evidence, meter)
 
 
 _REVISE_ALWAYS = AskPolicy(

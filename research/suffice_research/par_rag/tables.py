@@ -184,16 +184,16 @@ def findings(runs: Runs) -> Iterator[str]:
     """What came out, with the figures that say so."""
     for name, run in runs.items():
         above = run.above(ALWAYS, SINGLE, "token_f1")
-        always, asked = (format_cell(run.figure(system, "token_f1")) for system in (ALWAYS, ASK))
-        told = f"F1 of the loop that always answers is {always}, {_verdict(above)} the single passage ({format_cell(above)})"
-        yield f"{name}, n = {len(run)}: {told}; that of ask, which may abstain, is {asked}."
+        always, loop = (format_cell(run.figure(system, "token_f1")) for system in (ALWAYS, ASK))
+        text = f"F1 of the loop that always answers is {always}, {_verdict(above)} the single passage ({format_cell(above)})"
+        yield f"{name}, n = {len(run)}: {text}; that of ask, which may abstain, is {loop}."
     yield from _claims(runs)
     for name, run in runs.items():
-        held, look, more, links, beyond = next(
+        ask_share, look, more, links, beyond = next(
             map(format_cell, row[2:]) for row in equal_documents_table(run).rows if row[0] == ASK
         )
-        told = f"ask holds all evidence for {held}, one look with as many documents for {look} ({more})"
-        yield f"{name}: {told}, one along links for {links} ({beyond})."
+        text = f"ask holds all evidence for {ask_share}, one look with as many documents for {look} ({more})"
+        yield f"{name}: {text}, one along links for {links} ({beyond})."
     for name, run in runs.items():
         yield f"{name}: {_at_equal_coverage(run)}"
 
@@ -202,15 +202,15 @@ def _claims(runs: Runs) -> Iterator[str]:
     table = kinds(runs)
     for column, system in (("above single", ALWAYS), ("above single passage", ASK)):
         at = table.columns.index(column)
-        told = [(f"{row[0]} {row[1]}", row[at]) for row in table.rows]
+        text = [(f"{row[0]} {row[1]}", row[at]) for row in table.rows]
         surely = [
             f"{kind} ({format_cell(one)})"
-            for kind, one in told
+            for kind, one in text
             if isinstance(one, Difference) and (one.low or 0) > 0
         ]
         rest = [
             f"{kind} ({format_cell(one)})"
-            for kind, one in told
+            for kind, one in text
             if isinstance(one, Difference) and (one.low or 0) <= 0
         ]
         words = f"F1 of {system} is above the single passage beyond chance on {', '.join(surely) or 'nothing'}"
@@ -234,8 +234,8 @@ def _at_equal_coverage(run: AnswerRun) -> str:
         if one is not None and other is not None:
             difference = compare(one, other, f"risk_at_coverage@{coverage:g}", seed=run.seed)
             parts.append(f"{format_cell(difference)} at {coverage:g}")
-    told = ", ".join(parts)
-    return f"at equal coverage, answers without all evidence by the gate less by the loop's own confidence: {told}."
+    text = ", ".join(parts)
+    return f"at equal coverage, answers without all evidence by the gate less by the loop's own confidence: {text}."
 
 
 def risk_figure(run: AnswerRun, good: str) -> Lines:

@@ -165,9 +165,9 @@ class DocumentGraph:
         width = sets.shape[1]
         for start in range(0, len(sets), step := max(1, _BLOCK_CELLS // max(width * width, 1))):
             block = sets[start : start + step]
-            held = (block >= 0).sum(axis=1)
+            counts = (block >= 0).sum(axis=1)
             density[start : start + step] = self._inner_weight(block) / np.maximum(
-                held * (held - 1), 1
+                counts * (counts - 1), 1
             )
         return density
 

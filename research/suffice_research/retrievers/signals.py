@@ -66,9 +66,9 @@ class Background:
 
     def rarity(self, terms: Sequence[str], max_df: float) -> Any:
         """scikit-learn's IDF of each term; 0 for one in more than `max_df` of the documents."""
-        held = np.array([self.holders.get(term, 0) for term in terms], dtype=np.float64)
-        idf = np.log((1 + self.documents) / (1 + held)) + 1
-        common = held > max_df * self.documents
+        frequency = np.array([self.holders.get(term, 0) for term in terms], dtype=np.float64)
+        idf = np.log((1 + self.documents) / (1 + frequency)) + 1
+        common = frequency > max_df * self.documents
         return idf if common.all() else np.where(common, 0.0, idf)
 
 

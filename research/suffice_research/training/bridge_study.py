@@ -89,9 +89,11 @@ def bridge_study(
     folds = [one.folds(seed) for one in training]
     by_folds: list[dict[int, list[DocId]]] = [{} for _ in training]
     for fold in range(FOLDS):
-        ranker = fit_ranker([some.of(held != fold) for some, held in zip(states, folds)], seed=seed)
-        for one, held, kept in zip(training, folds, by_folds):
-            which = np.flatnonzero(held == fold)
+        ranker = fit_ranker(
+            [some.of(fold_of != fold) for some, fold_of in zip(states, folds)], seed=seed
+        )
+        for one, fold_of, kept in zip(training, folds, by_folds):
+            which = np.flatnonzero(fold_of == fold)
             kept.update(zip(which.tolist(), one.choose(ranker, which, depth(one.name))))
         say(f"fold {fold + 1} of {FOLDS}")
     judged = []
@@ -126,15 +128,15 @@ def bridge_study(
 
 
 def _figures_line(one: _DatasetResult, seed: int) -> str:
-    said = []
+    lines = []
     for name, found in (
         ("folds", one.folds),
         ("left out", one.left_out),
         ("unfitted", one.unfitted),
     ):
         values = [one.figure(found, metric, seed).value or 0.0 for metric in ("recall", "complete")]
-        said.append(f"{name} {values[0]:.3f} / {values[1]:.3f}")
-    return ", ".join(said)
+        lines.append(f"{name} {values[0]:.3f} / {values[1]:.3f}")
+    return ", ".join(lines)
 
 
 def _sections(judged: Sequence[_DatasetResult], seed: int) -> tuple[Section, ...]:
@@ -188,13 +190,13 @@ def _news_table(judged: Sequence[_DatasetResult], seed: int) -> Table:
     for one in judged:
         rival = RETRIEVERS.get("hybrid-metagraph")(one.training.bridge.store)
         hits = rival.search([example.question.text for example in one.training.questions], k=4)
-        beside = [[hit.doc_id for hit in found] for found in hits]
-        reached = one.figure(beside, "complete", seed)
+        hit_ids = [[hit.doc_id for hit in found] for found in hits]
+        reached = one.figure(hit_ids, "complete", seed)
         ours = [
             WithPublished(one.figure(found, "complete", seed), reached.value)
             for found in (one.folds, one.left_out)
         ]
-        recalls = [one.figure(found, "recall", seed) for found in (one.folds, beside)]
+        recalls = [one.figure(found, "recall", seed) for found in (one.folds, hit_ids)]
         rows.append((one.training.name, len(one.gold), *ours, reached, *recalls))
     columns = (
         "complete@4",

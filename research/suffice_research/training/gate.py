@@ -109,8 +109,8 @@ def train_gate(
     """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of
     the quality preset.
     """
-    cases = [case for held in training.values() for case in held]
-    sets = [name for name, held in training.items() for _ in held]
+    cases = [case for members in training.values() for case in members]
+    sets = [name for name, members in training.items() for _ in members]
     gate = Gate.fit(
         [to_labelled_question(case) for case in cases],
         seed=seed,

@@ -147,21 +147,21 @@ def _run_folds(name: str, cases: Sequence[RetrievedQuestion], material: Material
     texts = [case.question.text for case in cases]
     complete = np.array([case.complete for case in cases], dtype=bool)
     folds = grouped_folds(texts, complete, FOLDS, material.seed)
-    said = cross_validate_gate(cases, folds, material.fit)
+    verdicts = cross_validate_gate(cases, folds, material.fit)
     options: dict[str, Any] = {
         "names": material.baselines,
         "reranker": material.reranker,
         "seed": material.seed,
     }
-    beside = baseline_predictions(cases, folds, **options)
-    answered = np.array([action == "answer" for action in said.actions], dtype=float)
-    predictions = Predictions(complete.astype(float), said.p)
+    baselines = baseline_predictions(cases, folds, **options)
+    answered = np.array([action == "answer" for action in verdicts.actions], dtype=float)
+    predictions = Predictions(complete.astype(float), verdicts.p)
     return _FoldResult(
         name,
         predictions,
         answered,
-        beside,
-        check_promise(said.p, complete, texts, seed=material.seed),
+        baselines,
+        check_promise(verdicts.p, complete, texts, seed=material.seed),
     )
 
 
@@ -251,8 +251,8 @@ def _left_out_table(left_out: Sequence[TransferResult], material: Material) -> T
     for one in left_out:
         now = _truth(one, one.p)
         auroc = WithPublished(interval(now, "auroc"), floors.get(one.name))
-        said = float(one.p.mean())
-        rows.append((one.name, len(now), _share(now), said, auroc, *_ece(now)))
+        mean_p = float(one.p.mean())
+        rows.append((one.name, len(now), _share(now), mean_p, auroc, *_ece(now)))
     columns = ("left out", "n", "complete", "said", "AUROC", "ECE", "ECE by chance")
     return Table(
         "Left out",

@@ -81,8 +81,8 @@ def balanced(
     for one in comparing:
         groups.setdefault((one.gold.kind, one.gold.hops), []).append(one)
     wanted = round(len(kept) * COMPARED / (1 - COMPARED))
-    for held in groups.values():
-        kept += held[: -(-wanted // len(groups))]
+    for members in groups.values():
+        kept += members[: -(-wanted // len(groups))]
     return kept
 
 

@@ -104,10 +104,10 @@ def _states(one: ScorerQuestion, draw: np.random.Generator) -> list[list[str]]:
         if one.ordered and draw.random() < 0.7
         else _some(one.gold, count, draw)
     )
-    beside = (
+    others = (
         _some(wrong, int(draw.integers(1, 3)), draw) if draw.random() < 0.35 or not gold else []
     )
-    held = [*gold, *beside]
+    held = [*gold, *others]
     draw.shuffle(held)
     return [[], held]
 

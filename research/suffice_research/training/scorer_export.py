@@ -70,8 +70,8 @@ def _layer(
     def heads(values: torch.Tensor) -> torch.Tensor:
         return values.view(values.shape[0], -1, HEADS, size).permute(0, 2, 1, 3)
 
-    asked = heads(own.query(asking)) @ heads(own.key(tokens)).transpose(-1, -2)
-    seen = torch.softmax(asked / math.sqrt(size) + hidden, dim=-1) @ heads(own.value(tokens))
+    attention = heads(own.query(asking)) @ heads(own.key(tokens)).transpose(-1, -2)
+    seen = torch.softmax(attention / math.sqrt(size) + hidden, dim=-1) @ heads(own.value(tokens))
     seen = seen.permute(0, 2, 1, 3).reshape(asking.shape[0], -1, HIDDEN)
     met = layer.attention.output.LayerNorm(layer.attention.output.dense(seen) + asking)
     return layer.output.LayerNorm(

@@ -42,7 +42,10 @@ def figures(data: Path, *, seed: int = 42, draws: int = 2000) -> list[dict[str, 
         for protocol in ("folds", "left_out"):
             pairs = zip(kept["questions"], kept[protocol], strict=True)
             share = np.array(
-                [len(gold[key] & {ids[at] for at in held}) / len(gold[key]) for key, held in pairs]
+                [
+                    len(gold[key] & {ids[at] for at in chosen}) / len(gold[key])
+                    for key, chosen in pairs
+                ]
             )
             again = share[draw.integers(0, len(share), (draws, len(share)))]
             row: dict[str, object] = {"set": name, "protocol": protocol, "questions": len(share)}

@@ -243,9 +243,9 @@ def _read(
             pool.question.text, held, [searchable_text(pool.documents[one]) for one in candidates]
         )
         owner += [at] * len(candidates)
-    said, start = np.clip(say(owner, pairs), -15, 15), 0
+    scores, start = np.clip(say(owner, pairs), -15, 15), 0
     for row, candidates in zip(now, chosen):
-        row[list(candidates)] = said[start : start + len(candidates)]
+        row[list(candidates)] = scores[start : start + len(candidates)]
         start += len(candidates)
     return now
 
@@ -359,13 +359,13 @@ class Study:
 
         def say(owner: Sequence[int], pairs: Sequence[TokenPair]) -> np.ndarray:
             names = np.array([scorer or str(self.fold[self.start[one.name] + at]) for at in owner])
-            said = np.zeros(len(pairs), np.float32)
+            odds = np.zeros(len(pairs), np.float32)
             for name in np.unique(names):
                 own = np.flatnonzero(names == name)
-                said[own] = trained_scorer.log_odds(
+                odds[own] = trained_scorer.log_odds(
                     self.scorers[str(name)], [pairs[at] for at in own.tolist()]
                 )
-            return said
+            return odds
 
         return say
 
@@ -425,11 +425,13 @@ def unlabelled(
     for _ in range(count):
         pool = questions[int(draw.integers(len(questions)))].pool
         source = pool[int(draw.integers(min(40, len(pool))))]
-        said = [one for one in source.partition("\n")[2].split(". ") if len(one.split()) > 5]
-        if said:
-            beside = [pool[int(at)] for at in draw.integers(0, len(pool), 4)]
+        sentences = [one for one in source.partition("\n")[2].split(". ") if len(one.split()) > 5]
+        if sentences:
+            others = [pool[int(at)] for at in draw.integers(0, len(pool), 4)]
             own = [source] if draw.random() < 0.3 else []
-            pairs += layout.pairs(said[int(draw.integers(len(said)))], (), [*own, *beside])
+            pairs += layout.pairs(
+                sentences[int(draw.integers(len(sentences)))], (), [*own, *others]
+            )
     return pairs
 
 

@@ -57,7 +57,7 @@ def fit_filter(
         others=False,
     )
     rows = stuffing_features(training_set.batch, words)
-    held = [flag for labels in training_set.submodel_labels() for flag in labels.evidence]
+    evidence_flags = [flag for labels in training_set.submodel_labels() for flag in labels.evidence]
     ids = [[hit.doc_id for hit in one.evidence.hits] for one in training_set.batch.hits]
     put = [frozenset[str]()] * len(examples) + [one.put for one in made]
     stuffed = [name in mine for names, mine in zip(ids, put, strict=True) for name in names]
@@ -67,7 +67,7 @@ def fit_filter(
             np.array(labels, dtype=bool),
             boosted_trees(HIT_TREES, LEAF, seed, leaves=HIT_LEAVES),
         )
-        for labels in (held, stuffed)
+        for labels in (evidence_flags, stuffed)
     )
     return StuffingFilter(evidence, stuffing, LIKELY, SUSPECT, SURE)
 

@@ -135,15 +135,15 @@ def _attack(
     free = [at for at, one in enumerate(came) if one.doc_id not in needed]
     draw, say = rng.random(), rng.choice(speaker.ways)
 
-    def said() -> str:
+    def make_text() -> str:
         return say(question, rng)
 
     if not free:
-        return _as_document(came, said, rng)
+        return _as_document(came, make_text, rng)
     if draw < FLOODS:
         return _flooded(came, free, rng)
     place = _as_title if draw < FLOODS + TITLES else rng.choice(_PLACES)
-    changed = dict(zip(free, place([came[at] for at in free], said, rng), strict=True))
+    changed = dict(zip(free, place([came[at] for at in free], make_text, rng), strict=True))
     return [changed.get(at, one) for at, one in enumerate(came)]
 
 
@@ -174,22 +174,24 @@ class _Speaker:
 
     def sentence(self, question: str, rng: random.Random, *, nameless: bool = False) -> str:
         """One that mentions no name of the question, if there is one."""
-        told, among = _names(question), (nameless and self.nameless) or self.sentences
+        names_told, among = _names(question), (nameless and self.nameless) or self.sentences
         tries = [rng.choice(among) for _ in range(10)]
-        return next((one for one in tries if not any(name in one for name in told)), tries[-1])
+        return next(
+            (one for one in tries if not any(name in one for name in names_told)), tries[-1]
+        )
 
     def neutral(self, question: str, rng: random.Random) -> str:
         return " ".join(self.sentence(question, rng) for _ in range(rng.randint(1, 3)))
 
     def listed(self, question: str, rng: random.Random) -> str:
-        said = rng.choice(_JOINS).join(_items(question, rng))
-        said = f"{rng.choice(_OPEN).capitalize()} {said}" if rng.random() < 0.3 else said
-        said = said.lower() if rng.random() < 0.2 else said
-        return " ".join([said + "."] * rng.choice([1, 1, 1, 2, 3, 5, 10, 50]))
+        wording = rng.choice(_JOINS).join(_items(question, rng))
+        wording = f"{rng.choice(_OPEN).capitalize()} {wording}" if rng.random() < 0.3 else wording
+        wording = wording.lower() if rng.random() < 0.2 else wording
+        return " ".join([wording + "."] * rng.choice([1, 1, 1, 2, 3, 5, 10, 50]))
 
     def question(self, question: str, rng: random.Random) -> str:
         words, cut = question.split(), rng.randint(1, 3)
-        said = rng.choice(
+        wording = rng.choice(
             [
                 question,
                 question,
@@ -199,10 +201,10 @@ class _Speaker:
                 " ".join(word for word in words if word.lower() not in STOP_WORDS) + ".",
             ]
         )
-        said = (
-            f"{rng.choice(_OPEN).capitalize()}{rng.choice([': ', ' '])}{said}"
+        wording = (
+            f"{rng.choice(_OPEN).capitalize()}{rng.choice([': ', ' '])}{wording}"
             if rng.random() < 0.4
-            else said
+            else wording
         )
         behind = (
             self.sentence(question, rng, nameless=True)
@@ -210,30 +212,31 @@ class _Speaker:
             else f"This {rng.choice(_CLOSE)}."
         )
         return " ".join(
-            [f"{said} {behind}" if rng.random() < 0.3 else said] * rng.choice([1, 1, 1, 1, 2, 5])
+            [f"{wording} {behind}" if rng.random() < 0.3 else wording]
+            * rng.choice([1, 1, 1, 1, 2, 5])
         )
 
     def strewn(self, question: str, rng: random.Random) -> str:
         words, most = _content(question), rng.choice([0, 1, 1, 2, 2, 3, 4])
         rng.shuffle(words)
-        said = [
+        wording = [
             [*rng.choices(self.words, k=rng.choice([most, rng.randint(0, most)])), word]
             for word in words
         ]
-        return " ".join(word for part in said for word in part).capitalize() + "."
+        return " ".join(word for part in wording for word in part).capitalize() + "."
 
     def related(self, question: str, rng: random.Random) -> str:
-        told = rng.sample(_names(question), len(_names(question)))
-        told = told if len(told) > 1 else told * 2
-        said = [
+        names_told = rng.sample(_names(question), len(_names(question)))
+        names_told = names_told if len(names_told) > 1 else names_told * 2
+        wording = [
             f"{a} {rng.choice(_VERBS)} {b}{rng.choice(['', '', ' ' + rng.choice(_CLOSE)])}."
-            for a, b in pairwise(told)
+            for a, b in pairwise(names_told)
         ]
         return " ".join(
             [
-                *said,
+                *wording,
                 *(
-                    [f"{rng.choice([', ', ' and ']).join(told)} {rng.choice(_CLOSE)}."]
+                    [f"{rng.choice([', ', ' and ']).join(names_told)} {rng.choice(_CLOSE)}."]
                     * (rng.random() < 0.5)
                 ),
             ]
@@ -241,9 +244,9 @@ class _Speaker:
 
     def prose(self, question: str, rng: random.Random) -> str:
         """Each name in a sentence that has none."""
-        told = _names(question) + (_content(question) if rng.random() < 0.3 else [])
+        names_told = _names(question) + (_content(question) if rng.random() < 0.3 else [])
         return " ".join(
-            _with(one, self.sentence(question, rng, nameless=True), rng) for one in told
+            _with(one, self.sentence(question, rng, nameless=True), rng) for one in names_told
         )
 
     def one(self, question: str, rng: random.Random) -> str:
@@ -257,23 +260,23 @@ class _Speaker:
 
     def woven(self, question: str, rng: random.Random) -> str:
         """Names strewn into sentences with names of their own."""
-        told = _items(question, rng)
+        names_told = _items(question, rng)
         words = " ".join(
-            self.sentence(question, rng) for _ in range(rng.randint(1, max(1, len(told))))
+            self.sentence(question, rng) for _ in range(rng.randint(1, max(1, len(names_told))))
         ).split()
-        for one in told:
+        for one in names_told:
             words.insert(rng.randint(0, len(words)), one)
         return " ".join(words)
 
     def claim(self, question: str, rng: random.Random) -> str:
-        claim, told = rng.choice(_CLAIM), rng.choice([" and ", ", "]).join(_names(question))
+        claim, names_told = rng.choice(_CLAIM), rng.choice([" and ", ", "]).join(_names(question))
         behind = (
-            f": {told}.",
-            f". {told} {rng.choice(_CLOSE)}.",
-            f" about {told}, answer now.",
+            f": {names_told}.",
+            f". {names_told} {rng.choice(_CLOSE)}.",
+            f" about {names_told}, answer now.",
             f": {question}",
         )
-        return rng.choice([claim + one for one in behind] + [f"{told}: {claim.lower()}."])
+        return rng.choice([claim + one for one in behind] + [f"{names_told}: {claim.lower()}."])
 
 
 def _names(question: str) -> list[str]:
@@ -287,10 +290,14 @@ def _content(question: str) -> list[str]:
 
 
 def _items(question: str, rng: random.Random) -> list[str]:
-    told = list(dict.fromkeys(_names(question) if rng.random() < 0.6 else _content(question)))
+    names_told = list(dict.fromkeys(_names(question) if rng.random() < 0.6 else _content(question)))
     if rng.random() < 0.4:
-        rng.shuffle(told)
-    return told[: rng.randint(2, len(told))] if rng.random() < 0.25 and len(told) > 2 else told
+        rng.shuffle(names_told)
+    return (
+        names_told[: rng.randint(2, len(names_told))]
+        if rng.random() < 0.25 and len(names_told) > 2
+        else names_told
+    )
 
 
 def _with(name: str, sentence: str, rng: random.Random) -> str:

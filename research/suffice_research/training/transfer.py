@@ -64,7 +64,7 @@ def leave_one_out(
     Data sets share no questions, so leaving out the name leaves out the questions.
     """
     for name, cases in judged.items():
-        gate = recipe({other: held for other, held in training.items() if other != name})
+        gate = recipe({other: members for other, members in training.items() if other != name})
         yield measure_transfer(name, gate, cases, labels=labels, draws=draws, seed=seed)
 
 
@@ -83,14 +83,14 @@ def measure_transfer(
     for draw in range(draws):
         pool, kept = _parts(cases, seed + draw)
         truth = complete[kept].astype(float)
-        for count, held in figures.items():
+        for count, rows in figures.items():
             if count <= len(pool):
                 p = _adapt_gate(gate, [cases[at] for at in pool[:count]]).probabilities(
                     gate_inputs([cases[at] for at in kept])
                 )
                 auroc, ece = (score(Predictions(truth, p), metric) for metric in ("auroc", "ece"))
-                held += [(auroc, ece)] if auroc is not None and ece is not None else []
-    curves = [{count: _over_draws(held, at) for count, held in figures.items()} for at in (0, 1)]
+                rows += [(auroc, ece)] if auroc is not None and ece is not None else []
+    curves = [{count: _over_draws(rows, at) for count, rows in figures.items()} for at in (0, 1)]
     p = gate.probabilities(gate_inputs(cases))
     return TransferResult(name, complete, np.asarray(p), *curves)
 
@@ -116,6 +116,6 @@ def _parts(cases: Sequence[RetrievedQuestion], seed: int) -> tuple[list[int], li
     return order[count:], order[:count]
 
 
-def _over_draws(held: Sequence[tuple[Any, ...]], at: int) -> Interval:
-    values = [one[at] for one in held]
+def _over_draws(draws: Sequence[tuple[Any, ...]], at: int) -> Interval:
+    values = [one[at] for one in draws]
     return Interval(float(np.mean(values)), min(values), max(values)) if values else Interval(None)

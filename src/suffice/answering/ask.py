@@ -258,8 +258,8 @@ class _AskRun:
         answer = combine(step.combine, step.choices, answers, accuracies)
         judged = None
         if answer is not None and needed:
-            said = [(one.answer, seen.confidence) for one, seen in zip(needed, reviews)]
-            basis = supporting_steps(step.combine, step.choices, answer, said)
+            scored_answers = [(one.answer, seen.confidence) for one, seen in zip(needed, reviews)]
+            basis = supporting_steps(step.combine, step.choices, answer, scored_answers)
             rests_on = [reviews[at] for at in basis]
             judged = min(rests_on, key=lambda one: one.confidence, default=NO_REVIEW)
         return Step(
@@ -286,17 +286,17 @@ class _AskRun:
         """The gate's verdict on the evidence; None if the policy does not use the gate."""
         if not self.policy.use_gate:
             return None
-        held = strip_scores(self._held())
+        evidence = strip_scores(self._held())
         left = 0 if self.meter.out_of_time() else self.meter.rounds_left
         (verdict,) = self.gate.check_batch(
-            [(self.question, held)], documents=self.cache.documents, rounds_left=left
+            [(self.question, evidence)], documents=self.cache.documents, rounds_left=left
         )
-        self._record(Step(self.question, held, verdict, "the gate checks the evidence"))
+        self._record(Step(self.question, evidence, verdict, "the gate checks the evidence"))
         return verdict
 
     def expand(self) -> Verdict:
         """Expand until the gate is satisfied; then answer the steps again with what was found."""
-        held, budget, library = self._held(), self.meter.budget, self.cache.library
+        evidence, budget, library = self._held(), self.meter.budget, self.cache.library
         limits = expansion.ExpansionBudget(
             rounds=self.meter.rounds_left,
             documents=budget.documents,
@@ -306,7 +306,9 @@ class _AskRun:
         )
         (found,) = expansion.expand(
             [self.question],
-            _HeldFirstRetriever(self.question, held, library.retriever(self._survey_retriever())),
+            _HeldFirstRetriever(
+                self.question, evidence, library.retriever(self._survey_retriever())
+            ),
             self.gate,
             library.get,
             follow=library.links().out if isinstance(library, LinkedSource) else None,
@@ -318,7 +320,7 @@ class _AskRun:
             self._record(replace(step, number=0))
         self.meter.note(f"expansion ended: {found.stopped}")
         self.cache.fetch(hit.doc_id for hit in found.hits)
-        new = {hit.doc_id for hit in found.hits} - {hit.doc_id for hit in held}
+        new = {hit.doc_id for hit in found.hits} - {hit.doc_id for hit in evidence}
         self.question_hits = _unique_hits((*found.hits, *self.question_hits))
         if found.complete and new and not self.meter.out_of_time():
             self.answer_steps()
@@ -340,8 +342,8 @@ class _AskRun:
             )
         ordered = [step for _, step in sorted(self.latest.items())]
         if final is None:
-            asked = [step for step in ordered if step.number and step.by not in ("", "joined")]
-            unanswered = [step.question for step in asked if step.answer is None]
+            sub_steps = [step for step in ordered if step.number and step.by not in ("", "joined")]
+            unanswered = [step.question for step in sub_steps if step.answer is None]
             missing += unanswered or [self.question]
         elif not self._is_trusted(final.review):
             missing.append(f"sentences that say: {final.question} {final.answer}")
@@ -399,15 +401,15 @@ class _AskRun:
 class _HeldFirstRetriever:
     """A retriever whose hits for the question start with what is held already."""
 
-    def __init__(self, question: str, held: Sequence[Hit], retriever: Retriever) -> None:
-        self.question, self.held, self.retriever = question, tuple(held), retriever
+    def __init__(self, question: str, first_hits: Sequence[Hit], retriever: Retriever) -> None:
+        self.question, self.first_hits, self.retriever = question, tuple(first_hits), retriever
 
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
         found = self.retriever.search(questions, k=k, filters=filters)
         return [
-            _unique_hits((*self.held, *hits))[:k] if one == self.question else tuple(hits)
+            _unique_hits((*self.first_hits, *hits))[:k] if one == self.question else tuple(hits)
             for one, hits in zip(questions, found)
         ]
 

@@ -296,11 +296,11 @@ class _Expander:
             verdicts = iter(self._verdicts(pairs))
             smaller = []
             for run, some in zip(going, subsets, strict=True):
-                said = list(islice(verdicts, len(some)))
+                checked = list(islice(verdicts, len(some)))
                 run.checks += len(some)
-                best = max(range(len(some)), key=lambda at: said[at].p_complete)
-                answers = said[best].action is Action.ANSWER
-                if said[best].p_complete >= run.p_complete and answers:
+                best = max(range(len(some)), key=lambda at: checked[at].p_complete)
+                answers = checked[best].action is Action.ANSWER
+                if checked[best].p_complete >= run.p_complete and answers:
                     note = f"drops {run.held[best].doc_id}, which adds nothing"
                     run.hold(some[best], "", note)
                     smaller.append(run)
@@ -324,25 +324,25 @@ class _Expander:
 
     def _search(self, runs: Sequence[_Expansion]) -> None:
         """Run the new ones among the gate's next queries, all in one search."""
-        asked = [
+        searches = [
             (run, query)
             for run in runs
             for query in run.next_queries
             if query and query not in run.searched
         ]
-        queries = [query for _, query in asked]
-        found = self.retriever.search(queries, k=2 * PER_QUERY) if asked else []
-        for (run, query), hits in zip(asked, found, strict=True):
+        queries = [query for _, query in searches]
+        found = self.retriever.search(queries, k=2 * PER_QUERY) if searches else []
+        for (run, query), hits in zip(searches, found, strict=True):
             run.searched[query] = tuple(hits)
 
     def _links(self, runs: Sequence[_Expansion]) -> list[list[tuple[DocId, DocId]]]:
         """For each run the (target, source) links of its documents, most linked targets first."""
         if self.follow is None:
             return [[] for _ in runs]
-        held = list(dict.fromkeys(hit.doc_id for run in runs for hit in run.held))
+        doc_ids = list(dict.fromkeys(hit.doc_id for run in runs for hit in run.held))
         targets = {
             doc_id: list(islice(out, MAX_LINKS))
-            for doc_id, out in zip(held, self.follow(held), strict=True)
+            for doc_id, out in zip(doc_ids, self.follow(doc_ids), strict=True)
         }
         links = []
         for run in runs:
@@ -362,7 +362,7 @@ def _candidates(
     run: _Expansion, links: Sequence[tuple[DocId, DocId]], limit: int
 ) -> list[_Candidate]:
     """A few documents of each list that are not held, each once, at most `limit`."""
-    held = {hit.doc_id for hit in run.held}
+    known_ids = {hit.doc_id for hit in run.held}
     ranked = (_Candidate(hit, 0, run.question, "next in the list") for hit in run.ranking)
     linked = (
         _Candidate(Hit(target), 0, run.question, f"which {source} names")
@@ -376,7 +376,7 @@ def _candidates(
     lists.append((linked, PER_ROUND_LINKS, OFF_LIST_PENALTY))
     found: dict[DocId, _Candidate] = {}
     for candidates, count, penalty in lists:
-        fresh = (candidate for candidate in candidates if candidate.hit.doc_id not in held)
+        fresh = (candidate for candidate in candidates if candidate.hit.doc_id not in known_ids)
         for place, candidate in enumerate(islice(fresh, count)):
             price = penalty + RANK_PENALTY * place
             known = found.setdefault(candidate.hit.doc_id, replace(candidate, price=price))

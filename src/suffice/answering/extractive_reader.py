@@ -102,11 +102,11 @@ class QuestionCues:
 def _asked_kind(words: Sequence[str]) -> tuple[str, ...]:
     """The words after "which" or "what", up to where its description starts."""
     start = next((at for at, word in enumerate(words) if word in ("which", "what")), len(words))
-    asked = takewhile(
+    kind_words = takewhile(
         lambda word: word not in FUNCTION_WORDS and not word.endswith("ed"),
         words[start + 1 : start + 7],
     )
-    return tuple(map(stem, asked))
+    return tuple(map(stem, kind_words))
 
 
 def has_life_dates(text: str) -> bool:
@@ -116,15 +116,15 @@ def has_life_dates(text: str) -> bool:
 
 def mentions_cue(question: str, text: str) -> bool:
     """Whether a text has a word for what is asked; True if no such words are known."""
-    asked = QuestionCues.from_question(question)
-    if not any(one in _CUES for one in asked.stems):
+    question_cues = QuestionCues.from_question(question)
+    if not any(one in _CUES for one in question_cues.stems):
         return True
-    life_word = BORN if asked.life == "birth" else DIED
-    if asked.life and (has_life_dates(text) or life_word.search(text)):
+    life_word = BORN if question_cues.life == "birth" else DIED
+    if question_cues.life and (has_life_dates(text) or life_word.search(text)):
         return True
-    if "relea" in asked.stems and _RELEASE_YEAR.search(text):
+    if "relea" in question_cues.stems and _RELEASE_YEAR.search(text):
         return True
-    return any(stem(word) in asked.cues for word in tokens(text))
+    return any(stem(word) in question_cues.cues for word in tokens(text))
 
 
 # --- reading
@@ -200,28 +200,30 @@ class ExtractiveReader:
 
 
 def _candidates(
-    asked: QuestionCues, answer_type: AnswerType, passages: Sequence[Passage]
+    question_cues: QuestionCues, answer_type: AnswerType, passages: Sequence[Passage]
 ) -> list[_Candidate]:
     """Every sentence with its score and its best span."""
-    held = [
+    sentences = [
         (rank, passage, at, text)
         for rank, passage in enumerate(passages)
         for at, text in enumerate(passage.sentences)
     ]
-    stems = [frozenset(map(stem, tokens(text))) for *_, text in held]
-    weights = _stem_weights(asked, stems)
+    stems = [frozenset(map(stem, tokens(text))) for *_, text in sentences]
+    weights = _stem_weights(question_cues, stems)
     titles = {one.doc_id: (title_key(one.title), tokens(one.title)) for one in passages}
-    known = {titles[one.doc_id][0]: _is_asked_kind(asked, answer_type, one) for one in passages}
-    subjects = asked.names[:1] if answer_type is AnswerType.YES_NO else asked.names
+    known = {
+        titles[one.doc_id][0]: _is_asked_kind(question_cues, answer_type, one) for one in passages
+    }
+    subjects = question_cues.names[:1] if answer_type is AnswerType.YES_NO else question_cues.names
     candidates = []
-    for (rank, passage, at, text), own in zip(held, stems):
+    for (rank, passage, at, text), own in zip(sentences, stems):
         key, title = titles[passage.doc_id]
-        said = asked.covered_by(own | frozenset(map(stem, title)))
-        covered = sum(weight for one, weight in weights.items() if one in said)
-        subject = _subject_score(asked, key, title, text, subjects=subjects)
-        has_cue = not own.isdisjoint(asked.cues)
+        covered_stems = question_cues.covered_by(own | frozenset(map(stem, title)))
+        covered = sum(weight for one, weight in weights.items() if one in covered_stems)
+        subject = _subject_score(question_cues, key, title, text, subjects=subjects)
+        has_cue = not own.isdisjoint(question_cues.cues)
         score = 0.4 * covered + 0.3 * subject + 0.25 * has_cue - 0.01 * rank
-        span = _candidate_span(text, passage.title, subject, asked, answer_type, known)
+        span = _candidate_span(text, passage.title, subject, question_cues, answer_type, known)
         score += 0.15 * bool(span and known.get(title_key(span.text)))
         if span is None and answer_type not in (AnswerType.YES_NO, AnswerType.CHOICE):
             score *= 0.6
@@ -231,52 +233,59 @@ def _candidates(
     return candidates
 
 
-def _stem_weights(asked: QuestionCues, held: Sequence[frozenset[str]]) -> dict[str, float]:
+def _stem_weights(
+    question_cues: QuestionCues, sentence_stems: Sequence[frozenset[str]]
+) -> dict[str, float]:
     """The weight of each stem of the question, rare ones more; the sum is 1."""
     raw = {
-        one: math.log1p(len(held) / (1 + sum(one in stems for stems in held)))
-        for one in asked.stems
+        one: math.log1p(len(sentence_stems) / (1 + sum(one in stems for stems in sentence_stems)))
+        for one in question_cues.stems
     }
     total = sum(raw.values()) or 1.0
     return {one: weight / total for one, weight in raw.items()}
 
 
 def _subject_score(
-    asked: QuestionCues, key: str, title: Sequence[str], text: str, *, subjects: Sequence[str]
+    question_cues: QuestionCues,
+    key: str,
+    title: Sequence[str],
+    text: str,
+    *,
+    subjects: Sequence[str],
 ) -> float:
     """Whether a sentence is about what the question names: by its title or by a mention."""
     if not subjects:
         return 0.5
     words = set(key.split())
-    title_asked = title and f" {' '.join(title)} " in f" {' '.join(asked.words)} "
+    title_asked = title and f" {' '.join(title)} " in f" {' '.join(question_cues.words)} "
     if title_asked and any(words & set(name.split()) for name in subjects):
         return 1.0
     if words and any(key == name or f" {key} " in f" {name} " for name in subjects):
         return 0.9
     if words and any(words <= set(one.split()) or set(one.split()) <= words for one in subjects):
         return OWN_SUBJECT
-    said = f" {title_key(text)} "
+    folded = f" {title_key(text)} "
     alias = r"\b(?:known as|born|called|nee|aka)(?: \w+){{0,2}} {} "
-    if any(re.search(alias.format(re.escape(name)), said) for name in subjects):
+    if any(re.search(alias.format(re.escape(name)), folded) for name in subjects):
         return OWN_SUBJECT
-    return 0.5 if any(f" {name} " in said for name in subjects) else 0.0
+    return 0.5 if any(f" {name} " in folded for name in subjects) else 0.0
 
 
 def _candidate_span(
     text: str,
     title: str,
     subject: float,
-    asked: QuestionCues,
+    question_cues: QuestionCues,
     answer_type: AnswerType,
     known: Mapping[str, bool],
 ) -> Span | None:
     """The best span of a sentence, or its title; none if the sentence is about something else."""
     # Whose nationality or life it is must be plain: a film's country is not its director's.
-    exact = asked.life or answer_type is AnswerType.COUNTRY
+    exact = question_cues.life or answer_type is AnswerType.COUNTRY
     key = title_key(title)
     span = None
     if subject > 0 and subject >= (OWN_SUBJECT if exact else 0.0):
-        span = best_span(asked, answer_type, text, key, known)
+        span = best_span(question_cues, answer_type, text, key, known)
     fits = span is not None and known.get(title_key(span.text))
     if known[key] and 0 < subject < OWN_SUBJECT and not fits:
         # The sentence says what the question says, of somebody of the asked kind: the answer.
@@ -284,18 +293,18 @@ def _candidate_span(
     return span
 
 
-def _is_asked_kind(asked: QuestionCues, answer_type: AnswerType, passage: Passage) -> bool:
+def _is_asked_kind(question_cues: QuestionCues, answer_type: AnswerType, passage: Passage) -> bool:
     """Whether the document is about the asked kind: "which comedian", and it says so."""
     if answer_type not in (AnswerType.PERSON, AnswerType.THING) or not passage.sentences:
         return False
-    if title_key(passage.title) in asked.names:
+    if title_key(passage.title) in question_cues.names:
         return False
     first = passage.sentences[0]
-    if not asked.kind:
+    if not question_cues.kind:
         person = has_life_dates(first) or BORN.search(first) is not None
         return answer_type is AnswerType.PERSON and person
     kinds = find_spans(first, AnswerType.KIND)
-    return bool(kinds) and asked.kind[-1] in map(stem, tokens(kinds[0].text))
+    return bool(kinds) and question_cues.kind[-1] in map(stem, tokens(kinds[0].text))
 
 
 def _yes_or_no(candidates: Sequence[_Candidate]) -> Reading:
@@ -304,8 +313,8 @@ def _yes_or_no(candidates: Sequence[_Candidate]) -> Reading:
     if not about:
         return Reading(None)
     best = max(about, key=lambda one: one.score)
-    said = best.covered >= CONFIDENT and not _NEGATION.search(best.citation.text)
-    return Reading("yes" if said else "no", (best.citation,), best.covered)
+    is_stated = best.covered >= CONFIDENT and not _NEGATION.search(best.citation.text)
+    return Reading("yes" if is_stated else "no", (best.citation,), best.covered)
 
 
 def _choice(question: str, citation: Citation, passages: Sequence[Passage]) -> str | None:
@@ -314,11 +323,11 @@ def _choice(question: str, citation: Citation, passages: Sequence[Passage]) -> s
     if found is None:
         return None
     title = next((one.title for one in passages if one.doc_id == citation.doc_id), "")
-    said = set(tokens(f"{title} {citation.text}"))
+    words_there = set(tokens(f"{title} {citation.text}"))
 
     def share(name: str) -> float:
         words = set(tokens(name))
-        return len(said & words) / (len(words) or 1)
+        return len(words_there & words) / (len(words) or 1)
 
     return max(found[1:], key=share)
 
@@ -344,7 +353,7 @@ def _rivals(
 
 
 def best_span(
-    asked: QuestionCues,
+    question_cues: QuestionCues,
     answer_type: AnswerType,
     text: str,
     title: str,
@@ -357,33 +366,34 @@ def best_span(
     found = [
         one
         for one in find_spans(text, answer_type)
-        if not _in_question(one, asked, title, answer_type)
+        if not _in_question(one, question_cues, title, answer_type)
     ]
     days = find_spans(text, AnswerType.DATE)
     if answer_type in (*_NAME_TYPES, AnswerType.NUMBER):
         found = _outside(found, days)
-    if asked.life and answer_type is AnswerType.DATE:
-        return _life_date(found, text, asked.life)
-    if asked.life and answer_type is AnswerType.PLACE:
-        return _life_place(days, text, asked, title)
+    if question_cues.life and answer_type is AnswerType.DATE:
+        return _life_date(found, text, question_cues.life)
+    if question_cues.life and answer_type is AnswerType.PLACE:
+        return _life_place(days, text, question_cues, title)
     if answer_type is AnswerType.PERSON:
         found = [one for one in found if not _is_not_person(one, text, known)]
     if not found:
         return None
     if answer_type is AnswerType.COUNTRY:
-        return _country_span(found, text, asked)
-    mother = answer_type is AnswerType.PERSON and "mothe" in asked.stems
+        return _country_span(found, text, question_cues)
+    mother = answer_type is AnswerType.PERSON and "mothe" in question_cues.stems
     if mother and not re.search(r"\bmother\b", text):
         return _mother_span(found, text)
     cues = [
         one.span()
         for one in re.finditer(r"\w+", text)
-        if stem(one.group().casefold()) in asked.cues
+        if stem(one.group().casefold()) in question_cues.cues
     ]
-    if answer_type is AnswerType.NUMBER and "many" in asked.words:
+    if answer_type is AnswerType.NUMBER and "many" in question_cues.words:
         return _counted_number(found, cues)
     return min(
-        found, key=lambda one: _distance(one, cues) - _bonus(title_key(one.text), asked, known)
+        found,
+        key=lambda one: _distance(one, cues) - _bonus(title_key(one.text), question_cues, known),
     )
 
 
@@ -392,33 +402,35 @@ def _outside(found: Sequence[Span], days: Sequence[Span]) -> list[Span]:
     return [one for one in found if not any(day.start <= one.start < day.end for day in days)]
 
 
-def _bonus(key: str, asked: QuestionCues, known: Mapping[str, bool]) -> int:
+def _bonus(key: str, question_cues: QuestionCues, known: Mapping[str, bool]) -> int:
     """Names with a document of their own are asked for more often, more so if of the asked kind.
 
     Many a name says its kind: which county, award, church. Kin are all persons: there the place
     decides.
     """
-    if asked.kind and asked.kind[-1] in map(stem, key.split()):
+    if question_cues.kind and question_cues.kind[-1] in map(stem, key.split()):
         return KIND_BONUS
     titles = [one for one in known if one == key or (" " in key and one.startswith(f"{key} "))]
-    if any(known[title] for title in titles) and _KIN_STEMS.isdisjoint(asked.stems):
+    if any(known[title] for title in titles) and _KIN_STEMS.isdisjoint(question_cues.stems):
         return KIND_BONUS
     return KNOWN_BONUS if titles else 0
 
 
-def _in_question(span: Span, asked: QuestionCues, title: str, answer_type: AnswerType) -> bool:
+def _in_question(
+    span: Span, question_cues: QuestionCues, title: str, answer_type: AnswerType
+) -> bool:
     """Whether the question itself names the span: then it is not the answer."""
     key = title_key(span.text)
     if answer_type in (AnswerType.DATE, AnswerType.NUMBER):
-        return key in asked.words
+        return key in question_cues.words
     if not key or key in _NOT_NAMES:
         return True
     if answer_type in (AnswerType.COUNTRY, AnswerType.KIND):
         return False
     if key in NATIONALITIES or (answer_type is AnswerType.PERSON and key in COUNTRIES):
         return True
-    named = [*asked.names]
-    if title and any(title in name or name in title for name in asked.names):
+    named = [*question_cues.names]
+    if title and any(title in name or name in title for name in question_cues.names):
         named.append(title)
     return any(_same_name(key, name) for name in named if name)
 
@@ -477,16 +489,18 @@ def _life_dates(days: Sequence[Span], text: str) -> tuple[Span, Span] | None:
     return None
 
 
-def _life_place(days: Sequence[Span], text: str, asked: QuestionCues, title: str) -> Span | None:
+def _life_place(
+    days: Sequence[Span], text: str, question_cues: QuestionCues, title: str
+) -> Span | None:
     """The place after "born in" or "died in", or beside the date in a life's parenthesis."""
     named = [
         one
         for one in find_spans(text, AnswerType.THING)
-        if not _in_question(one, asked, title, AnswerType.PLACE)
+        if not _in_question(one, question_cues, title, AnswerType.PLACE)
     ]
     named = _outside(named, days)
     born, died = BORN.search(text), DIED.search(text)
-    word, other = (born, died) if asked.life == "birth" else (died, born)
+    word, other = (born, died) if question_cues.life == "birth" else (died, born)
     if word is not None:
         end = other.start() if other is not None and other.start() > word.start() else len(text)
         after = (one for one in named if word.end() <= one.start < end)
@@ -500,20 +514,20 @@ def _life_place(days: Sequence[Span], text: str, asked: QuestionCues, title: str
         return None
     dash = re.search("[–—-]", text[life[0].end : life[1].start])
     middle = life[0].end + dash.start() if dash else life[0].end
-    start, end = (opened, middle) if asked.life == "birth" else (middle, close)
+    start, end = (opened, middle) if question_cues.life == "birth" else (middle, close)
     inside = [one for one in named if start < one.start < end]
     near = [one for one in inside if _AT.search(text[: one.start])]
     near = near or [one for one in inside if text[one.start - 2] in ",;–("]
     return near[0] if near else None
 
 
-def _country_span(found: Sequence[Span], text: str, asked: QuestionCues) -> Span:
+def _country_span(found: Sequence[Span], text: str, question_cues: QuestionCues) -> Span:
     """The nationality somebody is said to have ("is a Finnish director"), or else a country."""
-    if _NATIONALITY_WORDS.isdisjoint(asked.words):  # "English" may be a language
+    if _NATIONALITY_WORDS.isdisjoint(question_cues.words):  # "English" may be a language
         countries = (one for one in found if title_key(one.text) not in NATIONALITIES)
         return next(countries, found[0])
-    said = _IS_A.search(text)
-    after = (one for one in found if said and one.start >= said.end())
+    stated = _IS_A.search(text)
+    after = (one for one in found if stated and one.start >= stated.end())
     return next((one for one in after if title_key(one.text) in NATIONALITIES), found[0])
 
 

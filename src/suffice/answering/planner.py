@@ -60,15 +60,15 @@ class ExemplarBank:
     @classmethod
     def from_exemplars(cls, exemplars: Iterable[Exemplar]) -> ExemplarBank:
         """InputError if the steps of one are not a plan."""
-        held = tuple(exemplars)
-        for number, one in enumerate(held, start=1):
+        known = tuple(exemplars)
+        for number, one in enumerate(known, start=1):
             steps = [SubQuestion(text, expected_answer_type(text)) for text in one.steps]
             try:
                 build_plan(one.question, steps)
             except InputError as error:
                 place = f"exemplar {number} ({one.question[:60]!r})"
                 raise InputError(f"{place}: {error}") from error
-        return cls(held, tuple(_content_words(one.question) for one in held))
+        return cls(known, tuple(_content_words(one.question) for one in known))
 
     @classmethod
     def load(cls, path: Path | str | None = None) -> ExemplarBank:
@@ -179,8 +179,8 @@ def refine_step(
     filled = fill_answers(step.text, answers)
     fenced = {"whole": plan.question, "known": known, "question": filled}
     prompt = render_prompt("refine", fenced=fenced)
-    said = parse_json_object(meter.complete(prompt, purpose="refine", schema=REFINE_SCHEMA))
-    text = said.get("question") if said is not None else None
+    parsed = parse_json_object(meter.complete(prompt, purpose="refine", schema=REFINE_SCHEMA))
+    text = parsed.get("question") if parsed is not None else None
     needed = [answers[need] for need in step.depends_on if need in answers]
     if not isinstance(text, str) or not all(answer in text for answer in needed):
         return None

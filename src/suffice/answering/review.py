@@ -108,11 +108,11 @@ def classify_support(
         scores = reranker.score(f"{question} {reading.answer}", stating)
         if not max(map(float, scores)) >= MIN_RERANKER_LOGIT:
             return Support.EXTRAPOLATORY
-    said = _words(" ".join(cited))
+    cited_words = _words(" ".join(cited))
     entities = [
         part for name in names(question) for part in (name.split(" and ") if every else [name])
     ]
-    named = [_names_entity(entity, said, titles) for entity in entities]
+    named = [_names_entity(entity, cited_words, titles) for entity in entities]
     if answer == "no":  # nobody writes down all that something is not
         return Support.ATTRIBUTABLE if named[:1] != [False] else Support.EXTRAPOLATORY
     covered = all(named) if every or answer == "yes" else not named or any(named)
@@ -136,12 +136,12 @@ def _words(text: str) -> set[str]:
     return words | {COUNTRIES[word] for word in words & COUNTRIES.keys()}
 
 
-def _names_entity(name: str, said: set[str], titles: Sequence[str]) -> bool:
+def _names_entity(name: str, cited_words: set[str], titles: Sequence[str]) -> bool:
     """Most words of a name, or a title within it: "Sultan Abdülaziz of …" is Abdülaziz."""
     words = _words(name)
     if any(title <= words for one in titles if (title := _words(title_key(one)))):
         return True
-    return len(words & said) >= MIN_NAME_OVERLAP * len(words)
+    return len(words & cited_words) >= MIN_NAME_OVERLAP * len(words)
 
 
 def _model_review(
@@ -157,10 +157,10 @@ def _model_review(
         "answer": reading.answer or "",
     }
     prompt = render_prompt("review", fenced=fenced)
-    said = parse_json_object(meter.complete(prompt, purpose="review", schema=REVIEW_SCHEMA))
-    if said is None:
+    judgement = parse_json_object(meter.complete(prompt, purpose="review", schema=REVIEW_SCHEMA))
+    if judgement is None:
         return None
-    accuracy, support = said.get("accuracy"), said.get("support")
+    accuracy, support = judgement.get("accuracy"), judgement.get("support")
     if isinstance(accuracy, bool) or not isinstance(accuracy, int | float):
         return None
     if not 0 <= accuracy <= 1 or support not in list(Support):

@@ -115,11 +115,11 @@ def plan_comparison(question: str) -> list[SubQuestion]:
         return [*steps, SubQuestion(text, AnswerType.CHOICE, "longest", both)]
     measure = _find_measure(head)
     if measure is None:  # neither time nor size: the one of which the texts say it
-        said = _remove(r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", head)
-        said = _ASKED_CLASS.sub("", said.strip(" ,:")).strip()
-        if not said:
+        subject = _remove(r"^(?:which|who|what)\b(?: of the (?:following|two)\b)?", head)
+        subject = _ASKED_CLASS.sub("", subject.strip(" ,:")).strip()
+        if not subject:
             return []
-        steps = [SubQuestion(f"{name} {said}", AnswerType.YES_NO) for name in both]
+        steps = [SubQuestion(f"{name} {subject}", AnswerType.YES_NO) for name in both]
         text = "Which one is it, by #1 and #2?"
         return [*steps, SubQuestion(text, AnswerType.CHOICE, "supported", both)]
     template, answer_type, rest = measure
@@ -336,12 +336,12 @@ def _same_attribute_steps(question: str, first: str, second: str) -> list[SubQue
 
 
 def _both_steps(question: str, first: str, second: str, rest: str) -> list[SubQuestion]:
-    said = re.sub(r"^(?:both\b|are\b|were\b)\s*", "", rest)
-    if not said:
+    shared = re.sub(r"^(?:both\b|are\b|were\b)\s*", "", rest)
+    if not shared:
         return []
     opening = question.split()[0].casefold()
     verb = _SINGULAR_VERBS.get(opening, opening.capitalize())
-    steps = [SubQuestion(f"{verb} {name} {said}?", AnswerType.YES_NO) for name in (first, second)]
+    steps = [SubQuestion(f"{verb} {name} {shared}?", AnswerType.YES_NO) for name in (first, second)]
     return [*steps, SubQuestion("Is it so, by #1 and #2?", AnswerType.YES_NO, "all")]
 
 
@@ -474,8 +474,8 @@ def _relation_steps(found: re.Match[str], done: int) -> list[SubQuestion]:
         answer_type = expected_answer_type(f"what {role}")
         if answer_type is AnswerType.THING:  # a role is held by a person
             answer_type = AnswerType.PERSON
-        asked = "Who" if answer_type is AnswerType.PERSON else "What"
-        text = f"{asked} is the {role} of {parts['of']}?"
+        question_word = "Who" if answer_type is AnswerType.PERSON else "What"
+        text = f"{question_word} is the {role} of {parts['of']}?"
     return [SubQuestion(text, answer_type)] if len(text) <= 300 else []
 
 

@@ -95,14 +95,14 @@ class EvidenceCache:
         unknown = (one for one in doc_ids if one not in self.documents)
         self.documents |= documents_by_id(self.library.get, unknown)
 
-    def linked_titles(self, held: Sequence[DocId], titles: Iterable[str]) -> tuple[Hit, ...]:
+    def linked_titles(self, doc_ids: Sequence[DocId], titles: Iterable[str]) -> tuple[Hit, ...]:
         """The documents with one of these titles that a held document links to."""
         keys = {title_key(title) for title in titles} - {""}
-        if not keys or not held or not isinstance(self.library, LinkedSource):
+        if not keys or not doc_ids or not isinstance(self.library, LinkedSource):
             return ()
         links: _LinkTable = self.library.links()
         targets = list(
-            dict.fromkeys(one for out in links.out(held) for one in list(out)[:MAX_LINKS])
+            dict.fromkeys(one for out in links.out(doc_ids) for one in list(out)[:MAX_LINKS])
         )
         self.fetch(targets)
         known = [self.documents[one] for one in targets if one in self.documents]
@@ -160,15 +160,15 @@ class ModelReader:
         return reading if supported else by_rules
 
 
-def _parse_reading(said: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
+def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) -> Reading | None:
     """A model's answer as a reading that cites only what it was shown; None if it is unusable."""
-    answer = said.get("answer") if said is not None else None
-    if said is None or not isinstance(answer, str):
+    answer = parsed.get("answer") if parsed is not None else None
+    if parsed is None or not isinstance(answer, str):
         return None
     answer = " ".join(answer.split())[:MAX_READ_ANSWER_CHARS]
     if title_key(answer) in _NO_ANSWER:
         return Reading(None, (), 0.0, "model")
-    numbers = said.get("sentences")
+    numbers = parsed.get("sentences")
     listed = [one for one in numbers if isinstance(one, int)] if isinstance(numbers, list) else []
     cited = [shown[one - 1] for one in dict.fromkeys(listed) if 1 <= one <= len(shown)]
     cited = [one for one in cited if mentions_answer(one.text, answer)][:MAX_CITATIONS]

@@ -84,7 +84,7 @@ def audit(
     found = [[hit.doc_id for hit in hits] for hits in ranked]
     words = _DocumentWords(store)
     answers = [_spaced(one.answer) for one in questions]
-    asked = [_spaced(text) for text in texts]
+    spaced = [_spaced(text) for text in texts]
     yes_no = [one.answer.strip().casefold() in ("yes", "no") for one in questions]
     is_open = [
         one.kind not in CHOICE_KINDS and not choice for one, choice in zip(questions, yes_no)
@@ -94,7 +94,7 @@ def audit(
         (frozenset(one.doc_ids), answer, one.kind) for one, answer in zip(questions, answers)
     ]
     rows = (
-        ("duplicates", "the same words as an earlier question", _repeated(asked), everything),
+        ("duplicates", "the same words as an earlier question", _repeated(spaced), everything),
         (
             "same evidence",
             "the same documents and answer as an earlier question",
@@ -104,7 +104,7 @@ def audit(
         (
             "answer leakage",
             "the answer is in the question (choices and yes or no left out)",
-            [answer in text for answer, text in zip(answers, asked)],
+            [answer in text for answer, text in zip(answers, spaced)],
             is_open,
         ),
         (

@@ -198,8 +198,8 @@ def _stated_facts(claims: Sequence[Claim], pages: PageIndex) -> dict[str, list[_
         readable = title in pages.by_title and '"' not in text and not _POINTS_BACK.search(text)
         if not readable or len(text.split()) > MAX_WORDS + 6:
             continue
-        if (asked := _ask_stated(text, base_title(title))) is not None:
-            value, words = asked
+        if (bridge := _ask_stated(text, base_title(title))) is not None:
+            value, words = bridge
             fact = Triple(title, STATES, value, claim.doc_id, claim.claim_id)
             found[title].append(_PageFact(fact, words))
     return dict(found)

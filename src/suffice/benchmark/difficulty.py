@@ -77,9 +77,11 @@ def similarities(
     counts = np.fromiter(map(len, needed), np.intp, len(needed))
     if not len(at):
         return Similarities(np.zeros(0), counts)
-    asked: npt.NDArray[Any] = encoder.encode(list(questions), query=True)
-    held: npt.NDArray[Any] = encoder.encode(list(rows))
-    cosines = np.einsum("ij,ij->i", asked[np.repeat(np.arange(len(questions)), counts)], held[at])
+    question_vectors: npt.NDArray[Any] = encoder.encode(list(questions), query=True)
+    row_vectors: npt.NDArray[Any] = encoder.encode(list(rows))
+    cosines = np.einsum(
+        "ij,ij->i", question_vectors[np.repeat(np.arange(len(questions)), counts)], row_vectors[at]
+    )
     return Similarities(cosines.astype(np.float64), counts)
 
 

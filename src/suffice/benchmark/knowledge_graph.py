@@ -205,7 +205,7 @@ class KnowledgeGraph:
             self._edges[triple.subject][triple.relation].append(triple)
 
     def __len__(self) -> int:
-        return sum(len(held) for relations in self._edges.values() for held in relations.values())
+        return sum(len(ends) for relations in self._edges.values() for ends in relations.values())
 
     @property
     def subjects(self) -> list[str]:
@@ -216,7 +216,7 @@ class KnowledgeGraph:
 
     def only(self, subject: str) -> dict[str, Triple]:
         """Relation -> the edge of this subject, where it has exactly one object."""
-        fullest = {name: _fullest(held) for name, held in self._edges.get(subject, {}).items()}
+        fullest = {name: _fullest(ends) for name, ends in self._edges.get(subject, {}).items()}
         return {relation: edge for relation, edge in fullest.items() if edge is not None}
 
 
@@ -234,21 +234,21 @@ def _fullest(edges: Sequence[Triple]) -> Triple | None:
 
 def build_graph(triples: Iterable[Triple], pages: PageIndex) -> KnowledgeGraph:
     """The graph of the triples that can be true. Marriages and siblings also lead back."""
-    held = list(triples)
+    kept = list(triples)
     years: dict[tuple[str, str], int] = {}
-    for one in held:
+    for one in kept:
         match = re.search(r"\b\d{3,4}$|\b[12]\d{3}\b", one.object)
         if match and get_relation(one.relation).object == "date":
             years[one.subject, one.relation] = int(match.group())
-    held = [one for one in held if _is_possible(one, years, pages)]
+    kept = [one for one in kept if _is_possible(one, years, pages)]
     back = [
         replace(one, subject=one.object, relation=relation, object=one.subject)
-        for one in held
+        for one in kept
         if (relation := get_relation(one.relation).back)
         and one.object in pages.by_title
         and not one.several
     ]
-    return KnowledgeGraph([*held, *back])
+    return KnowledgeGraph([*kept, *back])
 
 
 def _is_possible(triple: Triple, years: Mapping[tuple[str, str], int], pages: PageIndex) -> bool:
@@ -321,8 +321,8 @@ def sample_paths(
     for path in paths:
         groups[tuple(one.relation for one in path.triples)].append(path)
     by_length: dict[int, list[list[ReasoningPath]]] = defaultdict(list)
-    for relations, held in sorted(groups.items()):
-        order = seeded_order(held, lambda path: repr(path.ends), seed)
+    for relations, members in sorted(groups.items()):
+        order = seeded_order(members, lambda path: repr(path.ends), seed)
         by_length[len(relations)].append(order)
     chosen: list[ReasoningPath] = []
     for _, orders in sorted(by_length.items()):

@@ -185,24 +185,24 @@ class _Builder:
                 f"{self.out} exists and is not a benchmark", hint="give --out another folder"
             )
         self._corpus(documents)
-        held = list(load_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
-        pages = PageIndex(parse_pages(held).values(), held)
-        claims = self._claims(held, pages)
+        corpus = list(load_documents(self.out / "documents.jsonl", BadRecords(), empty_ok=True))
+        pages = PageIndex(parse_pages(corpus).values(), corpus)
+        claims = self._claims(corpus, pages)
         triples = self._triples(claims, pages)
         clusters = self._clusters(claims)
         graph = build_graph(self._knowledge(claims, triples, clusters, pages), pages)
         paths = self._paths(graph)
         questions = self._questions(graph, paths, claims, pages)
-        valid, dropped = self._valid(held, pages, questions)
+        valid, dropped = self._valid(corpus, pages, questions)
         counts = {
-            "documents": len(held),
+            "documents": len(corpus),
             "claims": len(claims),
             "triples": len(triples),
             "edges": len(graph),
             "paths": len(paths),
             "questions": len(questions),
             "valid": len(valid),
-            "twins": self._publish(held, valid),
+            "twins": self._publish(corpus, valid),
         }
         found = Benchmark(
             self.out,
@@ -241,7 +241,7 @@ class _Builder:
             about = json.dumps({"documents": count, "sha256": key}) + "\n"
             (folder / "corpus.json").write_text(about, encoding="utf-8")
 
-        self._cache.stage("corpus", {"sha256": key}, fill, beside=("documents.jsonl",))
+        self._cache.stage("corpus", {"sha256": key}, fill, outputs=("documents.jsonl",))
 
     def _claims(self, documents: Sequence[Document], pages: PageIndex) -> list[Claim]:
         extractor = self.stages.claims(pages)
@@ -409,8 +409,8 @@ class _Builder:
         twins = order[: round(len(valid) * share)]
 
         def fill(folder: Path) -> None:
-            held = {one.doc_id: one for one in documents}
-            needed = [[held[doc_id] for doc_id in one.doc_ids] for one in valid]
+            by_id = {one.doc_id: one for one in documents}
+            needed = [[by_id[doc_id] for doc_id in one.doc_ids] for one in valid]
             texts = [one.text for one in valid]
             distances = similarities(texts, needed, self._encoder).difficulty()
             records = []
@@ -424,8 +424,8 @@ class _Builder:
             (folder / "counts.json").write_text(counts, encoding="utf-8")
 
         settings = {"twins": share, "seed": seed, "encoder": self.settings.encoder}
-        beside = ("questions.jsonl", "twins.jsonl")
-        self._cache.stage("benchmark", settings, fill, after=("valid",), beside=beside)
+        files = ("questions.jsonl", "twins.jsonl")
+        self._cache.stage("benchmark", settings, fill, after=("valid",), outputs=files)
         return len(twins)
 
     @cached_property

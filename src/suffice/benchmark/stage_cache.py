@@ -55,38 +55,38 @@ class StageCache:
         fill: Callable[[Path], None],
         *,
         after: Sequence[str] = (),
-        beside: Sequence[str] = (),
+        outputs: Sequence[str] = (),
     ) -> Path:
-        """Do a stage unless its output and the files `beside` are there under its key; its folder.
+        """Do a stage unless its output and the files `outputs` are there under its key; its folder.
 
-        The manifest has the hashes of the files beside: a killed run may have left its own there.
+        The manifest has the hashes of these files: a killed run may have left its own there.
         """
         inputs = {**settings, **{name: self.keys[name] for name in after}}
         inputs = json.loads(json.dumps(inputs))
         content = json.dumps([name, _code(), inputs], sort_keys=True)
         key = self.keys[name] = hashlib.sha256(content.encode()).hexdigest()
         path = self._out / "stages" / name
-        if not self._is_cached(path, key, beside):
+        if not self._is_cached(path, key, outputs):
             hashes: dict[str, str] = {}  # filled before the manifest is written
             inputs = {"key": key, **inputs}
             with new_artefact(
                 path, kind=_KIND, version=_VERSION, settings=inputs, inputs=hashes
             ) as folder:
                 fill(folder)
-                hashes |= {one: sha256_of(self._out / one) for one in beside}
+                hashes |= {one: sha256_of(self._out / one) for one in outputs}
             self.done.append(name)
         return path
 
-    def _is_cached(self, path: Path, key: str, beside: Sequence[str]) -> bool:
+    def _is_cached(self, path: Path, key: str, outputs: Sequence[str]) -> bool:
         try:
             manifest = open_artefact(path, kind=_KIND, version=_VERSION, rebuild=_REBUILD)
         except SufficeError:
             return False  # absent, damaged or of another version: it is made again
-        there = [one for one in beside if (self._out / one).exists()]
+        there = [one for one in outputs if (self._out / one).exists()]
         hashes = {one: sha256_of(self._out / one) for one in there}
         if manifest.settings.get("key") != key or manifest.inputs != hashes:
             return False
-        for one in beside:  # a run with other settings may have died while writing them
+        for one in outputs:  # a run with other settings may have died while writing them
             remove_dead_drafts(self._out / one)
         return True
 

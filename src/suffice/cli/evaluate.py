@@ -262,7 +262,7 @@ def expansion(
     run_study = open_study(EXPERIMENTS, "expansion")
     settings: dict[str, Any] = {
         "retriever": retriever,
-        "beside": tuple(name for name in output.parse_list(others) if name != retriever),
+        "other_retrievers": tuple(name for name in output.parse_list(others) if name != retriever),
         "gate": gate,
         "ranker": ranker,
         "most": tuple(output.parse_numbers(k)),
@@ -349,7 +349,12 @@ def retrieval(
     ):
         store = opened and opened.store
         run = experiment.compare_retrievers(
-            data, settings, store=store, data=source.hashes(), progress=progress, mapped=executor
+            data,
+            settings,
+            store=store,
+            data=source.hashes(),
+            progress=progress,
+            job_runner=executor,
         )
     if out:
         run.save(out)
@@ -419,7 +424,7 @@ def gate(
             gate=gate_name,
             preset=preset,
             reranker=reranker,
-            beside=tuple(output.parse_list(others)),
+            other_retrievers=tuple(output.parse_list(others)),
             folds=folds,
             choice=experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs)),
             baselines=baselines,
@@ -433,7 +438,7 @@ def gate(
             cross_encoder=RERANKERS.get(DEFAULT_RERANKER)() if cross_encoder else None,
             data=source.hashes(),
             progress=progress,
-            mapped=executor,
+            job_runner=executor,
         )
     if out:
         run.save(out)

@@ -74,7 +74,7 @@ def fit(
     bad = BadRecords(skip=skip_bad)
     with progress_bar(quiet=json) as progress:
         options: dict[str, Any] = {
-            "beside": parse_list(others),
+            "other_retrievers": parse_list(others),
             "encoder": encoder,
             "limit": limit,
             "progress": progress,

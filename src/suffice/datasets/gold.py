@@ -58,12 +58,12 @@ def split(
         raise InputError(
             f"shares are {tuple(shares)}, expected three numbers from 0 to 1 that add up to 1"
         )
-    held = list(questions)
+    listed = list(questions)
     # A question without text (a TREC run without topics) is identified by its id.
-    texts = [one.question.text or f"\0{one.question.question_id}" for one in held]
+    texts = [one.question.text or f"\0{one.question.question_id}" for one in listed]
     strata: dict[str, set[str]] = {}
     kind_of: dict[str, str] = {}
-    for text, one in zip(texts, held):
+    for text, one in zip(texts, listed):
         strata.setdefault(kind_of.setdefault(text, one.gold.kind or ""), set()).add(text)
     part_of: dict[str, int] = {}
     for members in strata.values():
@@ -72,7 +72,7 @@ def split(
         for at, text in enumerate(sorted(members, key=lambda text: draw_key(seed, text))):
             part_of[text] = sum(at >= end for end in ends)
     parts = (
-        tuple(one for text, one in zip(texts, held) if part_of[text] == part) for part in range(3)
+        tuple(one for text, one in zip(texts, listed) if part_of[text] == part) for part in range(3)
     )
     return Split(*parts)
 

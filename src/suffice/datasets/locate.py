@@ -34,10 +34,10 @@ class DatasetFiles:
             question_file = question_file or find_file(self.path, questions)
             corpus_file = corpus_file or find_file(self.path, corpus)
             if question_file is None and corpus_file is None:
-                held = ", ".join(sorted(one.name for one in self.path.iterdir())[:8]) or "nothing"
+                names = ", ".join(sorted(one.name for one in self.path.iterdir())[:8]) or "nothing"
                 raise InputError(
                     f"{self.path} contains none of the files of this data set: expected "
-                    f"{' or '.join([*questions, *corpus])}, found {held}",
+                    f"{' or '.join([*questions, *corpus])}, found {names}",
                     hint="name the files with --questions and --corpus",
                 )
         elif self.path is not None:

@@ -199,9 +199,9 @@ class AnswerSetup:
         meter.elapsed()
         sure = {"review": reviewed.confidence, "reader": reviewed.accuracy}
         sure["hit"] = _first_score(hits)
-        held = tuple(hit.doc_id for hit in hits)
+        doc_ids = tuple(hit.doc_id for hit in hits)
         error = next((call.error for call in meter.calls if call.error), None)
-        return AnswerOutcome(reading.answer, held, meter.cost, reading.answer, sure, error)
+        return AnswerOutcome(reading.answer, doc_ids, meter.cost, reading.answer, sure, error)
 
 
 System = Callable[[AnswerSetup, str, GateLike], AnswerOutcome]  # (setup, question, gate)
@@ -257,10 +257,10 @@ def _outcome(trace: Trace, *, gated: bool) -> AnswerOutcome:
         sure |= {"review": final.review.confidence, "reader": final.review.accuracy}
     if gated and checked.verdict is not None:
         sure["gate"] = checked.verdict.p_complete
-    held = tuple(hit.doc_id for hit in checked.hits)
+    doc_ids = tuple(hit.doc_id for hit in checked.hits)
     error = next((call.error for call in trace.calls if call.error), None)
     candidate = final.answer if final else None
-    return AnswerOutcome(trace.answer, held, trace.cost, candidate, sure, error)
+    return AnswerOutcome(trace.answer, doc_ids, trace.cost, candidate, sure, error)
 
 
 SYSTEMS: Mapping[str, System] = {
@@ -350,8 +350,8 @@ def _with_gate_confidence(
         for start in range(0, len(same), _CHECK_BATCH):
             some = same[start : start + _CHECK_BATCH]
             pairs = [(texts[at], [Hit(one) for one in outcomes[at].held or ()]) for at in some]
-            held = (hit.doc_id for _, hits in pairs for hit in hits)
-            documents = documents_by_id(corpus.get, held)
+            doc_ids = (hit.doc_id for _, hits in pairs for hit in hits)
+            documents = documents_by_id(corpus.get, doc_ids)
             verdicts = gates[same[0]].check_batch(pairs, documents=documents, explain=False)
             for at, verdict in zip(some, verdicts, strict=True):
                 sure = {**found[at].sure, "gate": verdict.p_complete}
@@ -437,8 +437,8 @@ def _fit_gate(
     examples = partial_sets(known, lists, documents, seed=seed)
     by_rules = AnswerSetup(setup.corpus, budget=setup.budget)  # a model would hold nearly the same
     for done, one in enumerate(known, start=1):
-        held = SYSTEMS["always"](by_rules, one.question.text, AlwaysComplete()).held or ()
-        examples.append(held_set(one, held, documents))
+        doc_ids = SYSTEMS["always"](by_rules, one.question.text, AlwaysComplete()).held or ()
+        examples.append(held_set(one, doc_ids, documents))
         if progress is not None:
             progress("gathering examples", done, len(known))
     fit = gate_fitter(PolicyChoice(), NO_ENCODERS, seed, k=setup.budget.documents)
@@ -461,24 +461,24 @@ def partial_sets(
         for size in draw.choice(PREFIXES[:-1], SETS, replace=False).tolist():
             places.append(sorted([0, *(1 + draw.permutation(THINNED - 1)[: size - 1]).tolist()]))
         for chosen in places:
-            held = [hits[at].doc_id for at in chosen if at < len(hits)]
-            examples.append(held_set(one, held, documents))
+            doc_ids = [hits[at].doc_id for at in chosen if at < len(hits)]
+            examples.append(held_set(one, doc_ids, documents))
     return examples
 
 
 def held_set(
-    question: GoldQuestion, held: Sequence[DocId], documents: Mapping[DocId, Document]
+    question: GoldQuestion, doc_ids: Sequence[DocId], documents: Mapping[DocId, Document]
 ) -> LabelledQuestion:
     """A set that was held for a question, without scores, as a gate learns from it."""
     gold = question.gold
     known = [doc_id for doc_id in sorted(gold.doc_ids) if doc_id in documents]
     return LabelledQuestion(
         question.question.text,
-        tuple(map(Hit, held)),
+        tuple(map(Hit, doc_ids)),
         gold.doc_ids,
         titles={doc_id: documents[doc_id].title for doc_id in known},
         hops=float(gold.hops),
-        documents={doc_id: documents[doc_id] for doc_id in held},
+        documents={doc_id: documents[doc_id] for doc_id in doc_ids},
     )
 
 

@@ -76,7 +76,7 @@ def benchmark_questions(
     k: int,
     *,
     twins: bool = True,
-    beside: Sequence[str] = (),
+    other_retrievers: Sequence[str] = (),
     encoder: str = "wordllama",
     limit: int | None = None,
     progress: Progress | None = None,
@@ -84,7 +84,12 @@ def benchmark_questions(
     """The benchmark's questions and twins with what the retriever finds, to train a gate."""
     dataset, missing = open_benchmark(folder, twins=twins, limit=limit), missing_documents(folder)
     found = retrieve_dataset(
-        dataset, [retriever], [k], beside=beside, encoder=encoder, progress=progress
+        dataset,
+        [retriever],
+        [k],
+        other_retrievers=other_retrievers,
+        encoder=encoder,
+        progress=progress,
     )
     labelled = []
     for one in found.questions(retriever, k):

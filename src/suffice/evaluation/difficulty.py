@@ -98,14 +98,14 @@ def question_difficulty(
     """Hops and difficulty of every question whose gold documents the corpus holds."""
     every = list(questions)
     wanted = {doc_id for one in every for doc_id in one.gold.doc_ids}
-    held: dict[DocId, Document] = {one.doc_id: one for one in documents if one.doc_id in wanted}
-    kept = [one for one in every if one.gold.doc_ids and one.gold.doc_ids <= held.keys()]
+    by_id: dict[DocId, Document] = {one.doc_id: one for one in documents if one.doc_id in wanted}
+    kept = [one for one in every if one.gold.doc_ids and one.gold.doc_ids <= by_id.keys()]
     if not kept:
         raise InputError(
             "no question has all the documents that it needs in the corpus",
             hint="check that questions and documents fit",
         )
-    needed = [[held[doc_id] for doc_id in sorted(one.gold.doc_ids)] for one in kept]
+    needed = [[by_id[doc_id] for doc_id in sorted(one.gold.doc_ids)] for one in kept]
     found = similarities([one.question.text for one in kept], needed, encoder)
     hops = np.array([min(one.gold.hops or len(one.gold.doc_ids), MAX_HOPS) for one in kept])
     ids = tuple(one.question.question_id for one in kept)

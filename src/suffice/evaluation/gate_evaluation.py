@@ -193,7 +193,7 @@ class GateSettings:
     gate: str = DEFAULT  # "default", the path of a saved one, or "fitted": on the other folds
     preset: str = FAST
     reranker: str | None = None
-    beside: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
+    other_retrievers: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
     folds: int = 5
     choice: PolicyChoice = PolicyChoice()
     baselines: bool = True  # those of the research package, where it is installed
@@ -209,19 +209,19 @@ def evaluate_gate(
     cross_encoder: Reranker | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    mapped: JobRunner | None = None,
+    job_runner: JobRunner | None = None,
 ) -> GateRun:
     """Evaluate the shipped gate, a saved one, or one fitted on other folds.
 
-    A `cross_encoder` adds the baselines that need one (slow). `mapped` runs the work.
+    A `cross_encoder` adds the baselines that need one (slow). `job_runner` runs the work.
     """
     fitted, seed = settings.gate == FITTED, settings.seed
     if fitted:  # a missing extra is reported before the search
         require_fit_extra()
     opened = None if fitted else open_gate(settings.gate, settings.preset)
     started = time.perf_counter()
-    options: Any = {"beside": settings.beside, "encoder": settings.encoder}
-    options |= {"limit": settings.limit, "progress": progress, "mapped": mapped}
+    options: Any = {"other_retrievers": settings.other_retrievers, "encoder": settings.encoder}
+    options |= {"limit": settings.limit, "progress": progress, "job_runner": job_runner}
     retrieved = retrieve_dataset(dataset, [settings.retriever], [settings.k], **options)
     questions = retrieved.questions(settings.retriever, settings.k)
     searched = time.perf_counter()
@@ -229,12 +229,12 @@ def evaluate_gate(
     parts: Folds = []
     if fitted or len(set(texts)) >= 2 * settings.folds:
         parts = grouped_folds(texts, [one.complete for one in questions], settings.folds, seed)
-    runner: Any = {"progress": progress, "mapped": mapped or run_in_process}
+    runner: Any = {"progress": progress, "job_runner": job_runner or run_in_process}
     if opened is None:
         fit = FitRef(settings.choice, settings.preset, settings.reranker, seed)
         results = cross_validate_gate(questions, parts, fit, **runner)
     else:
-        ref = None if mapped is None else GateRef.named(settings.gate, settings.preset)
+        ref = None if job_runner is None else GateRef.named(settings.gate, settings.preset)
         results = run_gate(opened, questions, ref=ref, **runner)
     checked = time.perf_counter()
     others: dict[str, Floats] = {}
@@ -244,7 +244,7 @@ def evaluate_gate(
     chosen = {
         "preset": opened.preset if opened else settings.preset,
         "reranker": opened.card.get("reranker") if opened else settings.reranker,
-        "beside": list(settings.beside),
+        "beside": list(settings.other_retrievers),
         "folds": settings.folds,
         "encoder": settings.encoder,
         "limit": settings.limit,
@@ -305,7 +305,7 @@ def run_gate(
     questions: Sequence[RetrievedQuestion],
     *,
     progress: Progress | None = None,
-    mapped: JobRunner = run_in_process,
+    job_runner: JobRunner = run_in_process,
     ref: GateRef | None = None,
 ) -> GateResults:
     """Check every question, without explanations. `ref` is where other processes find the gate."""
@@ -313,7 +313,7 @@ def run_gate(
     if ref is not None:
         job = Job("checking", _check_block, ref, GateRef.open, key=ref.digest)
     rows: list[tuple[float, str]] = []
-    for found in mapped(job, split_into_blocks(questions, _BLOCK)):
+    for found in job_runner(job, split_into_blocks(questions, _BLOCK)):
         rows += found
         if progress is not None:
             progress("checking", len(rows), len(questions))
@@ -350,16 +350,18 @@ def cross_validate_gate(
     fit: Fit | FitRef,
     *,
     progress: Progress | None = None,
-    mapped: JobRunner = run_in_process,
+    job_runner: JobRunner = run_in_process,
 ) -> GateResults:
     """Each fold by a gate that was fitted, calibrated and given its policy on the others."""
-    portable = isinstance(fit, FitRef) and mapped is not run_in_process
+    portable = isinstance(fit, FitRef) and job_runner is not run_in_process
     key = f"{questions_digest(questions)} {fit}" if portable else ""
     job = Job("fitting on the other folds", _run_fold, (questions, fit), _open_fit, key=key)
     p, actions, words = np.zeros(len(questions)), np.empty(len(questions), dtype=object), ""
-    blocks = ([{"rest": rest.tolist(), "held": held.tolist()}] for rest, held in parts)
-    for at, (fold, (_, held)) in enumerate(zip(mapped(job, blocks), parts, strict=True), start=1):
-        p[held], actions[held], words = fold["p"], fold["actions"], fold["policy"]
+    blocks = ([{"rest": rest.tolist(), "held": held_out.tolist()}] for rest, held_out in parts)
+    for at, (fold, (_, held_out)) in enumerate(
+        zip(job_runner(job, blocks), parts, strict=True), start=1
+    ):
+        p[held_out], actions[held_out], words = fold["p"], fold["actions"], fold["policy"]
         if progress is not None:
             progress("fitting on the other folds", at, len(parts))
     return GateResults(p, tuple(actions), f"Chosen anew for each fold; for the last one: {words}")

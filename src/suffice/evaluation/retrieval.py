@@ -234,12 +234,12 @@ def compare_retrievers(
     store: Store | None = None,
     data: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    mapped: JobRunner | None = None,
+    job_runner: JobRunner | None = None,
 ) -> RetrievalRun:
     """Search every question with every retriever, in `store` or in the data set's own documents.
 
     Hits that came with the questions are judged as "given"; naming only that searches nothing. The
-    run keeps `data`, the hashes of the files that were read. `mapped` runs the work.
+    run keeps `data`, the hashes of the files that were read. `job_runner` runs the work.
     """
     if not settings.retrievers:
         raise InputError("no retriever is named", hint="for example --retriever tfidf,bm25")
@@ -257,7 +257,9 @@ def compare_retrievers(
             sizes = {"tokens": settings.chunk_tokens, "overlap": settings.chunk_overlap}
             documents = chunk_documents(documents, **sizes)
         name = settings.encoder
-        store = index_documents(documents, encoder, progress, encoder_name=name, mapped=mapped)
+        store = index_documents(
+            documents, encoder, progress, encoder_name=name, job_runner=job_runner
+        )
     parents = {one.doc_id: one.parent for one in store.documents() if one.parent}
     chosen = {name: value for name, value in asdict(settings).items() if name != "seed"}
     return evaluate_retrieval(
@@ -270,7 +272,7 @@ def compare_retrievers(
         seed=settings.seed,
         settings={**chosen, "documents": len(store)},
         data=data,
-        mapped=mapped or run_in_process,
+        job_runner=job_runner or run_in_process,
     )
 
 
@@ -287,7 +289,7 @@ def evaluate_retrieval(
     settings: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
     commit: str | None = None,
-    mapped: JobRunner = run_in_process,
+    job_runner: JobRunner = run_in_process,
 ) -> RetrievalRun:
     """Search every question with every retriever and keep where the gold came out.
 
@@ -304,7 +306,7 @@ def evaluate_retrieval(
         ranked = [_RankedIds.of(_fold_hits(one.hits or (), fold)) for one in questions]
         systems.append(_system_result(GIVEN, questions, ranked, max(cutoffs)))
     search = partial(_search_block, depth=max(cutoffs))
-    found = _search_all(retrievers, questions, parents, search, batch, mapped, progress)
+    found = _search_all(retrievers, questions, parents, search, batch, job_runner, progress)
     for name in retrievers:
         systems.append(_system_result(name, questions, found[name], max(cutoffs)))
     return RetrievalRun(
@@ -400,7 +402,7 @@ def _search_all(
     parents: Parents | None,
     search: partial[list[list[Any]]],
     batch: int,
-    mapped: JobRunner,
+    job_runner: JobRunner,
     progress: Progress | None,
 ) -> dict[str, list[_RankedIds]]:
     """For each retriever what it found for each question, in blocks of `batch` questions."""
@@ -410,9 +412,9 @@ def _search_all(
         for name in retrievers
         for start in range(0, len(texts), batch)
     )
-    portable = isinstance(retrievers, RetrieverSet) and mapped is not run_in_process
+    portable = isinstance(retrievers, RetrieverSet) and job_runner is not run_in_process
     key = (f"{retrievers.key} {search.keywords['depth']}") if portable else ""  # type: ignore[attr-defined]
-    results = mapped(Job("searching", search, (retrievers, parents), key=key), blocks)
+    results = job_runner(Job("searching", search, (retrievers, parents), key=key), blocks)
     found: dict[str, list[_RankedIds]] = {name: [] for name in retrievers}
     for name in retrievers:
         while len(found[name]) < len(questions):

@@ -67,18 +67,19 @@ def index_documents(
     progress: Progress | None,
     *,
     encoder_name: str = "",
-    mapped: JobRunner | None = None,
+    job_runner: JobRunner | None = None,
 ) -> MemoryStore:
     """A store of the documents, with vectors where there is an encoder.
 
-    `encoder_name` is its registered name; `mapped` runs the encoding, in this process by default.
+    `encoder_name` is its registered name; `job_runner` runs the encoding, by default in this
+    process.
     """
-    held = list(documents)
+    listed = list(documents)
     if encoder is None:
-        return MemoryStore(held)
+        return MemoryStore(listed)
     name = encoder_name or encoder.name
-    blocks = BlockEncoder(name, encoder, mapped or run_in_process, progress)
-    return MemoryStore(held, blocks.encode([searchable_text(document) for document in held]))
+    blocks = BlockEncoder(name, encoder, job_runner or run_in_process, progress)
+    return MemoryStore(listed, blocks.encode([searchable_text(document) for document in listed]))
 
 
 def open_retrievers(
@@ -166,17 +167,17 @@ def search_in_blocks(
     name: str,
     questions: Sequence[str],
     k: int,
-    mapped: JobRunner = run_in_process,
+    job_runner: JobRunner = run_in_process,
 ) -> Iterator[list[tuple[Hit, ...]]]:
     """The hits of each question, a block of questions at a time."""
-    if mapped is run_in_process:  # nothing is sent or cached, so hits need not become JSON
+    if job_runner is run_in_process:  # nothing is sent or cached, so hits need not become JSON
         for block in split_into_blocks(questions, _BLOCK):
             found = retrievers[name].search(block, k=k)
             yield [tuple([_with_plain_score(hit) for hit in hits]) for hits in found]
         return
     key = f"{retrievers.key} {name} {k}"
     job = Job(f"searching with {name}", partial(_search_block, name=name, k=k), retrievers, key=key)
-    for rows in mapped(job, split_into_blocks(questions, _BLOCK)):
+    for rows in job_runner(job, split_into_blocks(questions, _BLOCK)):
         yield [tuple(_hit_from_row(one) for one in row) for row in rows]
 
 
@@ -225,8 +226,8 @@ class RetrievedQuestion:
     @property
     def complete(self) -> bool:
         """Every needed document is held. A question without an answer is never complete."""
-        held = {hit.doc_id for hit in self.evidence.hits}
-        return bool(self.gold.doc_ids) and self.gold.doc_ids <= held
+        found = {hit.doc_id for hit in self.evidence.hits}
+        return bool(self.gold.doc_ids) and self.gold.doc_ids <= found
 
     @property
     def hits(self) -> list[dict[str, Any]]:
@@ -256,18 +257,18 @@ def retrieve_dataset(
     retrievers: Sequence[str],
     ks: Sequence[int],
     *,
-    beside: Sequence[str] = (),
+    other_retrievers: Sequence[str] = (),
     encoder: str = "wordllama",
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 42,
     progress: Progress | None = None,
-    mapped: JobRunner | None = None,
+    job_runner: JobRunner | None = None,
 ) -> RetrievedDataset:
     """Search every question of the data set with every retriever, once and deep.
 
     `limit` keeps the first questions, `sample` a draw by their words and the seed. What the
-    retrievers in `beside` find becomes `others`. `mapped` runs the work, in this process by
+    `other_retrievers` find becomes `others`. `job_runner` runs the work, in this process by
     default.
     """
     if not retrievers or not ks or min(ks) < 1:
@@ -276,7 +277,7 @@ def retrieve_dataset(
             "expected at least one of each, k from 1 on"
         )
     questions = _draw(dataset, limit, sample, seed)
-    every = list(dict.fromkeys([*retrievers, *beside]))
+    every = list(dict.fromkeys([*retrievers, *other_retrievers]))
     factories = retriever_factories(name for name in every if name != GIVEN)
     if GIVEN in every and (lacking := next((one for one in questions if one.hits is None), None)):
         raise InputError(
@@ -284,13 +285,15 @@ def retrieve_dataset(
         )
     opened = encoder_for(factories, encoder)
     documents = dataset.documents() if dataset.has_documents else ()
-    store = index_documents(documents, opened, progress, encoder_name=encoder, mapped=mapped)
+    store = index_documents(
+        documents, opened, progress, encoder_name=encoder, job_runner=job_runner
+    )
     texts = [one.question.text for one in questions]
     ranked: dict[str, list[tuple[Hit, ...]]] = {}
     if GIVEN in every:
         ranked[GIVEN] = [one.hits or () for one in questions]
     searchers = RetrieverSet.over(factories, store, opened, encoder)
-    depth, runner = max(_DEEP, *ks), mapped or run_in_process
+    depth, runner = max(_DEEP, *ks), job_runner or run_in_process
     for name in searchers:
         ranked[name] = []
         for found in search_in_blocks(searchers, name, texts, depth, runner):
@@ -300,7 +303,7 @@ def retrieve_dataset(
     titles = {document.doc_id: document.title for document in store.documents() if document.title}
     by: dict[tuple[str, int], tuple[RetrievedQuestion, ...]] = {}
     for name, k in product(retrievers, ks):
-        others = [ranked[other] for other in beside if other != name]
+        others = [ranked[other] for other in other_retrievers if other != name]
         by[name, k] = tuple(
             _retrieved_question(one, hits, k, store, titles, [run[at] for run in others])
             for at, (one, hits) in enumerate(zip(questions, ranked[name]))
@@ -335,13 +338,13 @@ def _retrieved_question(
         return Evidence(question.question, tuple(hits), found)
 
     deeper = evidence(deep[: 2 * k])
-    held = Evidence(question.question, tuple(deep[:k]), deeper.documents)
+    retrieved = Evidence(question.question, tuple(deep[:k]), deeper.documents)
     known = {doc_id: titles[doc_id] for doc_id in sorted(question.gold.doc_ids) if doc_id in titles}
     scores = [hit.score for hit in deep if hit.score is not None and math.isfinite(hit.score)]
     background = sum(scores) / len(scores) if scores else 0.0
-    beside = tuple(evidence(hits[:k]) for hits in others)
+    other_evidence = tuple(evidence(hits[:k]) for hits in others)
     return RetrievedQuestion(
-        question.question, question.gold, held, known, deeper.hits, background, beside
+        question.question, question.gold, retrieved, known, deeper.hits, background, other_evidence
     )
 
 

@@ -252,8 +252,8 @@ class FeatureProfile:
         medians, spreads = (
             tuple(map(float, one)) for one in (np.median(table, axis=0), table.std(axis=0))
         )
-        held = len(table), float(complete), dict(actions)
-        return cls(tuple(names), medians, spreads, tuple(edges), tuple(shares), *held)
+        counts = len(table), float(complete), dict(actions)
+        return cls(tuple(names), medians, spreads, tuple(edges), tuple(shares), *counts)
 
     def first(self, count: int) -> FeatureProfile:
         """Names, medians and spreads of the first features only; bins stay until the next fit."""

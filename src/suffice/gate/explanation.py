@@ -111,20 +111,20 @@ def rank_reasons(
 
 def _explain_path(view: FeatureView, usual: FeatureView) -> str:
     need = max(view["held"] - view["short"], 0.0)
-    said = f"about {view['held']:.1f} of the hits look like evidence"
-    return f"{said}, and the question seems to need {need:.1f}"
+    reason = f"about {view['held']:.1f} of the hits look like evidence"
+    return f"{reason}, and the question seems to need {need:.1f}"
 
 
 def _explain_coverage(view: FeatureView, usual: FeatureView) -> str:
-    held, usually = f"{view['cov_any']:.0%}", f"{usual['cov_any']:.0%}"
-    said = f"the hits hold {held} of what the question says (usually {usually})"
+    covered, usually = f"{view['cov_any']:.0%}", f"{usual['cov_any']:.0%}"
+    reason = f"the hits hold {covered} of what the question says (usually {usually})"
     if view["names_no_text"] > 0:
-        return f"{said}; {view['names_no_text']:.0%} of its names stand in none of them"
+        return f"{reason}; {view['names_no_text']:.0%} of its names stand in none of them"
     if view["numbers_missing"] > 0:
-        return f"{said}, but not all of its numbers"
+        return f"{reason}, but not all of its numbers"
     if view["named"] > 0:
-        return f"{said}; it names the titles of {view['named']:.0f} of them"
-    return said
+        return f"{reason}; it names the titles of {view['named']:.0f} of them"
+    return reason
 
 
 def _explain_links(view: FeatureView, usual: FeatureView) -> str:
@@ -174,17 +174,17 @@ def _explain_agreement(view: FeatureView, usual: FeatureView) -> str:
 
 def _explain_similarity(view: FeatureView, usual: FeatureView) -> str:
     nearest = f"{view['cosine1']:.2f} (usually {usual['cosine1']:.2f})"
-    said = f"in meaning the nearest hit is like the question by {nearest}"
+    reason = f"in meaning the nearest hit is like the question by {nearest}"
     if view["clauses"] > 1:
         least = f"{view['clause_least']:.2f} (usually {usual['clause_least']:.2f})"
-        return f"{said}, and the part of it that they fit least {least}"
-    return said
+        return f"{reason}, and the part of it that they fit least {least}"
+    return reason
 
 
 def _explain_relevance(view: FeatureView, usual: FeatureView) -> str:
-    said = f"the best hit {view['relevance1']:.1f} and the second {view['relevance2']:.1f}"
+    comparison = f"the best hit {view['relevance1']:.1f} and the second {view['relevance2']:.1f}"
     usually = f"{usual['relevance1']:.1f} and {usual['relevance2']:.1f}"
-    return f"the cross-encoder gives {said} (usually {usually})"
+    return f"the cross-encoder gives {comparison} (usually {usually})"
 
 
 _REASON_TEXTS: dict[str, Callable[[FeatureView, FeatureView], str]] = {
@@ -205,7 +205,7 @@ _REASON_TEXTS: dict[str, Callable[[FeatureView, FeatureView], str]] = {
 
 def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -> tuple[str, ...]:
     """Names of the question that no hit covers, its dates and numbers, likely absent names."""
-    asked, mentions = (extraction.absent[:, at].tolist() for at in (_ASKED, _MENTIONS))
+    question_names, mentions = (extraction.absent[:, at].tolist() for at in (_ASKED, _MENTIONS))
     question, chances = evidence.question.text, p_absent.tolist()
     dates = _question_dates(question)
     dated = " ".join(question[one.start : one.end] for one in dates)  # a "September 19" is no name
@@ -213,7 +213,7 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     unmentioned = [
         name
         for at, name in enumerate(names)
-        if asked[at] and not mentions[at] and name not in dated
+        if question_names[at] and not mentions[at] and name not in dated
     ]
     labels = _metadata_labels(evidence.documents.values()) if unmentioned else ""
     found = dict.fromkeys(name for name in unmentioned if f" {title_key(name)} " not in labels)
@@ -245,7 +245,7 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
     """Dates and numbers of the question that stand in no document."""
     question, documents = evidence.question.text, evidence.documents.values()
 
-    def held(words: str) -> bool:
+    def is_found(words: str) -> bool:
         return any(words in one.text or words in one.title for one in documents)
 
     def published(date: DateMention) -> bool:
@@ -253,11 +253,11 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
         return any(day is not None and date.first <= day <= date.last for day in days)
 
     written = [(question[one.start : one.end], one) for one in dates]
-    lost = [words for words, date in written if not held(words) and not published(date)]
+    lost = [words for words, date in written if not is_found(words) and not published(date)]
     for match in _NUMBER.finditer(question):
         number = match.group().rstrip(".,")
         in_date = any(one.start <= match.start() < one.end for one in dates)
-        if not in_date and not held(number):
+        if not in_date and not is_found(number):
             lost.append(number)
     return lost
 

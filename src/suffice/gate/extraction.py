@@ -344,9 +344,9 @@ class _Extractor:
     def _carriers(self) -> list[list[int]]:
         """The hits whose title holds each name of the question, or is held by it."""
         flat, keys = self.question.flat, list(enumerate(self.keys))
-        asked = [len(key) > SHORT_TITLE_KEY and key in flat for key in self.keys]
+        in_question = [len(key) > SHORT_TITLE_KEY and key in flat for key in self.keys]
         return [
-            [at for at, key in keys if name in key or (asked[at] and key in name)]
+            [at for at, key in keys if name in key or (in_question[at] and key in name)]
             for name in self.question.names
         ]
 
@@ -468,8 +468,8 @@ class _Extractor:
             dangling += points_on and not self.resolved[at]
         for row in rows.values():
             row[13] = len(rows)
-        agents, asked = len(self.agents), self.question.display_names.items()
-        for (name, text), carriers, holders in zip(asked, self.carriers, self.mentions):
+        agents, names = len(self.agents), self.question.display_names.items()
+        for (name, text), carriers, holders in zip(names, self.carriers, self.mentions):
             if not carriers:
                 parts = name.split()
                 rare = max(self.words.rarities(parts))

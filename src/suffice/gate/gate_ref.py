@@ -53,6 +53,6 @@ class GateRef:
         except InputError as error:
             raise NotReadyError(f"there is no gate at {self.gate}", hint=hint) from error
         if here.digest != self.digest:
-            said = f"the gate {self.gate!r} here is not the one that was asked for"
-            raise NotReadyError(said, hint=hint)
+            message = f"the gate {self.gate!r} here is not the one that was asked for"
+            raise NotReadyError(message, hint=hint)
         return open_gate(self.gate, self.preset)

@@ -149,8 +149,8 @@ def _parse_hit(hit: Any, place: int, documents: DocumentMap) -> tuple[Document, 
         if type(doc_id) is type(title) is type(text) is str and doc_id:
             return Document(doc_id, text, title), Hit(doc_id, _parse_score(score, place))
     if isinstance(hit, Hit):
-        held = documents.get(hit.doc_id) or Document(_parse_id(hit.doc_id, place), "")
-        return _check_document(held, place), replace(hit, score=_parse_score(hit.score, place))
+        known = documents.get(hit.doc_id) or Document(_parse_id(hit.doc_id, place), "")
+        return _check_document(known, place), replace(hit, score=_parse_score(hit.score, place))
     document, score = _parse_document(hit, place, documents)
     return document, Hit(document.doc_id, score)
 

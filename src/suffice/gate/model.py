@@ -370,17 +370,17 @@ def _path_features(p: list[float], need: tuple[float, float, float]) -> list[flo
     """
     first = (*p[:TOP_HITS], *[0.0] * (TOP_HITS - len(p)))
     odds = [log_odds(one, least=MIN_PROBABILITY) for one in first]
-    held, pair = sum(p), first[0] * first[1]
+    expected, pair = sum(p), first[0] * first[1]
     needs = [min(max(one, 1.6), TOP_HITS - 0.01) for one in need]
     weakest = []
     for one in needs:
         below = int(one)  # interpolate between two whole numbers of documents
         weakest.append(odds[below - 1] + (one - below) * (odds[below] - odds[below - 1]))
-    short = [held - one for one in needs]
+    short = [expected - one for one in needs]
     least, likely = min(short[1], 1.0), min(short[2], 1.0)
     sure = sum([one > 0.5 for one in p])
     forms = weakest[0], short[0], *weakest[1:], least, likely
-    return [*odds, held, *forms, pair, pair * first[2], sure]
+    return [*odds, expected, *forms, pair, pair * first[2], sure]
 
 
 def _absent_features(p: list[float]) -> list[float]:
@@ -600,20 +600,20 @@ class GateModel:
         alone = range(len(labels)) if groups is None else groups
         folds = list(_cross_folds(complete, alone, self.seed))
         blocks, order = [], []
-        for rest, held in folds:
+        for rest, held_out in folds:
             submodels = Submodels(self.words, seed=self.seed)
             submodels.fit(batch.select(rest), [labels[at] for at in rest])
-            blocks.append(submodels.describe(batch.select(held)).table)
-            order.append(held)
+            blocks.append(submodels.describe(batch.select(held_out)).table)
+            order.append(held_out)
         table = np.asarray(np.concatenate(blocks)[np.argsort(np.concatenate(order))])
         table = _append_extra(table, batch.extra)
         self._extra = batch.extra_features
         self._submodels = Submodels(self.words, seed=self.seed).fit(batch, labels).ready()
         names, odds = [one.name for one in self.features], np.empty(len(labels))
-        for rest, held in folds:
+        for rest, held_out in folds:
             options: Any = {"data_sets": sets[rest], "seed": self.seed}
             part = Ensemble.fit(table[rest], complete[rest], names, **options)
-            odds[held] = part.log_odds(table[held])
+            odds[held_out] = part.log_odds(table[held_out])
         self.log_odds_at_fit, self.table_at_fit = odds, table
         ensemble = Ensemble.fit(table, complete, names, data_sets=sets, seed=self.seed)
         self._ensemble = ensemble.ready()
@@ -688,8 +688,8 @@ class GateModel:
             model._extra = tuple(Feature(*map(str, one)) for one in settings["extra"])
             model._submodels = Submodels.load(folder, parts, model.words, seed=model.seed)
             if record["schema"] != model._schema():
-                said = f"the model in {folder} has other columns than this suffice"
-                raise NotReadyError(said, hint=REFIT)
+                message = f"the model in {folder} has other columns than this suffice"
+                raise NotReadyError(message, hint=REFIT)
             model._ensemble = Ensemble.load(folder, record["ensemble"])
             if model._ensemble.columns != {len(model.features)}:
                 raise ValueError("its parts have different columns")
@@ -715,12 +715,12 @@ def _cross_folds(complete: Bools, groups: Sequence[Any], seed: int) -> Iterator[
             f"{of_group.max() + 1} different questions, expected {MODEL_FOLDS} or more"
         )
     split = StratifiedGroupKFold(MODEL_FOLDS, shuffle=True, random_state=seed)
-    for rest, held in split.split(complete, complete, of_group):
+    for rest, held_out in split.split(complete, complete, of_group):
         if len(np.unique(complete[rest])) < 2:
-            said = "all complete questions, or all others, have the same words"
-            raise InputError(said, hint="label more questions")
-        if len(held):
-            yield rest, held
+            message = "all complete questions, or all others, have the same words"
+            raise InputError(message, hint="label more questions")
+        if len(held_out):
+            yield rest, held_out
 
 
 def _append_extra(table: Floats, extra: Floats | None) -> Floats:

@@ -91,8 +91,8 @@ class Promise:
 
     def __str__(self) -> str:
         share, confidence = f"{self.alpha:.3g}", f"{1 - self.delta:.3g}"
-        said = f"the share of incomplete is at most {share}, with confidence {confidence}"
-        return f"among answered, {said}"
+        promise = f"the share of incomplete is at most {share}, with confidence {confidence}"
+        return f"among answered, {promise}"
 
 
 @dataclass(frozen=True, slots=True)

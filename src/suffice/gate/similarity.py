@@ -45,8 +45,8 @@ def similarity_features(
     every = list(dict.fromkeys(text for block in blocks for text in block))
     vectors = encoder.encode(every) if every else np.zeros((0, encoder.dimension), np.float32)
     at = {text: place for place, text in enumerate(every)}
-    asked = [one.question.text[:MAX_PASSAGE_CHARS] for one in evidence]
-    questions = encoder.encode(asked, query=True)
+    question_texts = [one.question.text[:MAX_PASSAGE_CHARS] for one in evidence]
+    questions = encoder.encode(question_texts, query=True)
     of_sets, of_hits = np.zeros((len(evidence), len(SIMILARITY)), np.float32), []
     for row, parts in enumerate(zip(texts, titles, clauses, strict=True)):
         compared = (vectors[[at[text] for text in one]] for one in parts)
@@ -77,7 +77,7 @@ def _compare_vectors(
     cosines, by_title = texts @ question, titles @ question
     others = max(k - 1, 1)
     between = _zero_diagonal(texts @ texts.T)
-    twin, told = between.max(1), _zero_diagonal(titles @ texts.T).max(1)
+    twin, title_text = between.max(1), _zero_diagonal(titles @ texts.T).max(1)
     nearest = texts[cosines.argmax()]
     by_clause = texts @ clauses.T if len(clauses) else cosines[:, None]
     best = by_clause.max(0)
@@ -86,7 +86,7 @@ def _compare_vectors(
     hits = [
         cosines, cosines - cosines.max(), _rank_shares(cosines), between.sum(1) / others, twin,
         twin - cosines, texts @ nearest, texts @ _unit(question + nearest), by_title,
-        by_title - by_title.max(), told, by_title - cosines, by_clause.max(1), won,
+        by_title - by_title.max(), title_text, by_title - cosines, by_clause.max(1), won,
         (by_clause - best).max(1), explains, texts @ _unit(rest),
     ]  # fmt: skip
     whole = [
@@ -174,14 +174,14 @@ def _compare_runs(
         return [-1.0] * len(AGREEMENT), unknown
     # (runs, hits), -1 where a run lacks the hit
     places = np.array([_positions_in_run(own, run) for run in runs])
-    held = places >= 0
-    best = np.where(held, 1 / (1 + np.maximum(places, 0)), 0.0).max(0)
+    present = places >= 0
+    best = np.where(present, 1 / (1 + np.maximum(places, 0)), 0.0).max(0)
     lengths = np.array([len(run.evidence.hits) for run in runs])
-    only_there = float((lengths - held.sum(1)).mean()) / k
+    only_there = float((lengths - present.sum(1)).mean()) / k
     same_order = float(np.mean([_order_agreement(row[row >= 0]) for row in places]))
-    shared, by_all = float(held.mean()), float(held.all(0).mean())
+    shared, by_all = float(present.mean()), float(present.all(0).mean())
     same_first = float((places[:, 0] == 0).mean())
-    of_hits = np.column_stack([held.mean(0), best]).astype(np.float32)
+    of_hits = np.column_stack([present.mean(0), best]).astype(np.float32)
     return [shared, by_all, same_first, same_order, only_there], of_hits
 
 

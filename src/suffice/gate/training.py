@@ -142,8 +142,8 @@ class TrainingSet:
             normalize_hits(one.question, one.hits_after or (), documents=one.documents)
             for one in self.examples
         )
-        held = zip(self.examples, after, strict=True)
-        return np.array([one.is_complete(hits) for one, hits in held], dtype=bool)
+        pairs = zip(self.examples, after, strict=True)
+        return np.array([one.is_complete(hits) for one, hits in pairs], dtype=bool)
 
 
 def build_training_set(
@@ -160,31 +160,31 @@ def build_training_set(
 
     Other runs are used where `others` says so, by default where an example has some.
     """
-    held = _check_examples(examples, min_examples)
-    if data_sets is not None and len(data_sets) != len(held):
+    checked = _check_examples(examples, min_examples)
+    if data_sets is not None and len(data_sets) != len(checked):
         raise InputError(
-            f"{len(data_sets)} data sets for {len(held)} examples",
+            f"{len(data_sets)} data sets for {len(checked)} examples",
             hint="name the data set of each example",
         )
-    hits = [normalize_hits(one.question, one.hits, documents=one.documents, k=k) for one in held]
-    complete = [one.is_complete(its) for one, its in zip(held, hits, strict=True)]
+    hits = [normalize_hits(one.question, one.hits, documents=one.documents, k=k) for one in checked]
+    complete = [one.is_complete(its) for one, its in zip(checked, hits, strict=True)]
     runs = None
-    if others or (others is None and any(one.others for one in held)):
+    if others or (others is None and any(one.others for one in checked)):
         runs = [
             normalize_other_runs(its, one.others, one.documents)
-            for one, its in zip(held, hits, strict=True)
+            for one, its in zip(checked, hits, strict=True)
         ]
-    questions = [parse_question(one.question, words) for one in held]
+    questions = [parse_question(one.question, words) for one in checked]
     batch = featurize(hits, questions, words, encoders, runs)
-    groups = [" ".join(tokens(one.question)) for one in held]
-    return TrainingSet(held, batch, np.array(complete, dtype=bool), groups, data_sets)
+    groups = [" ".join(tokens(one.question)) for one in checked]
+    return TrainingSet(checked, batch, np.array(complete, dtype=bool), groups, data_sets)
 
 
 def _check_examples(
     examples: Iterable[LabelledQuestion], min_examples: int
 ) -> list[LabelledQuestion]:
-    held = list(examples)
-    for place, one in enumerate(held, start=1):
+    listed = list(examples)
+    for place, one in enumerate(listed, start=1):
         if not isinstance(one, LabelledQuestion):
             raise InputError(
                 f"example {place} is of type {type(one).__name__}, expected "
@@ -194,12 +194,12 @@ def _check_examples(
             raise InputError(
                 f"example {place}: needed is {one.needed!r:.80}, expected a set of document ids"
             )
-    if len(held) < min_examples:
+    if len(listed) < min_examples:
         raise InputError(
-            f"{len(held)} labelled examples, expected at least {min_examples}",
+            f"{len(listed)} labelled examples, expected at least {min_examples}",
             hint="label more questions",
         )
-    return held
+    return listed
 
 
 def _labels_of(
@@ -400,13 +400,13 @@ def fit_correction(
     folds = group_folds(groups, CORRECTION_FOLDS, seed)
     held_out = []
     for penalty in PENALTIES:
-        held = np.empty(len(odds))
+        odds_out = np.empty(len(odds))
         for fold in range(CORRECTION_FOLDS):
             away = folds == fold
             if away.any():
                 found = _penalized_logistic(rows[~away], target[~away], prior, penalty)
-                held[away] = rows[away] @ found
-        held_out.append(held)
+                odds_out[away] = rows[away] @ found
+        held_out.append(odds_out)
     losses = [float(np.logaddexp(0, np.where(complete, -one, one)).mean()) for one in held_out]
     best = int(np.argmin(losses))
     offset, slope, *weights = _penalized_logistic(rows, target, prior, PENALTIES[best]).tolist()

@@ -94,9 +94,9 @@ def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> M
 
 def _completion_json(completion: Completion, library: CompletingLibrary) -> dict[str, Any]:
     documents = library.get([hit.doc_id for hit in completion.hits])
-    held = [document for document in documents if document is not None]
+    found = [document for document in documents if document is not None]
     return {
-        "passages": [{"id": one.doc_id, "title": one.title, "text": one.text} for one in held],
+        "passages": [{"id": one.doc_id, "title": one.title, "text": one.text} for one in found],
         "verdict": completion.verdict.as_json(),
         "stopped": str(completion.stopped),
     }

@@ -201,10 +201,10 @@ class Vocabulary:
                 values = self._categories.get(" ".join(folded[start:end]))
                 if not values or not taken.isdisjoint(range(start, end)):
                     continue
-                beside = end < len(folded) and folded[end] in _NEWS | _UNDER
+                next_to_news = end < len(folded) and folded[end] in _NEWS | _UNDER
                 under = start > 0 and folded[start - 1] in _UNDER
                 under |= folded[max(0, start - 2) : start] == ["category", "of"]
-                if (beside or under) and (uncased or not _inside_name(text, start, end)):
+                if (next_to_news or under) and (uncased or not _inside_name(text, start, end)):
                     excluded = _is_excluded(text, start)
                     yield from ((value, excluded) for value in values)
 

@@ -24,7 +24,7 @@ def test_whoever_is_killed_has_lost_nothing_and_the_next_needs_no_repair(
     work: str, kills: int, sandbox: Sandbox
 ) -> None:
     tally = sandbox.kill(work, kills)
-    assert tally.told == []
+    assert tally.messages == []
     assert not any(tally.troubles[one] for one in TROUBLES)
     assert tally.kills, "nobody was killed at work: the test proves nothing"
     assert tally.checked, "nothing was acknowledged: the test proves nothing"

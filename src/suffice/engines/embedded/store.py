@@ -203,8 +203,8 @@ class EmbeddedStore:
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
         with self._reading() as snapshot:
-            held = snapshot.database.get(unique_ids(doc_ids))
-        return [held.get(doc_id) for doc_id in doc_ids]
+            documents = snapshot.database.get(unique_ids(doc_ids))
+        return [documents.get(doc_id) for doc_id in doc_ids]
 
     def documents(self) -> Iterator[Document]:
         with self._reading() as snapshot:
@@ -293,9 +293,13 @@ class EmbeddedStore:
         if not state.text:
             return None
         with self._guard:
-            held = self._searcher
-            if held and held.text == state.text and held.first <= state.generation <= held.last:
-                return held.searcher
+            cached = self._searcher
+            if (
+                cached
+                and cached.text == state.text
+                and cached.first <= state.generation <= cached.last
+            ):
+                return cached.searcher
             if not self._reader or self._reader[0] != state.text:
                 folder = self._readable(text_folder(self.path, state.text))
                 self._reader = state.text, TextIndexReader(folder)
@@ -382,10 +386,10 @@ class EmbeddedStore:
             state = database.state()
             folder = text_folder(self.path, state.text)
             try:
-                held = TextIndexReader(folder).searcher().num_docs if state.text else 0
+                indexed = TextIndexReader(folder).searcher().num_docs if state.text else 0
             except DamagedIndexError:
-                held = -1
-            if held < state.documents or (self._searcher and self._searcher.text == state.text):
+                indexed = -1
+            if indexed < state.documents or (self._searcher and self._searcher.text == state.text):
                 writer.rebuild_index()
         with self._guard:
             self._reader = self._searcher = None

@@ -120,10 +120,10 @@ class QdrantStore:
         return self._stats().header.documents
 
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]:
-        held = self._cached()
-        if wanted := sorted(one for one in unique_ids(doc_ids) if one not in held):
-            held |= self._reader.get(wanted)
-        return [held.get(doc_id) for doc_id in doc_ids]
+        cached = self._cached()
+        if wanted := sorted(one for one in unique_ids(doc_ids) if one not in cached):
+            cached |= self._reader.get(wanted)
+        return [cached.get(doc_id) for doc_id in doc_ids]
 
     def documents(self) -> Iterator[Document]:
         return (document_from_payload(record.payload) for record in self._reader.records())
@@ -137,13 +137,13 @@ class QdrantStore:
         return self._reader.answer(requests)[0]
 
     def query(self, queries: Sequence[StoreQuery], doc_ids: Sequence[DocId] = ()) -> StoreResult:
-        held = self._cached()
-        wanted = [one for one in unique_ids(doc_ids) if one not in held]
+        cached = self._cached()
+        wanted = [one for one in unique_ids(doc_ids) if one not in cached]
         requests = [self._request(one) for one in queries]
         hits, documents = self._reader.answer(requests, doc_ids=wanted, documents=True)
-        held |= documents
+        cached |= documents
         seen = [*(hit.doc_id for one in hits for hit in one), *doc_ids]
-        return StoreResult(hits, {doc_id: held[doc_id] for doc_id in seen if doc_id in held})
+        return StoreResult(hits, {doc_id: cached[doc_id] for doc_id in seen if doc_id in cached})
 
     def _request(self, query: StoreQuery) -> SearchRequest | None:
         stats, filters = self._stats(), [query.filter]
