@@ -27,13 +27,13 @@ class DaskCluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
-        told = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--port", "0", "--scheduler-file", told)
+        address_file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--port", "0", "--scheduler-file", address_file)
         for _ in range(300):
-            if told.exists() and told.read_text(encoding="utf-8").endswith("}"):
+            if address_file.exists() and address_file.read_text(encoding="utf-8").endswith("}"):
                 break
             time.sleep(0.1)
-        self.address: str = json.loads(told.read_text(encoding="utf-8"))["address"]
+        self.address: str = json.loads(address_file.read_text(encoding="utf-8"))["address"]
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         here = self.folder / f"worker-{len(self.workers)}"

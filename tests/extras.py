@@ -27,12 +27,12 @@ ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-inte
 def found(python: Path, at: Path) -> dict[str, str | None]:
     """What the doctor found of each extra; what is lacking it tells with the line that brings it."""
     doctor = [str(python), "-P", "-m", "suffice", "doctor", "--json"]
-    told = json.loads(
+    report = json.loads(
         subprocess.run(
             doctor, capture_output=True, text=True, check=True, cwd=at, env=plain()
         ).stdout
     )
-    parts = {one["name"].removeprefix("extra "): one for one in told["parts"]}
+    parts = {one["name"].removeprefix("extra "): one for one in report["parts"]}
     assert {name: parts[name]["get_it"] for name in EXTRAS} == {
         name: f"pip install 'suffice[{name}]'" for name in EXTRAS
     }

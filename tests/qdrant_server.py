@@ -208,8 +208,8 @@ class Node:
                 else ["--bootstrap", self._seed.peer_uri, "--uri", self.peer_uri]
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = {f"QDRANT__{name}": str(value) for name, value in settings.items()}
-        environment = {**os.environ, **(EMULATED if emulated() else {}), **told}
+        variables = {f"QDRANT__{name}": str(value) for name, value in settings.items()}
+        environment = {**os.environ, **(EMULATED if emulated() else {}), **variables}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 words, cwd=self.folder, env=environment, stdout=log, stderr=log
@@ -282,13 +282,13 @@ def free_ports(count: int) -> list[int]:
     """Ports that nobody listens at just now; all are held open until the last is found, so that
     they differ.
     """
-    held = [socket.socket() for _ in range(count)]
+    sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in held:
+        for one in sockets:
             one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+        return [one.getsockname()[1] for one in sockets]
     finally:
-        for one in held:
+        for one in sockets:
             one.close()
 
 
@@ -296,8 +296,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--folder", type=Path)
-    asked = parser.parse_args()
-    with Servers(asked.nodes, folder=asked.folder) as servers:
+    arguments = parser.parse_args()
+    with Servers(arguments.nodes, folder=arguments.folder) as servers:
         print(f"qdrant://{servers.hosts}/NAME", flush=True)
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
 

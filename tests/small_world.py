@@ -111,8 +111,8 @@ class Wants:
     ) -> list[Verdict]:
         return [self._verdict({hit.doc_id for hit in hits}, rounds_left) for _, hits in pairs]
 
-    def _verdict(self, held: set[DocId], rounds_left: int) -> Verdict:
-        missing = tuple(one for one in self.wanted if one not in held)
+    def _verdict(self, hit_ids: set[DocId], rounds_left: int) -> Verdict:
+        missing = tuple(one for one in self.wanted if one not in hit_ids)
         p = 0.95 - 0.9 * len(missing) / max(len(self.wanted), 1)
         action = Action.ANSWER if not missing else Action.EXPAND if rounds_left else Action.ABSTAIN
         return Verdict(Estimate(p, p, p), action, missing, missing)

@@ -46,8 +46,8 @@ from suffice_research.par_rag.tables import risk_figure
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The village in 2WikiMultiHopQA's own layout."""
     folder = tmp_path_factory.mktemp("2wiki")
-    told = [(BRIDGE, "compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])]
-    told.append(
+    rows = [(BRIDGE, "compositional", "20 March 851", ["Lothair II", "Ermengarde of Tours"])]
+    rows.append(
         (
             COMPARISON,
             "comparison",
@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "supporting_facts": [[title, 0] for title in titles],
         }
         | {"context": [[one.title, [one.text]] for one in FILMS], "evidences": []}
-        for at, (text, kind, answer, titles) in enumerate(told)
+        for at, (text, kind, answer, titles) in enumerate(rows)
     ]
     (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
     corpus = [{"title": one.title, "text": one.text} for one in FILMS]
@@ -100,8 +100,10 @@ def test_the_loop_walks_where_one_look_does_not_reach(run: AnswerRun) -> None:
 
 def test_interleaving_looks_for_each_sentence_that_it_read(run: AnswerRun) -> None:
     assert run.figure("interleaved", "rounds").value > 0  # type: ignore[operator]
-    held = run.outcomes("interleaved")
-    assert all(one.held is not None and len(set(one.held)) == len(one.held) <= 10 for one in held)
+    outcomes = run.outcomes("interleaved")
+    assert all(
+        one.held is not None and len(set(one.held)) == len(one.held) <= 10 for one in outcomes
+    )
 
 
 def test_what_was_not_said_is_still_known(village: Dataset, bench: AnswerSetup) -> None:
@@ -248,7 +250,7 @@ def test_the_command_prints_what_each_system_came_to(folder: Path) -> None:
         app, [*words, "--gate", "default", "--systems", "naive;fixed k;ask"]
     )
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert list(told["systems"]) == ["naive", "fixed k", "ask"]
-    assert told["systems"]["ask"]["figures"]["seconds"]["value"] > 0
-    assert set(told["systems"]["ask"]["by_kind"]) == {"comparison", "compositional"}
+    printed = json.loads(result.stdout)
+    assert list(printed["systems"]) == ["naive", "fixed k", "ask"]
+    assert printed["systems"]["ask"]["figures"]["seconds"]["value"] > 0
+    assert set(printed["systems"]["ask"]["by_kind"]) == {"comparison", "compositional"}

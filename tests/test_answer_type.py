@@ -13,7 +13,7 @@ from suffice.answering.answer_type import (
 
 
 def test_questions_have_an_expected_answer_type() -> None:
-    told = {
+    expected = {
         "Who directed it?": AnswerType.PERSON,
         "Where was he born?": AnswerType.PLACE,
         "What nationality is she?": AnswerType.COUNTRY,
@@ -25,7 +25,7 @@ def test_questions_have_an_expected_answer_type() -> None:
         "Both A and B are located within which country?": AnswerType.COUNTRY,
         "What occupation do A and B share?": AnswerType.KIND,
     }
-    assert {question: expected_answer_type(question) for question in told} == told
+    assert {question: expected_answer_type(question) for question in expected} == expected
 
 
 def test_spans_have_the_type_and_the_position() -> None:

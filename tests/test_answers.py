@@ -59,9 +59,9 @@ def test_answers_are_found_by_id_or_by_the_questions_words() -> None:
     assert run.figure("mine", "em").value == 0.5
     assert run.figure("mine", "em", "inference").value == 1.0
     assert [row[0] for row in file_answers_table(run).rows] == ["all", "comparison", "inference"]
-    told = run.summary()["systems"]["mine"]
-    assert told["by_kind"]["comparison"]["token_f1"]["value"] == 0.0
-    assert told["figures"]["complete"]["value"] is None  # nobody knows what they were read from
+    summary = run.summary()["systems"]["mine"]
+    assert summary["by_kind"]["comparison"]["token_f1"]["value"] == 0.0
+    assert summary["figures"]["complete"]["value"] is None  # nobody knows what they were read from
 
 
 def test_no_answer_is_a_wrong_answer_and_is_counted() -> None:

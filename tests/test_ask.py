@@ -458,22 +458,22 @@ def test_an_answer_that_the_cross_encoder_rejects_is_not_given_and_replays_with_
 
 
 def test_the_tree_shows_the_steps() -> None:
-    told = format_trace(ask(BRIDGE, TinyLibrary(), CONTENT))
-    assert told.splitlines()[0] == BRIDGE
-    assert "1. Who is the mother of Lothair II?" in told
-    assert "[ermengarde #0]" in told
-    assert "gate: answer at p_complete 0.95" in told
-    assert told.splitlines()[-1] == "└─ ANSWER  20 March 851"
+    printed = format_trace(ask(BRIDGE, TinyLibrary(), CONTENT))
+    assert printed.splitlines()[0] == BRIDGE
+    assert "1. Who is the mother of Lothair II?" in printed
+    assert "[ermengarde #0]" in printed
+    assert "gate: answer at p_complete 0.95" in printed
+    assert printed.splitlines()[-1] == "└─ ANSWER  20 March 851"
 
 
 def test_the_tree_of_an_abstention_names_what_is_missing_without_control_characters() -> None:
     odd = [replace(one, text=one.text.replace("empress", "emp\x1b[31mress\u202e")) for one in FILMS]
-    told = format_trace(
+    printed = format_trace(
         ask(BRIDGE, TinyLibrary(odd), Wants("lothair", "a charter"), budget=Budget(rounds=1))
     )
-    assert "missing: a charter" in told
-    assert "\x1b" not in told
-    assert "\u202e" not in told
+    assert "missing: a charter" in printed
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
 
 
 def test_a_trace_with_the_required_fields_only_is_a_trace() -> None:
@@ -494,5 +494,5 @@ def test_a_file_without_traces_is_an_error_with_its_line(line: str, tmp_path: Pa
 
 def test_the_evidence_has_no_duplicates() -> None:
     trace = ask(BRIDGE, TinyLibrary(), CONTENT)
-    held: tuple[Hit, ...] = trace.steps[-1].hits
-    assert len({hit.doc_id for hit in held}) == len(held) <= 10
+    hits: tuple[Hit, ...] = trace.steps[-1].hits
+    assert len({hit.doc_id for hit in hits}) == len(hits) <= 10

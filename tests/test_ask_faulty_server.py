@@ -66,7 +66,7 @@ FAULTS: dict[str, Reply] = {
 }
 
 
-def asked(url: str, **more: Any) -> tuple[Trace, float]:
+def ask_through(url: str, **more: Any) -> tuple[Trace, float]:
     model = OpenAIModel("stand-in", base_url=url, api_key=KEY, retries=1, timeout_s=60)
     begun = time.monotonic()
     trace = ask(
@@ -84,7 +84,7 @@ def asked(url: str, **more: Any) -> tuple[Trace, float]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_ask_ends_within_its_budget_and_says_what_happened(fault: str) -> None:
     with serving(FAULTS[fault]) as (url, _):
-        trace, took = asked(url)
+        trace, took = ask_through(url)
     assert took < SECONDS + 1.5  # a search that has begun is finished
     assert trace.cost.calls <= 12
     assert trace.notes
@@ -99,7 +99,7 @@ def test_ask_ends_within_its_budget_and_says_what_happened(fault: str) -> None:
 
 def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
     with serving(FAULTS["busy for a minute"]) as (url, seen):
-        trace, _ = asked(url)
+        trace, _ = ask_through(url)
     assert len(seen) == trace.cost.calls == 2  # no retry could have come in time
     assert (trace.action, trace.answer) == (
         Action.ANSWER,
@@ -110,7 +110,7 @@ def test_a_server_that_asks_for_a_minute_is_not_waited_for() -> None:
 def test_a_missing_server_is_reported() -> None:
     with serving(garbage) as (url, _):
         pass
-    trace, took = asked(url)
+    trace, took = ask_through(url)
     assert took < SECONDS + 1.5
     assert any("did not answer" in note for note in trace.notes)
 
@@ -120,7 +120,7 @@ def test_a_model_that_repeats_nonsense_is_not_trusted() -> None:
     what it says.
     """
     with serving(FAULTS["always the same"]) as (url, _):
-        trace, _ = asked(url)
+        trace, _ = ask_through(url)
     assert "Bob" not in {step.answer for step in trace.steps}
     assert any(
         "the last step asks for a person, the question for a date" in note for note in trace.notes

@@ -233,8 +233,8 @@ class Obedient:
             return json.dumps({"answer": "unknown", "sentences": own})
         if self.wants == "another answer":
             return json.dumps({"answer": "Bob", "sentences": [*own, *everything][:6]})
-        told = json.loads(good(prompt))
-        return json.dumps({**told, "sentences": [*own, *told["sentences"], *everything][:6]})
+        reading = json.loads(good(prompt))
+        return json.dumps({**reading, "sentences": [*own, *reading["sentences"], *everything][:6]})
 
 
 WISHES = ("another answer", "no answer", "to be cited")
@@ -279,8 +279,8 @@ def test_a_false_sentence_in_plain_words_is_trusted() -> None:
     lie = Document(
         "lie", "Ermengarde of Tours (died 1 May 900) was a Frankish empress.", "Ermengarde of Tours"
     )
-    held = [lie if one.doc_id == "ermengarde" else one for one in FILMS]
-    trace = ask(BRIDGE, TinyLibrary(held), Wants("lothair", "lie"))
+    documents = [lie if one.doc_id == "ermengarde" else one for one in FILMS]
+    trace = ask(BRIDGE, TinyLibrary(documents), Wants("lothair", "lie"))
     assert trace.answer == "1 May 900"
     assert "lie" in {one.doc_id for one in trace.citations}
     both = ask(BRIDGE, TinyLibrary([*FILMS, lie]), Wants("lothair", "ermengarde"))

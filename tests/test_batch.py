@@ -35,11 +35,11 @@ class Counting:
     """Upper case, and how often it was asked."""
 
     def __init__(self, failing: dict[str, list[Exception]] | None = None) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.failing = failing or {}
 
     def __call__(self, block: Sequence[Any], ready: object) -> list[str]:
-        self.asked += [str(one) for one in block]
+        self.requests += [str(one) for one in block]
         for word in block:
             if self.failing.get(str(word)):
                 raise self.failing[str(word)].pop()
@@ -105,7 +105,7 @@ def test_a_block_that_fails_is_tried_again() -> None:
     work = Counting({"five": [OSError("no route to host"), EngineError("busy", retryable=True)]})
     with BatchRunner(report=reports.append) as batch:
         assert shouted(batch, work) == [word.upper() for word in WORDS]
-    assert work.asked.count("five") == 3
+    assert work.requests.count("five") == 3
     assert reports == [
         "shouting, 4 to 6: failed (EngineError: busy); trying again",
         "shouting, 4 to 6: failed (OSError: no route to host); trying again",
@@ -129,7 +129,7 @@ def test_an_error_that_a_retry_cannot_fix_is_raised_at_once() -> None:
     work = Counting({"five": [InputError("five is no word", hint="say 5")] * 3})
     with BatchRunner() as batch, pytest.raises(InputError, match="five is no word"):
         shouted(batch, work)
-    assert work.asked.count("five") == 1
+    assert work.requests.count("five") == 1
 
 
 # ---- going on
@@ -144,7 +144,7 @@ def test_a_run_that_was_cut_short_goes_on_with_its_finished_blocks(tmp_path: Pat
     again = Counting()
     with BatchRunner(checkpoint=keep) as batch:
         assert shouted(batch, again) == [word.upper() for word in WORDS]
-    assert again.asked == WORDS[6:], "the first two blocks are taken up, the others done"
+    assert again.requests == WORDS[6:], "the first two blocks are taken up, the others done"
     assert not keep.exists(), "a run that is through leaves nothing behind"
 
 
@@ -154,7 +154,7 @@ def test_a_changed_input_setting_or_job_never_meets_an_old_result(tmp_path: Path
         work = Counting({"nine": [OSError("gone")] * 3})
         with pytest.raises(EngineError), BatchRunner(checkpoint=tmp_path) as batch:
             list(batch(Job(name, work, key=key), split_into_blocks(words, 3)))
-        return work.asked[: -3 * 3]
+        return work.requests[: -3 * 3]
 
     assert cut_short(WORDS[:9], "loud") == WORDS[:6]
     assert cut_short(WORDS[:9], "loud") == []
@@ -177,7 +177,7 @@ def test_other_code_or_packages_never_meet_an_old_result(
     again = Counting()
     with BatchRunner(checkpoint=tmp_path) as batch:
         shouted(batch, again)
-    assert again.asked == WORDS
+    assert again.requests == WORDS
 
 
 def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
     again = Counting()
     with BatchRunner(checkpoint=tmp_path) as batch:
         assert shouted(batch, again)[0] == "ONE"
-    assert again.asked == ["one", "two", "three", "ten"]
+    assert again.requests == ["one", "two", "three", "ten"]
 
 
 def test_arrays_are_kept_to_the_last_bit(tmp_path: Path) -> None:

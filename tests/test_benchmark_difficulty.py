@@ -32,19 +32,19 @@ def test_one_document_far_away_makes_a_question_hard() -> None:
 
 
 def test_the_mean_forgives_and_the_power_mean_half() -> None:
-    held = similarities(["hard?"], [[NEAR, FAR]], Compass())
-    assert held.difficulty("mean") == pytest.approx([0.5])
+    closeness = similarities(["hard?"], [[NEAR, FAR]], Compass())
+    assert closeness.difficulty("mean") == pytest.approx([0.5])
     by_hand = 1 - ((0.8**-2 + 0.2**-2) / 2) ** -0.5
-    assert held.difficulty("power") == pytest.approx([by_hand])
-    assert held.difficulty("mean")[0] < by_hand < held.difficulty("min")[0]
+    assert closeness.difficulty("power") == pytest.approx([by_hand])
+    assert closeness.difficulty("mean")[0] < by_hand < closeness.difficulty("min")[0]
 
 
 def test_a_document_that_points_away_is_as_far_as_can_be_for_the_power_mean_and_further_for_the_minimum() -> (
     None
 ):
-    held = similarities(["hard?"], [[NEAR, BEHIND]], Compass())
-    assert held.difficulty("min") == pytest.approx([1.5])
-    assert 0.98 < held.difficulty("power")[0] < 1
+    closeness = similarities(["hard?"], [[NEAR, BEHIND]], Compass())
+    assert closeness.difficulty("min") == pytest.approx([1.5])
+    assert 0.98 < closeness.difficulty("power")[0] < 1
 
 
 def test_a_question_that_needs_nothing_has_no_difficulty_wherever_it_stands() -> None:

@@ -88,15 +88,15 @@ def test_a_retriever_that_never_finds_all_teaches_nothing(tmp_path: Path) -> Non
 
 def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path: Path) -> None:
     documents, examples = collection()
-    asked = [question_record(one) for one in examples[:90]]
+    question_records = [question_record(one) for one in examples[:90]]
     twins = [
         {**one, "question_id": f"{one['question_id']}#twin", "without": one["gold"][0]}
-        for one in asked[:20]
+        for one in question_records[:20]
     ]
     made = written(
         tmp_path / "made",
         documents=list(map(document_record, documents.values())),
-        questions=asked,
+        questions=question_records,
         twins=twins,
     )
     words = ["fit", "--benchmark", str(made), "--k", "6", "--out", str(tmp_path / "gate"), "--json"]

@@ -46,15 +46,15 @@ def test_a_king_with_and_without_his_rank_is_one() -> None:
 
 
 def test_names_equal_in_a_cluster_get_mirrored_edges_only_there() -> None:
-    told = triple("Sophia", "husband", "King Gustav III", "s")
+    facts = triple("Sophia", "husband", "King Gustav III", "s")
     same = Equivalence(("Gustav III of Sweden", "King Gustav III"), always=False, cluster=3)
-    inside = merge_equivalent_names([told], [same], {"s#0": (3,)})
-    outside = merge_equivalent_names([told], [same], {"s#0": (1,)})
+    inside = merge_equivalent_names([facts], [same], {"s#0": (3,)})
+    outside = merge_equivalent_names([facts], [same], {"s#0": (1,)})
     assert {(one.object, one.link) for one in inside} == {
         ("King Gustav III", ""),
         ("Gustav III of Sweden", "context"),
     }
-    assert outside == [told]
+    assert outside == [facts]
 
 
 def test_only_says_what_has_no_rival() -> None:
@@ -75,12 +75,12 @@ def test_only_says_what_has_no_rival() -> None:
 def test_a_namesake_of_another_time_is_somebody_else() -> None:
     documents = village()
     pages = PageIndex(parse_pages(documents).values())
-    told = [
+    facts = [
         triple("Otto Holm", "father", "Karl Lund", "x"),
         triple("Otto Holm", "birth date", "12 January 1880", "x"),
         triple("Karl Lund", "birth date", "9 August 1919", "y"),
     ]
-    assert "father" not in build_graph(told, pages).only("Otto Holm")
+    assert "father" not in build_graph(facts, pages).only("Otto Holm")
 
 
 def test_paths_are_shortest_acyclic_and_one_for_a_pair() -> None:

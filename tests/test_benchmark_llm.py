@@ -23,16 +23,16 @@ class Scripted:
 
     def __init__(self, *script: str | Exception) -> None:
         self.script: Iterator[str | Exception] = iter(script)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def complete(
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
     ) -> list[str]:
-        self.asked += prompts
-        said = next(self.script)
-        if isinstance(said, Exception):
-            raise said
-        return [said]
+        self.requests += prompts
+        reply = next(self.script)
+        if isinstance(reply, Exception):
+            raise reply
+        return [reply]
 
 
 def silent() -> ModelError:
@@ -51,7 +51,7 @@ def test_nonsense_is_asked_for_once_more_with_a_reminder_and_then_given_up() -> 
     model = Scripted("I think so!", '{"clear": false}', "well", "hm")
     client = LLMClient(model)
     assert client.ask(CLEAR, "Is it?", clear) is False
-    assert model.asked == ["Is it?", "Is it?\n(Answer with that JSON alone.)"]
+    assert model.requests == ["Is it?", "Is it?\n(Answer with that JSON alone.)"]
     assert client.ask(CLEAR, "And that?", clear) is None
     assert client.given_up == {"validation": 1}
 
@@ -86,7 +86,7 @@ def test_with_a_fallback_the_model_is_left_alone_instead() -> None:
     model = Scripted(*[silent() for _ in range(9)])
     client = LLMClient(model, fallback=True)
     assert [client.ask(CLEAR, f"q{at}", clear) for at in range(5)] == [None] * 5
-    assert len(model.asked) == 3
+    assert len(model.requests) == 3
     assert "no answer" in client.disabled["every stage"]
 
 

@@ -45,12 +45,12 @@ class Oracle:
     name = "oracle"
 
     def __init__(self, **answers: Any) -> None:
-        self.answers, self.asked = answers, list[str]()
+        self.answers, self.requests = answers, list[str]()
 
     def complete(
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
     ) -> list[str]:
-        self.asked += prompts
+        self.requests += prompts
         return [
             json.dumps(next(answer for word, answer in self.answers.items() if word in prompt))
             for prompt in prompts
@@ -80,7 +80,7 @@ def test_a_claim_takes_the_name_for_the_pronoun_and_needs_no_second_question() -
         "Ada Lovelace was taught by Mary Somerville.",
         "She was taught by Mary Somerville.",
     )
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 def test_a_claim_with_other_words_is_checked_and_an_invented_one_falls_whatever_the_model_says() -> (
@@ -113,7 +113,7 @@ def test_a_document_that_gives_orders_is_only_material() -> None:
     )
     ModelClaims(LLMClient(model)).claims([evil])
     template = ModelClaims.PROMPT.template
-    assert model.asked[0].count(">>>") == template.count(">>>")
+    assert model.requests[0].count(">>>") == template.count(">>>")
 
 
 CLAIM = Claim(
@@ -130,33 +130,33 @@ def triple(subject: str, relation: str, object_: str, claim: int = 1) -> dict[st
 
 
 def test_triples_must_stand_in_their_claim() -> None:
-    said = [
+    scripted = [
         triple("Ada Lovelace", "Teacher", "Mary Somerville"),
         triple("Ada Lovelace", "teacher", "Aristotle"),
         triple("Ada Lovelace", "teacher", "Ada Lovelace"),
         triple("Ada Lovelace", "teacher", "Mary Somerville", claim=4),
         triple("Mary", "name of", "Som"),
     ]
-    ((found,),) = ModelTriples(LLMClient(Oracle(facts={"triples": said}))).triples([CLAIM])
+    ((found,),) = ModelTriples(LLMClient(Oracle(facts={"triples": scripted}))).triples([CLAIM])
     assert found == Triple("Ada Lovelace", "teacher", "Mary Somerville", "ada", "ada#1")
 
 
 def test_two_teachers_are_several() -> None:
-    said = [
+    scripted = [
         triple("ada lovelace", "teacher", "Mary Somerville"),
         triple("Ada Lovelace", "teacher", "Augustus De Morgan"),
     ]
-    (found,) = ModelTriples(LLMClient(Oracle(facts={"triples": said}))).triples([CLAIM])
+    (found,) = ModelTriples(LLMClient(Oracle(facts={"triples": scripted}))).triples([CLAIM])
     assert [(one.subject, one.several) for one in found] == [("Ada Lovelace", True)] * 2
 
 
 def test_given_relations_are_the_only_ones() -> None:
-    said = [
+    scripted = [
         triple("Ada Lovelace", "teacher", "Mary Somerville"),
         triple("Ada Lovelace", "pupil of", "Mary Somerville"),
     ]
     stage = ModelTriples(
-        LLMClient(Oracle(facts={"triples": said})), relations=["teacher", "father"]
+        LLMClient(Oracle(facts={"triples": scripted})), relations=["teacher", "father"]
     )
     (found,) = stage.triples([CLAIM])
     assert [one.relation for one in found] == ["teacher"]
@@ -169,7 +169,7 @@ def test_many_claims_are_asked_about_ten_at_a_time_and_keep_their_order() -> Non
     )
     found = ModelTriples(LLMClient(model)).triples([CLAIM] * 25)
     assert [bool(one) for one in found] == [at % 10 == 1 for at in range(25)]
-    assert len(model.asked) == 3
+    assert len(model.requests) == 3
 
 
 def test_groups_hold_only_names_that_were_given_each_once() -> None:
@@ -177,12 +177,14 @@ def test_groups_hold_only_names_that_were_given_each_once() -> None:
         Triple("USA", "ally", "France", "a", "a#0"),
         Triple("United States", "capital", "Washington", "b", "b#0"),
     ]
-    said = [
+    scripted = [
         {"names": ["USA", "United States", "Narnia"], "always": True},
         {"names": ["USA", "France"], "always": False},
         {"names": ["Washington"], "always": True},
     ]
-    found = ModelEquivalences(LLMClient(Oracle(same={"groups": said}))).equivalences(3, facts, [])
+    found = ModelEquivalences(LLMClient(Oracle(same={"groups": scripted}))).equivalences(
+        3, facts, []
+    )
     assert found == [Equivalence(("United States", "USA"), always=True, cluster=3)]
 
 
@@ -205,7 +207,7 @@ def test_a_question_has_the_path_end_as_answer_and_all_its_documents() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "scripted",
     [
         {
             "question": "Who taught Mary Somerville, teacher of Ada Lovelace?",
@@ -222,9 +224,9 @@ def test_a_question_has_the_path_end_as_answer_and_all_its_documents() -> None:
     ],
 )
 def test_a_question_that_gives_names_away_or_asks_something_else_is_none(
-    said: dict[str, Any],
+    scripted: dict[str, Any],
 ) -> None:
-    assert ModelQuestions(LLMClient(Oracle(Facts=said))).write([PATH], [[CLAIM]]) == [None]
+    assert ModelQuestions(LLMClient(Oracle(Facts=scripted))).write([PATH], [[CLAIM]]) == [None]
 
 
 MADE = GeneratedQuestion(
@@ -251,7 +253,7 @@ def test_the_model_judges_what_the_rules_let_pass() -> None:
     other = GeneratedQuestion("r", "Who?", "x", "chain", 2, (PATH,), ("ada", "mary"))
     found = ModelJudge(LLMClient(model), before=Strict()).judge([MADE, other])
     assert [one.why for one in found] == ["the model finds it unclear", "leak"]
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 def test_without_a_model_the_rules_go_on_where_that_is_wished() -> None:
@@ -269,9 +271,9 @@ def test_the_chosen_stages_are_the_models_and_the_others_stay_rules() -> None:
     mixed = make_llm_stages(client, ["claims", "triples"])
     assert isinstance(mixed.claims(pages), ModelClaims)
     assert isinstance(mixed.questions(pages, wording), RuleQuestions)
-    held = mixed.triples(pages)
-    assert isinstance(held, ModelTriples)
-    assert "director" in held.relations  # rules must have words for it
+    triples = mixed.triples(pages)
+    assert isinstance(triples, ModelTriples)
+    assert "director" in triples.relations  # rules must have words for it
     every = make_llm_stages(client)
     free = every.triples(pages)
     assert isinstance(free, ModelTriples)

@@ -49,9 +49,9 @@ def test_a_village_becomes_a_benchmark_that_data_sets_read(tmp_path: Path) -> No
     assert set(made.by_hops) >= {2, 3, 4, 5}
     dataset = load("jsonl", tmp_path / "b")
     examples = list(dataset.questions())
-    held = {document.doc_id for document in dataset.documents()}
+    doc_ids = {document.doc_id for document in dataset.documents()}
     assert len(examples) == made.counts["valid"]
-    assert all(example.gold.doc_ids <= held and example.gold.answer for example in examples)
+    assert all(example.gold.doc_ids <= doc_ids and example.gold.answer for example in examples)
     first = records(tmp_path / "b" / "questions.jsonl")[0]
     assert set(first["difficulty"]) == {"d_r", "quartile"}
 
@@ -194,14 +194,14 @@ def test_what_somebody_else_wrote_is_not_written_over(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_with_its_total(tmp_path: Path) -> None:
-    told: dict[str, tuple[int, int | None]] = {}
+    progress_seen: dict[str, tuple[int, int | None]] = {}
     build_benchmark(
         village(),
         tmp_path / "b",
-        progress=lambda what, done, total: told.update({what: (done, total)}),
+        progress=lambda what, done, total: progress_seen.update({what: (done, total)}),
     )
-    assert told["making claims"] == (11, 11)
-    assert told["checking questions"][0] == told["checking questions"][1]
+    assert progress_seen["making claims"] == (11, 11)
+    assert progress_seen["checking questions"][0] == progress_seen["checking questions"][1]
 
 
 def test_settings_out_of_range_are_refused() -> None:

@@ -54,7 +54,7 @@ class Village:
 
     def valid(self, made: list[GeneratedQuestion]) -> list[GeneratedQuestion]:
         judged = RuleJudge(self.documents, self.pages).judge(made)
-        return [one for one, said in zip(made, judged, strict=True) if said.valid]
+        return [one for one, verdict in zip(made, judged, strict=True) if verdict.valid]
 
     def why(self, made: GeneratedQuestion, documents: list[Document] | None = None) -> str:
         return RuleJudge(documents or self.documents, self.pages).judge([made])[0].why
@@ -129,11 +129,11 @@ def test_comparisons_say_who_is_first_and_need_both(place: Village) -> None:
 
 
 def test_spans_that_meet_are_not_compared(place: Village) -> None:
-    told = [
+    facts = [
         Triple(name, "birth date", when, name, f"{name}#0")
         for name, when in (("Anna Holm", "1910"), ("Karl Lund", "3 May 1910"))
     ]
-    made = write_comparison_questions(KnowledgeGraph(told), [], place.wording, per_form=9)
+    made = write_comparison_questions(KnowledgeGraph(facts), [], place.wording, per_form=9)
     assert not [one for one in made if one.kind == "comparison"]
 
 
@@ -151,8 +151,8 @@ def test_a_bridge_leaves_a_page_out_and_asks_a_fact_of_it(place: Village) -> Non
 
 def test_a_city_is_asked_about_without_its_name(place: Village) -> None:
     made = write_bridge_questions(place.claims, place.graph, place.paths, place.wording, most=50)
-    asked = {one.text for one in made if one.answer == "1928"}
-    assert "The place where Anna Holm died opened its university in what year?" in asked
+    same_answer = {one.text for one in made if one.answer == "1928"}
+    assert "The place where Anna Holm died opened its university in what year?" in same_answer
 
 
 def test_an_intersection_needs_the_cast_and_the_birth() -> None:
@@ -191,11 +191,11 @@ def test_an_answer_in_the_question_and_a_missing_fact_are_seen(place: Village) -
             Triple("Otto Holm", "birth place", "Narvik", "d5", "d5#0"),
         )
     )
-    told = GeneratedQuestion(
+    stated = GeneratedQuestion(
         "q", "Where was the father of Anna Holm born?", "Narvik", "chain", 2, (path,), path.doc_ids
     )
-    assert place.why(told) == "fact not in its document"
-    said = GeneratedQuestion(
+    assert place.why(stated) == "fact not in its document"
+    repeated = GeneratedQuestion(
         "q",
         "Where was the father of Anna Holm of Narvik born?",
         "Narvik",
@@ -204,7 +204,7 @@ def test_an_answer_in_the_question_and_a_missing_fact_are_seen(place: Village) -
         (path,),
         path.doc_ids,
     )
-    assert place.why(said) == "answer in the question"
+    assert place.why(repeated) == "answer in the question"
 
 
 def test_the_same_question_is_kept_once(place: Village) -> None:

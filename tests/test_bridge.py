@@ -87,9 +87,11 @@ def test_links_do_not_lead_past_a_filter() -> None:
 
 def test_together_or_alone_questions_find_the_same() -> None:
     found = made(*CHAIN)
-    asked = ["Who directed The Silent Tide?", "When did Ann Corda die?", ""]
-    together = found.search(asked, k=4)
-    assert [ids(hits) for hits in together] == [ids(found.search([one], k=4)[0]) for one in asked]
+    questions = ["Who directed The Silent Tide?", "When did Ann Corda die?", ""]
+    together = found.search(questions, k=4)
+    assert [ids(hits) for hits in together] == [
+        ids(found.search([one], k=4)[0]) for one in questions
+    ]
     assert together[2] == ()
 
 
@@ -242,9 +244,9 @@ def test_damage_is_told(shipped: TreeRanker, tmp_path: Path) -> None:
         TreeRanker.load(tmp_path / "ranker")
     with pytest.raises(DataError):
         TreeRanker(b"no model")
-    with pytest.raises(NotReadyError) as told:
+    with pytest.raises(NotReadyError) as caught:
         TreeRanker.load(tmp_path / "nowhere")
-    assert "suffice fit --bridge" in str(told.value.hint)
+    assert "suffice fit --bridge" in str(caught.value.hint)
 
 
 def test_the_shipped_one_is_small() -> None:

@@ -41,15 +41,15 @@ def village(films: int = 24) -> BridgeQuestions:
             Document(f"film{at}", f"{film} is a film directed by {person}.", film),
             Document(f"person{at}", f"{person} was born in {1900 + at}.", person),
         ]
-        asked = Question(f"q{at}", f"When was the director of {film} born?")
+        question = Question(f"q{at}", f"When was the director of {film} born?")
         examples.append(
-            GoldQuestion(asked, Gold(f"q{at}", frozenset({f"film{at}", f"person{at}"}), hops=2))
+            GoldQuestion(question, Gold(f"q{at}", frozenset({f"film{at}", f"person{at}"}), hops=2))
         )
     encoder = WordLlamaEncoder()
     store = MemoryStore(documents, encoder.encode([searchable_text(one) for one in documents]))
-    held = bridge(store, encoder=encoder, ranker=WeightedRanker(), depth=4)
-    assert isinstance(held, BridgeRetriever)
-    return BridgeQuestions.of("village", held, examples)
+    retriever = bridge(store, encoder=encoder, ranker=WeightedRanker(), depth=4)
+    assert isinstance(retriever, BridgeRetriever)
+    return BridgeQuestions.of("village", retriever, examples)
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,8 @@ class CountsSharedWords:
     """A reranker as small as can be."""
 
     def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
-        asked = set(question.casefold().split())
-        return np.array([len(asked & set(text.casefold().split())) for text in texts], np.float32)
+        words = set(question.casefold().split())
+        return np.array([len(words & set(text.casefold().split())) for text in texts], np.float32)
 
 
 @pytest.fixture(scope="module")

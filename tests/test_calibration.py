@@ -75,15 +75,15 @@ def test_overconfident_odds_are_put_right(kind: type[Platt]) -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_p_never_falls_when_the_score_rises(
-    kind: type[Platt], cases: list[tuple[float, bool]], asked: list[float]
+    kind: type[Platt], cases: list[tuple[float, bool]], scores: list[float]
 ) -> None:
     fitted = kind.fit(*map(np.array, zip(*cases, strict=True)))
-    p = one_p(fitted, sorted(asked))
+    p = one_p(fitted, sorted(scores))
     assert ((p >= 0) & (p <= 1)).all()
     assert (np.diff(p) >= -1e-9).all()
     again = dataclass_from_json(kind, json.loads(json.dumps(asdict(fitted))))
     assert again == fitted
-    assert np.array_equal(one_p(again, asked), one_p(fitted, asked))
+    assert np.array_equal(one_p(again, scores), one_p(fitted, scores))
 
 
 def test_one_class_one_case_and_constant_scores_give_no_certainty_where_there_is_none() -> None:
@@ -139,5 +139,5 @@ def test_an_interval_over_many_labels_is_kept_small_and_says_the_same() -> None:
     scores, complete = drawn(6_000, seed=5)
     fine, coarse = VennAbers.fit(scores, complete), fit_interval(scores, complete)
     assert len(coarse.scores) < len(fine.scores) / 4
-    asked = np.linspace(-3, 3, 50)
-    np.testing.assert_allclose(fine.apply(asked), coarse.apply(asked), atol=0.05)
+    grid = np.linspace(-3, 3, 50)
+    np.testing.assert_allclose(fine.apply(grid), coarse.apply(grid), atol=0.05)

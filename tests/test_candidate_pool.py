@@ -30,9 +30,9 @@ LINKS = name_links(lambda: DOCUMENTS)
 
 
 def pool_of(question: str, *documents: Document) -> CandidatePool:
-    asked = question_terms(question, LINKS.question_names([question])[0], LINKS)
+    terms = question_terms(question, LINKS.question_names([question])[0], LINKS)
     pool = CandidatePool(
-        asked, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)]
+        terms, LINKS, [Hit("film", 2.0), Hit("tide", 1.0)], [Hit("tide", 0.9), Hit("film", 0.6)]
     )
     pool.join(documents or DOCUMENTS, {"film": {"bm25": 2.0}})
     pool.mark()
@@ -101,10 +101,10 @@ def test_metadata_that_the_question_names_counts_until_it_is_held() -> None:
     question = "Did The Verge and BBC report on Ada?"
     links = name_links(lambda: news)
     vocabulary = Vocabulary({"source": ["The Verge", "BBC"]})
-    asked = question_terms(
+    terms = question_terms(
         question, links.question_names([question])[0], links, vocabulary.mentions([question])[0]
     )
-    pool = CandidatePool(asked, links, [], [])
+    pool = CandidatePool(terms, links, [], [])
     pool.join(news, {})
     pool.hold(0)
     rows = pool.features()

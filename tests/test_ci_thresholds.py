@@ -129,9 +129,9 @@ def test_junit_has_a_case_a_limit() -> None:
     suite = ElementTree.fromstring(junit_xml(tested, run)).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    held, crossed = suite.findall("testcase")
-    assert (held.get("name"), held.find("failure")) == ("not risk>0.5", None)
-    assert held.get("classname") == "a <b> & ?.bm25.k4"
+    kept, crossed = suite.findall("testcase")
+    assert (kept.get("name"), kept.find("failure")) == ("not risk>0.5", None)
+    assert kept.get("classname") == "a <b> & ?.bm25.k4"
     failure = crossed.find("failure")
     assert failure is not None
     assert "600 questions. fails: the whole interval is across" in str(failure.get("message"))
@@ -144,20 +144,20 @@ def evaluated(*words: object) -> tuple[int, str, str]:
 
 
 def test_the_command_stops_a_build_with_an_exit_code_of_its_own(tmp_path: Path) -> None:
-    code, told, said = evaluated(
+    code, printed, errors = evaluated(
         "--fail-if", "coverage<=1", "--fail-if", "risk>1", "--junit", tmp_path / "gate.xml"
     )
     assert code == 3
-    assert "failed: coverage<=1" in said
-    assert "holds: the whole interval is on this side" in told
+    assert "failed: coverage<=1" in errors
+    assert "holds: the whole interval is on this side" in printed
     assert ElementTree.parse(tmp_path / "gate.xml").getroot()[0].get("failures") == "1"
-    code, told, _ = evaluated("--fail-if", "risk>1", "--json")
+    code, printed, _ = evaluated("--fail-if", "risk>1", "--json")
     assert code == 0
-    assert json.loads(told)["fail_if"][0]["limit"] == "risk>1"
+    assert json.loads(printed)["fail_if"][0]["limit"] == "risk>1"
 
 
 def test_the_commands_mistakes_are_told_before_the_work(tmp_path: Path) -> None:
-    code, _, said = evaluated("--fail-if", "rsik>0.1")
-    assert (code, "did you mean 'risk'" in said) == (2, True)
-    code, _, said = evaluated("--junit", tmp_path / "gate.xml")
-    assert (code, "--junit needs --fail-if" in said) == (2, True)
+    code, _, errors = evaluated("--fail-if", "rsik>0.1")
+    assert (code, "did you mean 'risk'" in errors) == (2, True)
+    code, _, errors = evaluated("--junit", tmp_path / "gate.xml")
+    assert (code, "--junit needs --fail-if" in errors) == (2, True)

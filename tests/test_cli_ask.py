@@ -25,12 +25,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(library: Path, *words: object) -> Result:
+def run_ask(library: Path, *words: object) -> Result:
     return suffice("ask", library, BRIDGE, *words)
 
 
 def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
-    result = asked(library)
+    result = run_ask(library)
     assert result.exit_code == 0, result.output
     assert "no language model" in result.stderr
     assert "1. Who is the mother of Lothair II?" in result.stdout
@@ -40,7 +40,7 @@ def test_without_a_model_the_path_of_sentences_is_shown(library: Path) -> None:
 
 
 def test_json_is_the_whole_trace(library: Path) -> None:
-    result = asked(library, "--json")
+    result = run_ask(library, "--json")
     trace = json.loads(result.stdout)
     assert trace["model_configured"] is False
     assert trace["plan"] == ["Who is the mother of Lothair II?", "When did #1 die?"]
@@ -50,7 +50,7 @@ def test_json_is_the_whole_trace(library: Path) -> None:
 
 def test_a_saved_trace_can_be_replayed(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
-    assert asked(library, "--trace", file).exit_code == 0
+    assert run_ask(library, "--trace", file).exit_code == 0
     (kept,) = read_traces(file)
     with Library.open(library) as lib:
         assert trace_to_json(replay(kept, lib, Gate.load())) + "\n" == file.read_text(
@@ -60,7 +60,7 @@ def test_a_saved_trace_can_be_replayed(library: Path, tmp_path: Path) -> None:
 
 def test_a_model_that_fails_is_reported(library: Path) -> None:
     with serving(fails(500)) as (url, _):
-        result = asked(library, "--model", "stand-in", "--base-url", url, "--seconds", 2)
+        result = run_ask(library, "--model", "stand-in", "--base-url", url, "--seconds", 2)
     assert result.exit_code == 0, result.output
     assert "note: the model did not answer" in result.stderr
 
@@ -68,7 +68,7 @@ def test_a_model_that_fails_is_reported(library: Path) -> None:
 def test_a_dead_server_is_reported_and_the_rules_answer(library: Path) -> None:
     with serving(fails(500)) as (url, _):
         pass
-    result = asked(library, "--model", "stand-in", "--base-url", url)
+    result = run_ask(library, "--model", "stand-in", "--base-url", url)
     assert result.exit_code == 0, result.output
     assert "refused" in result.stderr
     assert "no language model" not in result.stderr
@@ -77,7 +77,7 @@ def test_a_dead_server_is_reported_and_the_rules_answer(library: Path) -> None:
 
 def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
-    asked(library, "--trace", file)
+    run_ask(library, "--trace", file)
     again = suffice("ask", library, "--replay", file, "--json")
     assert again.exit_code == 0, again.output
     assert again.stdout == file.read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ def test_saved_traces_are_replayed_from_the_command_line(library: Path, tmp_path
     ],
 )
 def test_wrong_words_are_errors_with_a_hint(library: Path, words: list[str], why: str) -> None:
-    result = asked(library, *words)
+    result = run_ask(library, *words)
     assert result.exit_code == 2
     assert why in result.stderr
     assert "hint:" in result.stderr
@@ -118,7 +118,7 @@ def test_without_a_question_one_is_asked_for(library: Path) -> None:
 
 
 def test_the_live_view_shows_the_plan_and_its_answers(library: Path, tmp_path: Path) -> None:
-    asked(library, "--trace", tmp_path / "trace.jsonl")
+    run_ask(library, "--trace", tmp_path / "trace.jsonl")
     (trace,) = read_traces(tmp_path / "trace.jsonl")
     begun = replace(trace, steps=trace.steps[:1])
     assert _progress_text(begun).splitlines()[1:3] == [

@@ -77,12 +77,12 @@ def test_the_matrix_is_printed_drawn_and_reported(
 
 
 def test_a_script_gets_every_cell(benchmark: Path, results: Path) -> None:
-    told = json.loads(evaluate(results, "--benchmark", benchmark, "--json").stdout)
-    found = told["systems"]["mine"]
+    printed = json.loads(evaluate(results, "--benchmark", benchmark, "--json").stdout)
+    found = printed["systems"]["mine"]
     assert found["matrix"]["levels"] == [2, 3]
     assert sum(cell["n"] for row in found["matrix"]["cells"] for cell in row) == 50
     assert found["matrix"]["whole"]["error"]["value"] == pytest.approx(17 / 50)
-    assert sum(one["questions"] for one in told["missing_links"] if one["exact"]) == 15
+    assert sum(one["questions"] for one in printed["missing_links"] if one["exact"]) == 15
 
 
 def test_a_wrong_file_is_told_in_two_lines(benchmark: Path, tmp_path: Path) -> None:

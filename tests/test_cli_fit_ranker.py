@@ -29,11 +29,11 @@ def films() -> list[Document]:
     director.
     """
     pairs = [(f"Tide of Harbour{at}", f"Jon Vale{at}") for at in range(FILMS)]
-    told = [
+    rows = [
         Document(f"film{at}", f"{film} is a film directed by {person}.", film)
         for at, (film, person) in enumerate(pairs)
     ]
-    return told + [
+    return rows + [
         Document(f"person{at}", f"{person} was born in 19{at:02}.", person)
         for at, (_, person) in enumerate(pairs)
     ]
@@ -64,10 +64,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data = ("--dataset", "jsonl", "--path", write(folder / "data", FILMS))
         result = suffice("fit", "--bridge", *data, "--k", 2, "--out", folder / "ranker", "--json")
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["questions"] == FILMS
-    assert told["complete@2"]["own"] > 0.8
-    assert 0 <= told["complete@2"]["shipped"] <= 1
+    printed = json.loads(result.stdout)
+    assert printed["questions"] == FILMS
+    assert printed["complete@2"]["own"] > 0.8
+    assert 0 <= printed["complete@2"]["shipped"] <= 1
     Library.build(folder / "library", films()).close()
     return folder
 

@@ -107,9 +107,9 @@ def test_a_batch_is_one_verdict_a_line(gate: Path, tmp_path: Path) -> None:
     found = lines(suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate, "--json"))
     assert [one["question_id"] for one in found] == [f"q{at}" for at in range(20)]
     assert lines(suffice("check", "--batch", "-", "--gate", gate, "--json", given=text)) == found
-    said = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate)
-    assert len(said.stdout.splitlines()) == 20
-    assert "20 questions:" in said.stderr
+    in_words = suffice("check", "--batch", tmp_path / "batch.jsonl", "--gate", gate)
+    assert len(in_words.stdout.splitlines()) == 20
+    assert "20 questions:" in in_words.stderr
 
 
 def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: Path) -> None:
@@ -135,10 +135,10 @@ def test_a_trec_run_is_checked_with_its_topics_and_corpus(gate: Path, tmp_path: 
         suffice("check", QUESTION, "--hits", tmp_path / "hits.json", "--gate", gate, "--json")
     )
     assert found == {"question_id": "q1", **alone}
-    beside = lines(
+    with_others = lines(
         suffice("check", *files, "--others", tmp_path / "run.txt", "--gate", gate, "--json")
     )
-    assert beside == [found]  # a gate that was fitted without other runs does not look at them
+    assert with_others == [found]  # a gate that was fitted without other runs does not look at them
     with Library.build(tmp_path / "library", [Document(**one) for one in documents], encoder=None):
         pass
     stored = lines(
@@ -221,8 +221,8 @@ def test_a_missing_fit_extra_fails_before_the_work(
     monkeypatch.setattr("suffice.evaluation.gate_evaluation.util.find_spec", lambda name: None)
     one = {"doc_id": "a", "text": "Ada was taught by Mary."}
     (tmp_path / "documents.jsonl").write_text(json.dumps(one), encoding="utf-8")
-    asked = {"question": "Who taught Ada?", "gold": ["a"], "answer": "Mary"}
-    (tmp_path / "examples.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    record = {"question": "Who taught Ada?", "gold": ["a"], "answer": "Mary"}
+    (tmp_path / "examples.jsonl").write_text(json.dumps(record), encoding="utf-8")
     for words in (
         ["fit", "--dataset", "musique", "--out", tmp_path],
         ["evaluate", "gate", "--collection", "controlled", "--gate", "fitted"],

@@ -51,11 +51,11 @@ def titles(checked: GatedDocuments[Shown]) -> list[str]:
 
 
 def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
-    held = search_and_check(QUESTION, search, gate)
-    assert held.verdict.action is not Action.ANSWER
-    assert held.verdict.missing == ("Fritz Lang",)
-    assert titles(held) == [FILM[0], WRONG[0]]
-    assert held.passed() == []
+    check_result = search_and_check(QUESTION, search, gate)
+    assert check_result.verdict.action is not Action.ANSWER
+    assert check_result.verdict.missing == ("Fritz Lang",)
+    assert titles(check_result) == [FILM[0], WRONG[0]]
+    assert check_result.passed() == []
     whole = search_and_check(QUESTION, lambda queries: [shown([FILM, DIRECTOR])], gate)
     assert whole.passed() == shown([FILM, DIRECTOR])
 
@@ -63,17 +63,17 @@ def test_documents_that_are_not_enough_do_not_pass(gate: Gate) -> None:
 def test_with_a_budget_the_missing_document_replaces_the_wrong_one(
     gate: Gate,
 ) -> None:
-    asked: list[str] = []
+    searched: list[str] = []
 
     def listening(queries: Sequence[str]) -> list[list[Shown]]:
-        asked.extend(queries)
+        searched.extend(queries)
         return search(queries)
 
     whole = search_and_check(QUESTION, listening, gate, budget=ExpansionBudget())
     assert whole.verdict.action is Action.ANSWER
     assert titles(whole) == [FILM[0], DIRECTOR[0]]
-    assert asked[0] == QUESTION
-    assert len(asked) == len(set(asked))  # nothing is asked twice
+    assert searched[0] == QUESTION
+    assert len(searched) == len(set(searched))  # nothing is asked twice
 
 
 def test_what_cannot_be_completed_ends_in_an_abstention(gate: Gate) -> None:

@@ -105,8 +105,8 @@ def test_the_command_prints_tables_or_json_or_writes_a_page(tmp_path: Path):
     shown = CliRunner().invoke(app, ["report", str(old), str(new)])
     assert shown.exit_code == 0
     assert "Retrieval on village" in shown.stdout
-    told = CliRunner().invoke(app, ["report", str(old), str(new), "--json"])
-    assert json.loads(told.stdout)[0]["rows"][0]["retriever"] == "hybrid"
+    printed = CliRunner().invoke(app, ["report", str(old), str(new), "--json"])
+    assert json.loads(printed.stdout)[0]["rows"][0]["retriever"] == "hybrid"
     page = tmp_path / "report.html"
     assert (
         CliRunner().invoke(app, ["report", str(old), str(new), "--out", str(page)]).exit_code == 0

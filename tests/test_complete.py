@@ -150,14 +150,14 @@ def test_the_command_as_json(village: Path) -> None:
     result = CliRunner().invoke(
         app, ["search", str(village), QUESTION, "--complete", "--k", "4", "--json"]
     )
-    told = json.loads(result.stdout)
-    assert told["stopped"]["name"] == "answer"
-    assert [hit["title"] for hit in told["hits"]] == ["Mary Somerville", "William Wallace"]
-    assert [one["held"] for one in told["rounds"]] == [["somerville"], ["somerville", "wallace"]]
+    printed = json.loads(result.stdout)
+    assert printed["stopped"]["name"] == "answer"
+    assert [hit["title"] for hit in printed["hits"]] == ["Mary Somerville", "William Wallace"]
+    assert [one["held"] for one in printed["rounds"]] == [["somerville"], ["somerville", "wallace"]]
     assert (
-        told["rounds"][0]["p_complete"]
-        < told["rounds"][-1]["p_complete"]
-        == told["verdict"]["estimate"]["p_complete"]
+        printed["rounds"][0]["p_complete"]
+        < printed["rounds"][-1]["p_complete"]
+        == printed["verdict"]["estimate"]["p_complete"]
     )
 
 

@@ -52,11 +52,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 def heard(question: str, library: Library, gate: Gate) -> list[object]:
     """Everything suffice says about a question, through four entry points."""
     hits = library.search(question, k=5)
-    held = [(one, hit.score) for one, hit in zip(library.get([hit.doc_id for hit in hits]), hits)]
+    scored = [(one, hit.score) for one, hit in zip(library.get([hit.doc_id for hit in hits]), hits)]
     completion = library.complete(question, gate, k=4)
     return [
         [hit.doc_id for hit in hits],
-        gate.check(question, held).p_complete,
+        gate.check(question, scored).p_complete,
         completion.verdict.p_complete,
         [hit.doc_id for hit in completion.hits],
         ask(question, library, gate).answer,
@@ -71,10 +71,10 @@ def alone(library: Library, gate: Gate) -> dict[str, list[object]]:
 def test_threads_hear_what_one_alone_hears(
     library: Library, gate: Gate, alone: dict[str, list[object]]
 ) -> None:
-    asked = QUESTIONS * 3
+    questions = QUESTIONS * 3
     with ThreadPoolExecutor(8) as crowd:
-        said = list(crowd.map(lambda question: heard(question, library, gate), asked))
-    assert said == [alone[question] for question in asked]
+        answers = list(crowd.map(lambda question: heard(question, library, gate), questions))
+    assert answers == [alone[question] for question in questions]
 
 
 def test_tasks_of_an_event_loop_hear_what_one_alone_hears(
@@ -193,8 +193,8 @@ def test_forked_children_share_a_loaded_gate_and_an_open_library(tmp_path: Path)
         },
     )
     assert done.returncode == 0, done.stderr
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    assert said == [{"same": [True] * 2, "seen": "Written by the parent."}] * 2
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers == [{"same": [True] * 2, "seen": "Written by the parent."}] * 2
 
 
 def test_a_child_that_forks_in_the_middle_of_a_look_reads_on(library: Library) -> None:
@@ -227,8 +227,8 @@ def test_processes_hear_what_one_alone_hears(
     library: Library, alone: dict[str, list[object]]
 ) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        said = pool.map(_heard_elsewhere, [library.path] * 2)
-    assert said == [{question: alone[question] for question in QUESTIONS[:1]}] * 2
+        answers = pool.map(_heard_elsewhere, [library.path] * 2)
+    assert answers == [{question: alone[question] for question in QUESTIONS[:1]}] * 2
 
 
 # ---- what is made of a generation

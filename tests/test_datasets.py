@@ -101,7 +101,7 @@ def broken(folder: Path, content: bytes, *, suffix: str = ".json") -> Path:
 
 @pytest.mark.parametrize("name", [*JSON_QUESTIONS, "frames"])
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         pytest.param(b"", "is empty", id="empty"),
         pytest.param(b"\x7fELF\xff\xfe\x00\x01" * 50, "not UTF-8 text", id="binary"),
@@ -110,8 +110,8 @@ def broken(folder: Path, content: bytes, *, suffix: str = ".json") -> Path:
         ),
     ],
 )
-def test_a_file_that_is_no_text_gives_one_clear_error(tmp_path, name, content, said):
-    with pytest.raises(InputError, match=said):
+def test_a_file_that_is_no_text_gives_one_clear_error(tmp_path, name, content, message):
+    with pytest.raises(InputError, match=message):
         list(datasets.load(name, questions=broken(tmp_path, content)).questions())
 
 
@@ -289,12 +289,12 @@ def questions_of(part: tuple[GoldQuestion, ...]) -> list[str]:
 
 
 def test_each_part_has_the_same_mix_of_kinds():
-    held = [
+    questions = [
         gold_question(f"{kind}-{at}", kind=kind)
         for kind, many in (("bridge", 600), ("null", 200))
         for at in range(many)
     ]
-    parts = datasets.split(held)
+    parts = datasets.split(questions)
     for part, bridges, nulls in (
         (parts.fit, 420, 140),
         (parts.calibrate, 90, 30),
@@ -309,23 +309,27 @@ def test_each_part_has_the_same_mix_of_kinds():
     st.integers(0, 5),
 )
 def test_a_split_loses_nothing_repeats_nothing_and_ignores_the_order(drawn, seed):
-    held = [gold_question(str(at), text, kind) for at, (text, kind) in enumerate(drawn)]
-    parts = datasets.split(held, seed=seed)
+    questions = [gold_question(str(at), text, kind) for at, (text, kind) in enumerate(drawn)]
+    parts = datasets.split(questions, seed=seed)
     ids = [questions_of(part) for part in (parts.fit, parts.calibrate, parts.test)]
-    assert sorted(chain.from_iterable(ids)) == sorted(questions_of(tuple(held)))
-    assert parts == datasets.split(held, seed=seed)
+    assert sorted(chain.from_iterable(ids)) == sorted(questions_of(tuple(questions)))
+    assert parts == datasets.split(questions, seed=seed)
 
 
 def test_the_order_of_the_input_does_not_change_the_parts():
-    held = [gold_question(str(at), kind=str(at % 3)) for at in range(90)]
-    forward, backward = datasets.split(held), datasets.split(reversed(held))
+    examples = [gold_question(str(at), kind=str(at % 3)) for at in range(90)]
+    forward, backward = datasets.split(examples), datasets.split(reversed(examples))
     assert set(questions_of(forward.test)) == set(questions_of(backward.test))
-    assert set(questions_of(forward.test)) != set(questions_of(datasets.split(held, seed=7).test))
+    assert set(questions_of(forward.test)) != set(
+        questions_of(datasets.split(examples, seed=7).test)
+    )
 
 
 def test_a_repeated_question_stays_in_one_part():
-    held = [gold_question(f"{at}#{time}", f"question {at}") for at in range(40) for time in (1, 2)]
-    parts = datasets.split(held)
+    examples = [
+        gold_question(f"{at}#{time}", f"question {at}") for at in range(40) for time in (1, 2)
+    ]
+    parts = datasets.split(examples)
     texts = [
         {one.question.text for one in part} for part in (parts.fit, parts.calibrate, parts.test)
     ]
@@ -475,9 +479,9 @@ def test_a_pooled_document_is_the_one_of_the_corpus_file(data_folder, name):
 
 
 def test_the_repeated_questions_of_the_hotpotqa_sample_stay_and_do_not_leak(data_folder):
-    held = list(datasets.load("hotpotqa", data_folder / "hotpotqa").questions())
-    assert sum("#" in one.question.question_id for one in held) == 43
-    parts = datasets.split(held)
+    examples = list(datasets.load("hotpotqa", data_folder / "hotpotqa").questions())
+    assert sum("#" in one.question.question_id for one in examples) == 43
+    parts = datasets.split(examples)
     assert not {one.question.text for one in parts.fit} & {one.question.text for one in parts.test}
 
 

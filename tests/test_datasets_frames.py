@@ -135,7 +135,7 @@ def test_a_quoted_cell_may_hold_tabs_quotes_and_line_breaks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (
             {"Prompt": "   ", "wikipedia_link_1": WIKI + "A"},
@@ -156,16 +156,16 @@ def test_a_quoted_cell_may_hold_tabs_quotes_and_line_breaks(tmp_path):
         ),
     ],
 )
-def test_a_bad_row_is_named_by_line_and_field_and_can_be_skipped(tmp_path, row, said):
+def test_a_bad_row_is_named_by_line_and_field_and_can_be_skipped(tmp_path, row, message):
     path = frames_file(tmp_path, {"wikipedia_link_1": WIKI + "A"}, row)
     with pytest.raises(InputError) as caught:
         list(datasets.load("frames", path).questions())
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     dataset = datasets.load("frames", path, skip_bad=True)
     assert len(list(dataset.questions())) == 1
     assert len(list(dataset.documents())) == 1
     assert dataset.bad.count == 1
-    assert said in dataset.bad.examples[0]
+    assert message in dataset.bad.examples[0]
 
 
 def test_wrong_columns_are_an_error_that_shows_the_header(tmp_path):

@@ -103,7 +103,7 @@ def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             {"supporting_facts": []},
@@ -119,9 +119,9 @@ def test_a_title_twice_in_the_corpus_file_is_an_error(tmp_path):
         ({"_id": None}, "field '_id' is None"),
     ],
 )
-def test_a_bad_question_is_an_error_and_gives_no_documents_when_skipped(tmp_path, change, said):
+def test_a_bad_question_is_an_error_and_gives_no_documents_when_skipped(tmp_path, change, message):
     path = written(tmp_path, "q.json", [ada(**change), ada(_id="h2")])
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         list(datasets.load("hotpotqa", path).questions())
     dataset = datasets.load("hotpotqa", path, skip_bad=True)
     assert [one.gold.question_id for one in dataset.questions()] == ["h2"]

@@ -50,7 +50,7 @@ def test_a_document_keeps_every_field(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         ({"text": "a"}, "field 'doc_id' is missing, expected a document id"),
         ({"doc_id": "", "text": "a"}, "field 'doc_id' is ''"),
@@ -69,14 +69,14 @@ def test_a_document_keeps_every_field(tmp_path):
         ({"doc_id": "first", "text": "again"}, "document id 'first' is already used on line 1"),
     ],
 )
-def test_a_bad_document_is_an_error(tmp_path, record, said):
+def test_a_bad_document_is_an_error(tmp_path, record, message):
     path = lines(tmp_path / "documents.jsonl", {"doc_id": "first", "text": "a"}, record)
-    with pytest.raises(InputError, match=rf"documents\.jsonl:2: .*{said}"):
+    with pytest.raises(InputError, match=rf"documents\.jsonl:2: .*{message}"):
         list(datasets.load("jsonl", path).documents())
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"gold": None}, "field 'gold' is None, expected a list of document ids"),
         ({"gold": "d1"}, "field 'gold' is 'd1'"),
@@ -88,10 +88,10 @@ def test_a_bad_document_is_an_error(tmp_path, record, said):
         ({"question_id": "q0"}, "question id 'q0' is already used on line 1"),
     ],
 )
-def test_a_bad_question_is_an_error(tmp_path, change, said):
+def test_a_bad_question_is_an_error(tmp_path, change, message):
     good = {"question_id": "q0", "question": "Who?", "gold": ["d1"]}
     path = lines(tmp_path / "examples.jsonl", good, {**good, "question_id": "q1", **change})
-    with pytest.raises(InputError, match=rf"examples\.jsonl:2: .*{said}"):
+    with pytest.raises(InputError, match=rf"examples\.jsonl:2: .*{message}"):
         list(datasets.load("jsonl", questions=path).questions())
 
 

@@ -79,7 +79,7 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"question_type": "hard"}, "field 'question_type' is 'hard', expected inference_query or"),
         (
@@ -92,8 +92,8 @@ def test_evidence_is_gold_once_an_article_and_a_null_query_has_none(tmp_path):
         ({"query": ""}, "field 'query' is ''"),
     ],
 )
-def test_a_bad_query_is_an_error(tmp_path, change, said):
-    with pytest.raises(InputError, match=said):
+def test_a_bad_query_is_an_error(tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
         list(
             datasets.load(
                 "multihop_rag", written(tmp_path, "q.json", [query(**change)])
@@ -102,7 +102,7 @@ def test_a_bad_query_is_an_error(tmp_path, change, said):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             {"published_at": "last Tuesday"},
@@ -114,8 +114,8 @@ def test_a_bad_query_is_an_error(tmp_path, change, said):
         ({"source": ["The Verge"]}, "field 'source'"),
     ],
 )
-def test_a_bad_article_is_an_error(tmp_path, change, said):
-    with pytest.raises(InputError, match=said):
+def test_a_bad_article_is_an_error(tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
         list(
             datasets.load(
                 "multihop_rag", corpus=written(tmp_path, "c.json", [article(**change)])

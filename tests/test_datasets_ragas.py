@@ -62,7 +62,7 @@ def test_ragas_texts_without_ids_are_told_apart_by_what_they_say(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"user_input": [{"content": "hi", "type": "human"}]}, "field 'user_input'"),
         ({"retrieved_context_ids": ["d1"]}, "expected one id for each of the 2 retrieved_contexts"),
@@ -74,9 +74,9 @@ def test_ragas_texts_without_ids_are_told_apart_by_what_they_say(tmp_path):
         ({"retrieved_contexts": [None, "b"]}, "field 'retrieved_contexts'"),
     ],
 )
-def test_a_bad_ragas_row_is_an_error(tmp_path, change, said):
+def test_a_bad_ragas_row_is_an_error(tmp_path, change, message):
     path = lines(tmp_path / "rows.jsonl", row(**change))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         list(datasets.load("ragas", path).questions())
     dataset = datasets.load("ragas", path, skip_bad=True)
     assert list(dataset.documents()) == []

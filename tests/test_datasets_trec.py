@@ -59,7 +59,7 @@ def test_run_and_qrels_can_be_named_one_by_one(trec):
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "message"),
     [
         (
             "q1 Q0 d1 1 7\n",
@@ -78,14 +78,14 @@ def test_run_and_qrels_can_be_named_one_by_one(trec):
         ("q8 Q0 d1 1 2 x\n", "none of its questions is in"),
     ],
 )
-def test_a_bad_run_is_an_error(trec, run, said):
+def test_a_bad_run_is_an_error(trec, run, message):
     (trec / "bm25.run").write_text(run)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         list(datasets.load("trec", trec).questions())
 
 
 @pytest.mark.parametrize(
-    ("qrels", "said"),
+    ("qrels", "message"),
     [
         ("q1 0 d1\n", r"test\.qrels:1: 3 columns, expected 4"),
         (
@@ -95,9 +95,9 @@ def test_a_bad_run_is_an_error(trec, run, said):
         ("q1 0 d1 yes\n", "relevance is 'yes'"),
     ],
 )
-def test_bad_trec_qrels_are_an_error_and_can_be_skipped(trec, qrels, said):
+def test_bad_trec_qrels_are_an_error_and_can_be_skipped(trec, qrels, message):
     (trec / "test.qrels").write_text(qrels + "q1 0 d4 1\n")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         list(datasets.load("trec", trec).questions())
     dataset = datasets.load("trec", trec, skip_bad=True)
     (question,) = dataset.questions()

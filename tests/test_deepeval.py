@@ -73,14 +73,14 @@ def test_it_runs_in_an_evaluation(gate: Gate) -> None:
     from deepeval import evaluate
     from deepeval.evaluate.configs import AsyncConfig, CacheConfig, DisplayConfig
 
-    told = evaluate(
+    evaluated = evaluate(
         [case(FILM, WRONG)],
         [EvidenceCompleteness(gate=gate)],
         async_config=AsyncConfig(run_async=False),
         cache_config=CacheConfig(write_cache=False, use_cache=False),
         display_config=DisplayConfig(show_indicator=False, print_results=False),
     )
-    (result,) = told.test_results
+    (result,) = evaluated.test_results
     assert result.success is False
     assert result.metrics_data[0].name.startswith("Evidence Completeness")
 

@@ -32,11 +32,11 @@ class Program(dspy.Module):
         self.retrieve = retrieve
 
     def forward(self, question: str) -> dspy.Prediction:
-        held = self.retrieve(question)
+        prediction = self.retrieve(question)
         return dspy.Prediction(
-            answer=len(held.passages)
-            if held.action == "answer"
-            else f"no {', '.join(held.missing)}"
+            answer=len(prediction.passages)
+            if prediction.action == "answer"
+            else f"no {', '.join(prediction.missing)}"
         )
 
 
@@ -76,9 +76,9 @@ def test_passages_in_the_shapes_of_dspys_retrievers_come_back_as_they_were(
     gate: Gate, shape: Any
 ) -> None:
     given = shape(QUESTION)
-    told = GatedRetrieve(shape, gate, hold_back=False)(QUESTION)
-    assert told.passages == getattr(given, "passages", given)
-    assert "Fritz Lang" in told.missing
+    gated = GatedRetrieve(shape, gate, hold_back=False)(QUESTION)
+    assert gated.passages == getattr(given, "passages", given)
+    assert "Fritz Lang" in gated.missing
 
 
 @pytest.mark.parametrize("nothing", [None, [], dspy.Prediction(passages=[])])

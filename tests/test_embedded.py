@@ -328,8 +328,8 @@ def test_random_writes_leave_both_stores_with_the_same_answers(tmp_path: Path) -
         assert [{hit.doc_id for hit in hits} for hits in ours] == [
             {hit.doc_id for hit in hits} for hits in theirs
         ]
-        asked = random.standard_normal((20, 8))
-        assert embedded.search_vectors(asked, k=9) == memory.search_vectors(asked, k=9)
+        queries = random.standard_normal((20, 8))
+        assert embedded.search_vectors(queries, k=9) == memory.search_vectors(queries, k=9)
 
 
 def test_both_stores_agree_on_real_questions(data_folder: Path, tmp_path: Path) -> None:

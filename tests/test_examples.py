@@ -105,8 +105,8 @@ def test_the_example_prints_what_it_shows(
 
 def test_the_notebook_tells_its_story_again(tmp_path: Path) -> None:
     stored = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    told = cell_outputs(execute(stored, tmp_path))
-    for now, then in zip(told, cell_outputs(stored), strict=True):
+    outputs = cell_outputs(execute(stored, tmp_path))
+    for now, then in zip(outputs, cell_outputs(stored), strict=True):
         assert re.sub(r"\d+", "0", now) == re.sub(
             r"\d+", "0", then
         )  # a fitted gate's figures may move with the machine

@@ -43,12 +43,12 @@ class Lists:
     """A retriever that finds what it was told to find, and remembers what it was asked."""
 
     def __init__(self, found: Mapping[str, Sequence[DocId]]) -> None:
-        self.found, self.asked = found, []  # type: ignore[var-annotated]
+        self.found, self.searches = found, []  # type: ignore[var-annotated]
 
     def search(
         self, questions: Sequence[str], *, k: int, filters: Sequence[Filter | None] | None = None
     ) -> list[tuple[Hit, ...]]:
-        self.asked.append(list(questions))
+        self.searches.append(list(questions))
         return [
             tuple(Hit(one, 1 / at) for at, one in enumerate(self.found.get(q, ())[:k], start=1))
             for q in questions
@@ -72,26 +72,26 @@ class Counts:
         explain: bool = True,
         rounds_left: int = 1,
     ) -> list[Verdict]:
-        said = []
+        verdicts = []
         for _, hits in pairs:
-            held = {hit.doc_id for hit in hits}
+            hit_ids = {hit.doc_id for hit in hits}
             p = max(
                 0.0,
-                len(held & self.needed) / max(len(self.needed), 1)
-                - self.noise * len(held - self.needed),
+                len(hit_ids & self.needed) / max(len(self.needed), 1)
+                - self.noise * len(hit_ids - self.needed),
             )
             action = (
                 Action.ANSWER
-                if held >= self.needed
+                if hit_ids >= self.needed
                 else Action.EXPAND
                 if rounds_left
                 else Action.ABSTAIN
             )
-            said.append(
+            verdicts.append(
                 Verdict(Estimate(p, p, p), action, next_queries=self.queries if explain else ())
             )
-        self.batches.append(len(said))
-        return said
+        self.batches.append(len(verdicts))
+        return verdicts
 
 
 def lookup(doc_ids: Sequence[DocId]) -> list[Document | None]:
@@ -130,7 +130,7 @@ def test_each_next_query_is_searched_once() -> None:
     judge = Counts("ada", "william", "nobody", queries=["William born"])
     (found,) = expand([QUESTION], lists, judge, lookup, budget=ExpansionBudget(rounds=4))
     assert ids(found) == ["ada", "william"]
-    assert lists.asked == [[QUESTION], ["William born"]]
+    assert lists.searches == [[QUESTION], ["William born"]]
     assert found.trace.steps[1].question == "William born"
 
 
@@ -307,7 +307,7 @@ def test_a_deleted_document_is_a_hit_without_a_text() -> None:
 def test_texts_reach_the_search_only_through_the_gate() -> None:
     lists = Lists({QUESTION: ["ada", "mary"]})
     expand([QUESTION], lists, Counts("ada", "mary", "william"), lookup, follow=follow)
-    assert lists.asked == [[QUESTION]]
+    assert lists.searches == [[QUESTION]]
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ FILM = Document("film", "Village Dreams is a film directed by Maria Lopez.", "Vi
 
 def extracted(question: str, hits: list[Document]) -> tuple[Evidence, ParsedQuestion, Extraction]:
     words, evidence = WordTable.load(), normalize_hits(question, hits).evidence
-    asked = parse_question(question, words)
+    parsed = parse_question(question, words)
     return (
         evidence,
-        asked,
-        extract(asked, [one.title for one in hits], [one.text for one in hits], None, words),
+        parsed,
+        extract(parsed, [one.title for one in hits], [one.text for one in hits], None, words),
     )
 
 
@@ -55,24 +55,24 @@ def test_a_source_counts_as_covered_and_so_does_a_date_of_publication() -> None:
     question = "What did The Daily Meridian write about Maria Lopez on October 7, 2023?"
     bare = Document("a", "Maria Lopez spoke.", "A talk")
     dated = Document("a", "Maria Lopez spoke.", "A talk", "Daily Meridian", None, date(2023, 10, 7))
-    told = [find_missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
+    missing = [find_missing(evidence, reading, np.zeros(len(reading.absent_names))) for evidence, _, reading in (
         extracted(question, [bare]), extracted(question, [dated])
     )]  # fmt: skip
-    assert any("Daily Meridian" in one for one in told[0])
-    assert "October 7, 2023" in told[0]
-    assert told[1] == ()
+    assert any("Daily Meridian" in one for one in missing[0])
+    assert "October 7, 2023" in missing[0]
+    assert missing[1] == ()
 
 
 def test_without_hits_everything_named_is_missing() -> None:
-    evidence, asked, reading = extracted(QUESTION, [])
+    evidence, parsed, reading = extracted(QUESTION, [])
     found = find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
     assert "1950" in found
-    assert suggest_queries(asked, found)
+    assert suggest_queries(parsed, found)
 
 
 def test_queries_are_the_missing_thing_and_what_is_asked_about_it() -> None:
-    asked = parse_question(QUESTION, WordTable.load())
-    (query,) = suggest_queries(asked, ["Maria Lopez"])
+    parsed = parse_question(QUESTION, WordTable.load())
+    (query,) = suggest_queries(parsed, ["Maria Lopez"])
     assert query.startswith("Maria Lopez ")
     assert "university" in query
     assert len(query) < 80
@@ -106,17 +106,17 @@ def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
 def test_only_what_moved_something_is_a_reason_strongest_first() -> None:
     columns = {"s_mean": 0, "distinct_titles": 1}
     seen, usual = FeatureView(columns, [0.5, 1.0]), FeatureView(columns, [0.7, 1.0])
-    told = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, usual)
-    assert [one.feature for one in told] == ["scores", "overlap"]
-    assert told[0].words == "the mean score is 50% of the first (usually 70%)"
+    reasons = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, usual)
+    assert [one.feature for one in reasons] == ["scores", "overlap"]
+    assert reasons[0].words == "the mean score is 50% of the first (usually 70%)"
     assert rank_reasons(["overlap"], np.array([0.001]), seen, usual) == ()
 
 
 def test_every_family_of_a_gate_can_speak() -> None:
     occlusion = small_gate()._occlusion
     for family in occlusion.families:
-        (told,) = rank_reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
-        assert len(told.words) < 160
+        (reason,) = rank_reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
+        assert len(reason.words) < 160
     assert {one.family for one in small_gate().model.features} <= set(occlusion.families)
 
 

@@ -92,12 +92,12 @@ def test_a_title_is_looked_for_without_its_closing_parenthesis() -> None:
 
 
 def test_a_question_tells_names_from_the_words_that_relate_them(words: WordTable) -> None:
-    asked = parse_question(
+    parsed = parse_question(
         "Who is the mother of the director of Polish-Russian War (Film) in 2009?", words
     )
-    assert asked.names == [b" polish russian war ", b" film "]
-    assert asked.display_names[b" polish russian war "] == "Polish-Russian War"
-    assert asked.content == [
+    assert parsed.names == [b" polish russian war ", b" film "]
+    assert parsed.display_names[b" polish russian war "] == "Polish-Russian War"
+    assert parsed.content == [
         b"mother",
         b"director",
         b"polish",
@@ -106,15 +106,15 @@ def test_a_question_tells_names_from_the_words_that_relate_them(words: WordTable
         b"film",
         b"2009",
     ]
-    assert asked.numbers == [b" 2009 "]
-    assert len(asked.rarity) == 7
+    assert parsed.numbers == [b" 2009 "]
+    assert len(parsed.rarity) == 7
 
 
 def test_initials_belong_to_a_name_and_a_full_stop_does_not(words: WordTable) -> None:
-    asked = parse_question(
+    parsed = parse_question(
         "Did J. R. Smith meet Mary Jones's father in St. Louis. Then what", words
     )
-    assert list(asked.display_names.values()) == ["J. R. Smith", "Mary Jones", "St. Louis"]
+    assert list(parsed.display_names.values()) == ["J. R. Smith", "Mary Jones", "St. Louis"]
 
 
 def test_a_letter_with_an_accent_opens_a_name_and_not_the_middle_of_a_word(
@@ -128,10 +128,10 @@ def test_a_letter_with_an_accent_opens_a_name_and_not_the_middle_of_a_word(
 
 
 def test_names_joined_by_and_are_two_names_unless_a_title_joins_them(words: WordTable) -> None:
-    asked = parse_question(
+    parsed = parse_question(
         "Did Alice Smith and Bob Jones of the House of Lords meet at Marks & Spencer?", words
     )
-    assert list(asked.display_names.values()) == [
+    assert list(parsed.display_names.values()) == [
         "Alice Smith",
         "Bob Jones of the House of Lords",
         "Marks & Spencer",

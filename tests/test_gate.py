@@ -78,10 +78,10 @@ def test_a_gate_foresees_hops_from_the_words_of_a_question_alone() -> None:
 
 def test_without_explanation_the_rest_is_the_same() -> None:
     example = fresh()[1]
-    told = small_gate().check(example.question, shown(example))
+    verdict = small_gate().check(example.question, shown(example))
     bare = small_gate().check(example.question, shown(example), explain=False)
-    assert bare == replace(told, estimate=bare.estimate, reasons=(), missing=(), next_queries=())
-    assert bare.p_complete == pytest.approx(told.p_complete)
+    assert bare == replace(verdict, estimate=bare.estimate, reasons=(), missing=(), next_queries=())
+    assert bare.p_complete == pytest.approx(verdict.p_complete)
 
 
 def test_nothing_to_check_gives_nothing() -> None:
@@ -195,7 +195,7 @@ def test_dearer_expansions_are_chosen_less_and_those_without_a_round_left_never(
 
 
 @pytest.mark.parametrize(
-    ("examples", "told"),
+    ("examples", "message"),
     [
         ([], "0 labelled examples"),
         ([("question", [], [])] * 80, "example 1 is of type tuple"),
@@ -204,18 +204,20 @@ def test_dearer_expansions_are_chosen_less_and_those_without_a_round_left_never(
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(
-    examples: list[LabelledQuestion], told: str
+    examples: list[LabelledQuestion], message: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         Gate.fit(examples)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [({"policy": "luck"}, "policy is 'luck'"), ({"policy": "risk"}, "needs alpha")],
 )
-def test_an_unknown_policy_is_refused_before_the_work(options: dict[str, str], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_an_unknown_policy_is_refused_before_the_work(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         Gate.fit([], **options)  # type: ignore[arg-type]
 
 
@@ -331,30 +333,30 @@ def with_another_run(example: LabelledQuestion) -> LabelledQuestion:
 def test_a_gate_that_learned_from_other_runs_looks_at_them() -> None:
     some = fresh()[:150]
     gate, truth = lettered(), np.array([complete(one) for one in some])
-    told = [with_another_run(one) for one in some]
+    with_runs = [with_another_run(one) for one in some]
     alone = gate.probabilities(pairs(some), documents=collection()[0])
-    beside = gate.probabilities(
-        [(one.question, one.hits, one.others) for one in told], documents=collection()[0]
+    with_others = gate.probabilities(
+        [(one.question, one.hits, one.others) for one in with_runs], documents=collection()[0]
     )
-    assert not np.array_equal(alone, beside)
-    assert auroc(beside, truth) > auroc(alone, truth)
+    assert not np.array_equal(alone, with_others)
+    assert auroc(with_others, truth) > auroc(alone, truth)
     one = gate.check(
-        told[0].question,
-        told[0].hits,
-        others=told[0].others,
-        documents=told[0].documents,
+        with_runs[0].question,
+        with_runs[0].hits,
+        others=with_runs[0].others,
+        documents=with_runs[0].documents,
         explain=False,
     )
-    assert one.p_complete == pytest.approx(beside[0], abs=1e-6)
+    assert one.p_complete == pytest.approx(with_others[0], abs=1e-6)
     assert {"shared", "only_there"} <= set(gate.profile.names)
 
 
 def test_a_gate_that_has_not_ignores_them() -> None:
     one = with_another_run(fresh()[0])
-    alone, beside = (
+    alone, with_others = (
         small_gate().check(one.question, shown(one), others=others) for others in ((), one.others)
     )
-    assert alone == beside
+    assert alone == with_others
 
 
 def test_what_is_no_pair_is_refused() -> None:

@@ -45,10 +45,10 @@ def test_folds_never_split_a_question_and_spread_the_complete() -> None:
     texts = [f"question {at % 80}" for at in range(100)]  # twenty of them come twice
     complete = [at % 80 < 20 for at in range(100)]
     folds = grouped_folds(texts, complete, 5, 42)
-    for rest, held in folds:
-        assert {texts[at] for at in rest}.isdisjoint(texts[at] for at in held)
-        assert len({texts[at] for at in held if complete[at]}) == 4
-    assert sorted(at for _, held in folds for at in held) == list(range(100))
+    for rest, held_out in folds:
+        assert {texts[at] for at in rest}.isdisjoint(texts[at] for at in held_out)
+        assert len({texts[at] for at in held_out if complete[at]}) == 4
+    assert sorted(at for _, held_out in folds for at in held_out) == list(range(100))
 
 
 def test_a_questions_fold_does_not_depend_on_the_order_of_the_file() -> None:

@@ -148,14 +148,14 @@ def test_at_the_runs_own_threshold_nothing_is_undecided() -> None:
 
 def test_promises_are_those_of_the_policy_and_grow_with_what_may_go_wrong() -> None:
     run = village()
-    told = {one["alpha"]: one for one in run_overview(run)["promises"]}
+    promises = {one["alpha"]: one for one in run_overview(run)["promises"]}
     assert (
-        told[0.2]["answer_at"]
+        promises[0.2]["answer_at"]
         == choose_by_risk(run.p, run.complete, alpha=0.2, delta=0.1).answer_at
     )
-    assert told[0.01]["answer_at"] is None
-    assert told[0.01]["coverage"] == 0.0
-    shares = [one["coverage"] for one in told.values()]
+    assert promises[0.01]["answer_at"] is None
+    assert promises[0.01]["coverage"] == 0.0
+    shares = [one["coverage"] for one in promises.values()]
     assert shares == sorted(shares)
 
 

@@ -118,9 +118,9 @@ def test_who_tried_fewer_than_required_claims_nothing(
     save_figures(
         "fuzz", StoredFigures.now("fuzz", [few], [], quick=False, start=RunStart(0.0, "abc"))
     )
-    told = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
-    assert told
-    assert all(line.endswith("not shown: fewer were tried than required") for line in told)
+    lines = [line for line in guarantees().splitlines() if "a full run of 1970-01-01" in line]
+    assert lines
+    assert all(line.endswith("not shown: fewer were tried than required") for line in lines)
 
 
 def test_a_run_is_of_its_commit_though_another_has_stored_figures(

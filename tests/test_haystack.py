@@ -90,15 +90,15 @@ def pipeline(gate: CompletenessGate) -> Pipeline:
     return made
 
 
-def asked(made: Pipeline, *names: str) -> dict[str, Any]:
+def run_pipeline(made: Pipeline, *names: str) -> dict[str, Any]:
     return made.run({name: {"query": QUESTION} for name in ("retriever", "gate", *names)})
 
 
 def test_the_prompt_is_built_only_from_documents_that_are_enough(gate: Gate) -> None:
-    short = asked(pipeline(CompletenessGate(gate)))
+    short = run_pipeline(pipeline(CompletenessGate(gate)))
     assert "prompt" not in short
     assert short["gate"]["abstain"] == ["Fritz Lang"]
-    whole = asked(
+    whole = run_pipeline(
         pipeline(CompletenessGate(gate, retriever=FixedRetriever(), budget=ExpansionBudget()))
     )
     assert whole["prompt"]["prompt"] == f"{FILM[1]} {DIRECTOR[1]} "
@@ -113,7 +113,7 @@ def test_a_pipeline_can_search_once_more_by_itself() -> None:
     made.connect("gate.held", "both.documents")
     made.connect("again.documents", "both.documents")
     made.connect("both.documents", "last.documents")
-    came = asked(made, "last")["last"]
+    came = run_pipeline(made, "last")["last"]
     assert [one.meta["title"] for one in came["answer"]] == [FILM[0], WRONG[0], DIRECTOR[0]]
 
 

@@ -198,7 +198,7 @@ def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hit", "told"),
+    ("hit", "message"),
     [
         (3, "hit 2 is 3, expected a text"),
         (None, "hit 2 is None"),
@@ -216,8 +216,8 @@ def test_an_odd_id_or_score_inside_metadata_is_left_out() -> None:
         (NodeWithScore(3), "hit 2 is 3"),  # type: ignore[arg-type]
     ],
 )
-def test_a_wrong_hit_is_named(hit: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told.replace("(", r"\(")):
+def test_a_wrong_hit_is_named(hit: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
         normalize_hits(ASKED, ["a first one", hit])
 
 

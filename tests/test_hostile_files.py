@@ -229,8 +229,8 @@ def artefact(tmp_path: Path) -> Path:
 
 
 def reopened(folder: Path, **changes: Any) -> None:
-    told = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | changes
-    (folder / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | changes
+    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     open_artefact(folder, kind="gate", version=1, rebuild="again")
 
 

@@ -97,9 +97,9 @@ def test_an_event_loop_uses_the_retrievers_own_async_way(gate: Gate) -> None:
     passed = asyncio.run(gated.ainvoke(QUESTION))
     assert titles(passed) == [FILM[0], DIRECTOR[0]]
     assert {one.metadata["asked"] for one in passed} == {"async"}
-    told = asyncio.run(gated.with_verdict().ainvoke(QUESTION))
-    assert told["verdict"].action is Action.ANSWER
-    assert "suffice" not in told["documents"][0].metadata
+    result = asyncio.run(gated.with_verdict().ainvoke(QUESTION))
+    assert result["verdict"].action is Action.ANSWER
+    assert "suffice" not in result["documents"][0].metadata
 
 
 def test_a_store_in_memory_keeps_its_documents_unmarked(gate: Gate) -> None:

@@ -148,11 +148,11 @@ def test_damaged_links_are_found_again(plain: Path) -> None:
 
 
 def test_progress_reports_documents_and_links(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int | None]] = []
+    progress_seen: list[tuple[str, int, int | None]] = []
     Library.build(
-        tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: told.append(what)
+        tmp_path / "lib", VILLAGE, encoder=None, progress=lambda *what: progress_seen.append(what)
     ).close()
-    assert told == [("documents", 6, None), ("links", 6, 6)]
+    assert progress_seen == [("documents", 6, None), ("links", 6, 6)]
 
 
 def test_an_encoder_of_a_plug_in_is_found_by_name(tmp_path: Path) -> None:

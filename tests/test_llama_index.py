@@ -104,9 +104,9 @@ def test_no_nodes_no_scores_and_pictures_are_no_surprise(gate: Gate) -> None:
 
 def test_it_is_written_down_with_the_address_of_its_gate(gate: Gate, tmp_path: Any) -> None:
     gate.save(tmp_path / "saved")
-    told = CompletenessGate(gate=str(tmp_path / "saved"), hold_back=False).to_dict()
-    assert (told["class_name"], told["gate"]) == ("CompletenessGate", str(tmp_path / "saved"))
-    again = CompletenessGate.from_dict(told)
+    saved = CompletenessGate(gate=str(tmp_path / "saved"), hold_back=False).to_dict()
+    assert (saved["class_name"], saved["gate"]) == ("CompletenessGate", str(tmp_path / "saved"))
+    again = CompletenessGate.from_dict(saved)
     assert again.hold_back is False
     assert again.check([], QUESTION).p_complete == gate.check(QUESTION, []).p_complete
     with pytest.raises(ValueError, match="in memory"):

@@ -40,7 +40,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         yield lib
 
 
-def asked(made: Any, story: Callable[[Client], Awaitable[Any]]) -> Any:
+def run_client(made: Any, story: Callable[[Client], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         async with Client(made) as client:
             return await story(client)
@@ -49,14 +49,14 @@ def asked(made: Any, story: Callable[[Client], Awaitable[Any]]) -> Any:
 
 
 def call(made: Any, tool: str, **arguments: Any) -> Any:
-    return asked(made, lambda client: client.call_tool(tool, arguments))
+    return run_client(made, lambda client: client.call_tool(tool, arguments))
 
 
 def test_insufficient_passages_name_what_is_missing(gate: Gate) -> None:
-    told = call(create_server(gate), "check_context", question=QUESTION, passages=SHORT)
-    assert not told.is_error
-    assert told.structured_content["action"] == "abstain"
-    assert told.structured_content["missing"] == ["Fritz Lang"]
+    reply = call(create_server(gate), "check_context", question=QUESTION, passages=SHORT)
+    assert not reply.is_error
+    assert reply.structured_content["action"] == "abstain"
+    assert reply.structured_content["missing"] == ["Fritz Lang"]
     texts = [FILM[1], DIRECTOR[1]]
     mixed = call(
         create_server(gate),
@@ -64,17 +64,17 @@ def test_insufficient_passages_name_what_is_missing(gate: Gate) -> None:
         question=QUESTION,
         passages=[texts[0], {"text": texts[1], "score": 2}],
     )
-    assert mixed.structured_content["p_complete"] > told.structured_content["p_complete"]
+    assert mixed.structured_content["p_complete"] > reply.structured_content["p_complete"]
     nothing = call(create_server(gate), "check_context", question=QUESTION, passages=[])
     assert nothing.structured_content["p_complete"] < 0.01
 
 
 def test_a_library_completes_the_context(gate: Gate, library: Library) -> None:
-    told = call(
+    reply = call(
         create_server(gate, library), "complete_context", question=QUESTION, k=5
     ).structured_content
-    assert [one["title"] for one in told["passages"]] == [FILM[0], DIRECTOR[0]]
-    assert (told["verdict"]["action"], told["stopped"]) == ("answer", "the gate says answer")
+    assert [one["title"] for one in reply["passages"]] == [FILM[0], DIRECTOR[0]]
+    assert (reply["verdict"]["action"], reply["stopped"]) == ("answer", "the gate says answer")
 
 
 def test_a_client_learns_which_tools_there_are_and_that_they_only_read(
@@ -83,8 +83,8 @@ def test_a_client_learns_which_tools_there_are_and_that_they_only_read(
     async def names(client: Client) -> dict[str, Any]:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    assert list(asked(create_server(gate), names)) == ["check_context"]
-    tools = asked(create_server(gate, library), names)
+    assert list(run_client(create_server(gate), names)) == ["check_context"]
+    tools = run_client(create_server(gate, library), names)
     assert list(tools) == ["check_context", "complete_context"]
     assert all(tool.annotations.read_only_hint for tool in tools.values())
     assert set(tools["check_context"].input_schema["required"]) == {"question", "passages"}
@@ -139,7 +139,7 @@ def test_the_command_serves_over_stdio_and_says_nothing_else_there(library: Libr
         return checked, await client.call_tool("complete_context", {"question": QUESTION})
 
     with Path(os.devnull).open("w") as quiet:
-        checked, completed = asked(stdio_client(started, errlog=quiet), story)
+        checked, completed = run_client(stdio_client(started, errlog=quiet), story)
     assert checked.structured_content["missing"] == ["Fritz Lang"]
     assert completed.structured_content["verdict"]["action"] == "answer"
 

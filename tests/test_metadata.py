@@ -270,11 +270,11 @@ def test_real_questions_name_their_sources(data_folder: Path) -> None:
     """
     folder = data_folder / "multihop_rag"
     articles = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    asked = json.loads((folder / "MultiHopRAG.json").read_text(encoding="utf-8"))
+    records = json.loads((folder / "MultiHopRAG.json").read_text(encoding="utf-8"))
     vocabulary = Vocabulary({"source": [one["source"] for one in articles if one["source"]]})
     known = set(vocabulary.values["source"])
     right = wrong = written = missed = 0
-    for one, mentions in zip(asked, vocabulary.mentions([one["query"] for one in asked])):
+    for one, mentions in zip(records, vocabulary.mentions([one["query"] for one in records])):
         gold = {evidence["source"] for evidence in one["evidence_list"]}
         if not gold or None in gold:
             continue

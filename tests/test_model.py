@@ -219,10 +219,10 @@ def test_extra_columns_are_learned_wanted_ever_after_and_saved(
     extra = np.column_stack([complete, np.zeros(len(complete))])
     hit_extra = [np.array(one.evidence, dtype=float)[:, None] for one in village.labels]
     features = tuple(Feature("query", f"extra_{at}", "Extra.") for at in range(2))
-    told = village._replace(batch=village.batch.with_extra(features, extra, hit_extra))
-    model = fit(told)
+    extended = village._replace(batch=village.batch.with_extra(features, extra, hit_extra))
+    model = fit(extended)
     model.save(tmp_path)
-    loaded, some = GateModel.load(tmp_path, village.words), first(told.batch, 5)
+    loaded, some = GateModel.load(tmp_path, village.words), first(extended.batch, 5)
     assert log_odds(loaded, some) == pytest.approx(log_odds(model, some), abs=1e-4)
     assert [one.name for one in loaded.features][-2:] == ["extra_0", "extra_1"]
     with pytest.raises(InputError, match="extra features are"):
@@ -255,16 +255,16 @@ def test_a_damaged_file_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"), [("format", 1, "format 1"), ("schema", "abc", "other columns")]
+    ("key", "value", "message"), [("format", 1, "format 1"), ("schema", "abc", "other columns")]
 )
 def test_another_format_or_schema_is_refused(
-    key: str, value: object, said: str, village: Village, saved: Path, tmp_path: Path
+    key: str, value: object, message: str, village: Village, saved: Path, tmp_path: Path
 ) -> None:
     record = copied(saved, tmp_path) / "model.json"
     record.write_text(
         json.dumps({**json.loads(record.read_text("utf-8")), key: value}), encoding="utf-8"
     )
-    with pytest.raises(NotReadyError, match=said):
+    with pytest.raises(NotReadyError, match=message):
         GateModel.load(tmp_path, village.words)
 
 
@@ -305,10 +305,10 @@ def test_rows_right_at_a_threshold_fall_to_the_same_side_as_in_scikit_learn(kind
     kind.fit(rows, rows[:, 0] + rows[:, 1] * rows[:, 2] / 3 > 6)
     steps = [np.nextafter(rows, np.float32(to)) for to in (-np.inf, np.inf)]
     middles = (rows + np.roll(rows, 1, axis=0)) / 2
-    asked = np.concatenate([rows, *steps, middles, np.full((1, 6), 1e30, np.float32)])
+    points = np.concatenate([rows, *steps, middles, np.full((1, 6), 1e30, np.float32)])
     trees = OnnxTrees(trees_to_onnx(kind, 6), columns=6)
-    assert trees.p(asked) == pytest.approx(kind.predict_proba(asked)[:, 1], abs=1e-5)
-    assert trees.p(asked[:0]).shape == (0,)
+    assert trees.p(points) == pytest.approx(kind.predict_proba(points)[:, 1], abs=1e-5)
+    assert trees.p(points[:0]).shape == (0,)
     with pytest.raises(DataError, match="expected 'rows' of 7 columns"):
         OnnxTrees(trees_to_onnx(kind, 6), columns=7)
 

@@ -85,7 +85,7 @@ def test_entities_of_the_metadata_are_names() -> None:
 
 def test_a_question_names_titles_and_others_in_any_case() -> None:
     links = made(*ALBUMS)
-    asked = links.question_names(
+    question_names = links.question_names(
         [
             "When was the Battle of New Orleans that Stanton Moore sang of?",
             "battle of new orleans",
@@ -94,7 +94,7 @@ def test_a_question_names_titles_and_others_in_any_case() -> None:
         ]
     )
     battle, moore = links.numbers(["battle of new orleans", "stanton moore"]).tolist()
-    assert [one.tolist() for one in asked] == [[battle, moore], [battle], [], []]
+    assert [one.tolist() for one in question_names] == [[battle, moore], [battle], [], []]
 
 
 def test_two_documents_of_one_title_both_bear_it() -> None:

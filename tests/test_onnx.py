@@ -107,9 +107,9 @@ def test_a_larger_batch_changes_little_and_mixes_nothing_up(bge: Encoder) -> Non
 def test_questions_get_their_prefix_and_find_their_answer(bge: Encoder) -> None:
     texts = ["Mary Somerville taught Ada mathematics.", "The soup of the day is leek and potato."]
     question = "Who was Ada's teacher?"
-    asked = bge.encode([question], query=True)[0]
-    assert asked.tolist() != bge.encode([question])[0].tolist()
-    near, far = bge.encode(texts) @ asked
+    query_vector = bge.encode([question], query=True)[0]
+    assert query_vector.tolist() != bge.encode([question])[0].tolist()
+    near, far = bge.encode(texts) @ query_vector
     assert near > far
 
 

@@ -28,9 +28,9 @@ def model(url: str, **options: Any) -> OpenAIModel:
 
 def test_a_prompt_goes_out_and_the_answer_comes_back() -> None:
     with serving(says("Sam")) as (url, seen):
-        asked = model(url)
-        assert isinstance(asked, LanguageModel)
-        assert asked.complete(["Who?", "And who else?"]) == ["Sam", "Sam"]
+        client = model(url)
+        assert isinstance(client, LanguageModel)
+        assert client.complete(["Who?", "And who else?"]) == ["Sam", "Sam"]
     assert {one["messages"][0]["content"] for one in seen} == {"Who?", "And who else?"}
     assert seen[0]["temperature"] == 0.0
     assert seen[0]["seed"] == 42
@@ -47,8 +47,8 @@ def test_a_server_that_knows_no_schemas_is_asked_without_one() -> None:
         (fails(400) if "response_format" in request else says("{}"))(handler, request)
 
     with serving(old) as (url, seen):
-        asked = model(url, concurrency=1)
-        assert asked.complete(["Who?", "Who?"], schema=SCHEMA) == ["{}", "{}"]
+        client = model(url, concurrency=1)
+        assert client.complete(["Who?", "Who?"], schema=SCHEMA) == ["{}", "{}"]
     assert len(seen) == 3  # it is told once
 
 
@@ -61,10 +61,10 @@ def test_a_request_that_is_refused_without_a_schema_too_says_nothing_about_schem
         )
 
     with serving(narrow) as (url, seen):
-        asked = model(url)
+        client = model(url)
         with pytest.raises(ModelError, match="400"):
-            asked.complete(["Who is it, after all?"], schema=SCHEMA)
-        asked.complete(["Who?"], schema=SCHEMA)
+            client.complete(["Who is it, after all?"], schema=SCHEMA)
+        client.complete(["Who?"], schema=SCHEMA)
     assert ["response_format" in one for one in seen] == [True, False, True]
 
 
@@ -262,11 +262,11 @@ def counted(handler: Any, request: dict[str, Any]) -> None:
 
 def test_tokens_and_money_are_counted() -> None:
     with serving(counted) as (url, _):
-        asked = model(url, prices=Prices(10.0, 20.0))
-        asked.complete(["Who?", "Who else?"])
-        assert asked.last_tokens == (140, 10)
-        asked.within(3).complete(["And who?"])
-    assert asked.spent == Cost(
+        client = model(url, prices=Prices(10.0, 20.0))
+        client.complete(["Who?", "Who else?"])
+        assert client.last_tokens == (140, 10)
+        client.within(3).complete(["And who?"])
+    assert client.spent == Cost(
         calls=3, tokens=225, money=0.0024
     )  # 210 tokens in for 10, 15 out for 20 a million
 
@@ -284,10 +284,10 @@ def test_a_model_brings_its_prices_to_the_meter(tmp_path: Path) -> None:
 
 def test_uncounted_tokens_are_not_invented() -> None:
     with serving(says("Sam")) as (url, _):
-        asked = model(url)
-        asked.complete(["Who?"])
-    assert asked.last_tokens is None
-    assert asked.spent == Cost(calls=1)
+        client = model(url)
+        client.complete(["Who?"])
+    assert client.last_tokens is None
+    assert client.spent == Cost(calls=1)
 
 
 # ---- the key
@@ -300,20 +300,20 @@ def test_the_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
         send(handler, 401, f'{{"error": {{"message": "wrong key: {secret}"}}}}')
 
     with serving(tells) as (url, _), caplog.at_level(logging.DEBUG):
-        asked = model(url, api_key=secret)
+        client = model(url, api_key=secret)
         with pytest.raises(ModelError) as caught:
-            asked.complete(["Who?"])
-    assert secret not in repr(asked)
+            client.complete(["Who?"])
+    assert secret not in repr(client)
     assert secret not in caplog.text
     assert secret not in "".join(traceback.format_exception(caught.value)) + caught.value.hint
     assert "OPENAI_API_KEY" in caught.value.hint
 
 
 def test_a_password_in_the_address_is_not_shown_either() -> None:
-    asked = model("http://me:very-secret@127.0.0.1:9/v1?key=very-secret")
+    client = model("http://me:very-secret@127.0.0.1:9/v1?key=very-secret")
     with pytest.raises(ModelError) as caught:
-        asked.complete(["Who?"])
-    assert "very-secret" not in f"{asked!r} {caught.value}"
+        client.complete(["Who?"])
+    assert "very-secret" not in f"{client!r} {caught.value}"
     assert "127.0.0.1:9" in str(caught.value)
 
 
@@ -344,12 +344,12 @@ class Echo:
     name = "echo"
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def complete(
         self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
     ) -> list[str]:
-        self.asked += len(prompts)
+        self.calls += len(prompts)
         return [f"echo {prompt}" for prompt in prompts]
 
 
@@ -361,10 +361,10 @@ def test_the_same_prompt_is_asked_once_and_outlives_the_process(tmp_path: Path) 
         "echo y",
     ]
     assert CachedModel(echo, tmp_path / "a" / "answers.db").complete(["y"]) == ["echo y"]
-    assert echo.asked == 2
+    assert echo.calls == 2
     CachedModel(echo, tmp_path / "a" / "answers.db").complete(["x"], schema=SCHEMA)
     CachedModel(echo, tmp_path / "a" / "answers.db", name="other").complete(["x"])
-    assert echo.asked == 4  # another schema and another model are other questions
+    assert echo.calls == 4  # another schema and another model are other questions
 
 
 def test_prompts_are_kept_as_hashes_and_broken_characters_do_no_harm(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ def test_a_search_is_a_retrieval_span_and_the_check_its_child(gate: Gate, heard:
         outer.attributes["gen_ai.request.top_k"],
     ) == ("wiki", 2.0)
     assert outer.attributes["gen_ai.retrieval.query.text"] == QUESTION
-    told = json.loads(outer.attributes["gen_ai.retrieval.documents"])
-    assert told == [{"id": "film", "score": 2.0}, {"id": "director"}]
+    documents = json.loads(outer.attributes["gen_ai.retrieval.documents"])
+    assert documents == [{"id": "film", "score": 2.0}, {"id": "director"}]
     assert outer.instrumentation_scope.schema_url == SCHEMA_URL
 
 
@@ -100,8 +100,8 @@ def test_without_texts_a_search_tells_only_how_many(heard: Heard) -> None:
 
 def test_the_names_are_those_of_the_conventions(gate: Gate) -> None:
     written = {name for name in vars(known).values() if isinstance(name, str)}
-    told = evaluation_attributes(gate.check(QUESTION, SHORT), texts=True)
-    assert {name for name in told if name.startswith("gen_ai.")} <= written
+    attributes = evaluation_attributes(gate.check(QUESTION, SHORT), texts=True)
+    assert {name for name in attributes if name.startswith("gen_ai.")} <= written
     for name in (
         "operation.name",
         "data_source.id",

@@ -50,7 +50,7 @@ def test_every_requirement_is_pinned() -> None:
     }
     groups = [one for few in GROUPS.values() for one in few if isinstance(one, str)]
     extras = [one for few in PROJECT["optional-dependencies"].values() for one in few]
-    asked = names([*PROJECT["dependencies"], *extras, *groups])
+    required = names([*PROJECT["dependencies"], *extras, *groups])
     unpinned = {
         "suffice",
         "dspy",
@@ -59,4 +59,4 @@ def test_every_requirement_is_pinned() -> None:
         "deepeval",
         "atheris",
     }  # ourselves; and what neither `make run` nor `make test` installs
-    assert {re.sub(r"[-_.]+", "-", name).lower() for name in asked} - pinned == unpinned
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in required} - pinned == unpinned

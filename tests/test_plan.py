@@ -29,7 +29,7 @@ def test_steps_are_sorted_by_dependency_and_renumbered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("questions", "why"),
     [
         ([], "0 steps"),
         ([f"Who is man {n}?" for n in range(MAX_STEPS + 1)], "9 steps"),
@@ -41,9 +41,9 @@ def test_steps_are_sorted_by_dependency_and_renumbered() -> None:
         (["x" * 500], "characters"),
     ],
 )
-def test_an_invalid_plan_is_an_error_with_the_reason(told: list[str], why: str) -> None:
+def test_an_invalid_plan_is_an_error_with_the_reason(questions: list[str], why: str) -> None:
     with pytest.raises(InputError, match=why):
-        build_plan("q", steps(*told))
+        build_plan("q", steps(*questions))
 
 
 def test_answers_replace_their_placeholders() -> None:
@@ -52,7 +52,7 @@ def test_answers_replace_their_placeholders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "answers", "said"),
+    ("kind", "answers", "expected"),
     [
         ("earliest", ["4 April 1957", "November 11, 1890"], "B"),
         ("latest", ["1957", "November 11, 1957"], "B"),
@@ -74,8 +74,8 @@ def test_answers_replace_their_placeholders() -> None:
         ("alike", ["American poet", "American painter"], "no"),
     ],
 )
-def test_answers_are_combined(kind: str, answers: list[str | None], said: str | None) -> None:
-    assert combine(kind, ("A", "B"), answers, [1.0, 1.0]) == said
+def test_answers_are_combined(kind: str, answers: list[str | None], expected: str | None) -> None:
+    assert combine(kind, ("A", "B"), answers, [1.0, 1.0]) == expected
 
 
 def test_a_combined_answer_rests_on_the_steps_that_decide_it() -> None:

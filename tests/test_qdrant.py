@@ -113,8 +113,8 @@ def asking(hosts: str, patience_s: float = 30) -> QdrantCluster:
     return QdrantCluster(QdrantAddress.parse(f"qdrant://{hosts}/x?patience_s={patience_s}"))
 
 
-def refusal(status: int, said: str = "") -> UnexpectedResponse:
-    return UnexpectedResponse(status, said, said.encode(), httpx.Headers())
+def refusal(status: int, content: str = "") -> UnexpectedResponse:
+    return UnexpectedResponse(status, content, content.encode(), httpx.Headers())
 
 
 def test_the_next_node_is_asked_when_one_is_gone_and_kept() -> None:
@@ -149,7 +149,7 @@ def test_when_no_node_answers_the_error_says_so_and_may_be_retried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "error", "words"),
+    ("status", "content", "error", "words"),
     [
         (401, "", EngineError, "refuses the key"),
         (404, "Collection `x` doesn't exist", MissingCollectionError, "Collection"),
@@ -157,13 +157,13 @@ def test_when_no_node_answers_the_error_says_so_and_may_be_retried() -> None:
     ],
 )
 def test_what_does_not_pass_is_not_tried_again(
-    status: int, said: str, error: type[Exception], words: str
+    status: int, content: str, error: type[Exception], words: str
 ) -> None:
     tried = []
 
     def what(client: Any) -> None:
         tried.append(client)
-        raise refusal(status, said)
+        raise refusal(status, content)
 
     with pytest.raises(error, match=words):
         asking("a,b").ask(what)
@@ -197,8 +197,8 @@ def test_the_two_halves_of_bm25_make_the_whole() -> None:
     stats, _ = change.apply(CollectionStats.empty(), StatsHeader())
     mean = stats.header.words / stats.header.documents
     for question in ("Who designed the engine in London?", "Ada", "nothing known", "東京"):
-        asked = question_terms(question)
-        idf = dict(zip(asked.tolist(), stats.idf(asked).tolist()))
+        terms = question_terms(question)
+        idf = dict(zip(terms.tolist(), stats.idf(terms).tolist()))
         scores = [
             sum(
                 idf.get(number, 0) * weight

@@ -29,12 +29,12 @@ def words() -> WordTable:
 
 
 def village(words: WordTable) -> tuple[list[ParsedQuestion], list[float]]:
-    asked, hops = [], []
+    questions, hops = [], []
     for at, person in enumerate(PEOPLE):
         for form, needed in ((ONE, 1.0), (TWO, 2.0), (FOUR, 4.0)):
-            asked.append(parse_question(form.format(person, PEOPLE[at - 1]), words))
+            questions.append(parse_question(form.format(person, PEOPLE[at - 1]), words))
             hops.append(needed)
-    return asked, hops
+    return questions, hops
 
 
 def test_the_structure_of_a_question_is_counted(words: WordTable) -> None:
@@ -105,9 +105,9 @@ def test_an_empty_question_and_no_question_are_ordinary(words: WordTable) -> Non
 
 
 def test_hops_are_guessed_for_names_never_seen(words: WordTable) -> None:
-    asked, hops = village(words)
+    questions, hops = village(words)
     model = QuestionModel(words).fit(
-        asked, {"hops": hops, "comparison": [float(one == 4) for one in hops]}
+        questions, {"hops": hops, "comparison": [float(one == 4) for one in hops]}
     )
     new = [parse_question(form.format("Zelda", "Yusuf"), words) for form in (ONE, TWO, FOUR)]
     guesses = model.predict(new)
@@ -124,31 +124,31 @@ def test_hops_are_guessed_for_names_never_seen(words: WordTable) -> None:
 def test_a_saved_question_model_says_the_same_and_has_the_same_bytes(
     words: WordTable, tmp_path: Path
 ) -> None:
-    asked, hops = village(words)
+    questions, hops = village(words)
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
-        model = QuestionModel(words).fit(asked, {"hops": hops})
+        model = QuestionModel(words).fit(questions, {"hops": hops})
         model.save(folder)
     assert np.array_equal(
-        QuestionModel.load(folders[0], words).predict(asked), model.predict(asked)
+        QuestionModel.load(folders[0], words).predict(questions), model.predict(questions)
     )
     for file in folders[0].iterdir():
         assert file.read_bytes() == (folders[1] / file.name).read_bytes()
 
 
 def test_damage_and_bad_input_are_told(words: WordTable, tmp_path: Path) -> None:
-    asked, hops = village(words)
+    questions, hops = village(words)
     with pytest.raises(NotReadyError):
-        QuestionModel(words).predict(asked)
+        QuestionModel(words).predict(questions)
     with pytest.raises(NotReadyError):
         QuestionModel(words).save(tmp_path)
-    for targets in ({}, {"hops": hops[:-1]}, {"hops": [float("nan")] * len(asked)}):
+    for targets in ({}, {"hops": hops[:-1]}, {"hops": [float("nan")] * len(questions)}):
         with pytest.raises(InputError):
-            QuestionModel(words).fit(asked, targets)
+            QuestionModel(words).fit(questions, targets)
     with pytest.raises(DataError):
         QuestionModel.load(tmp_path, words)
-    QuestionModel(words).fit(asked, {"hops": hops}).save(tmp_path)
+    QuestionModel(words).fit(questions, {"hops": hops}).save(tmp_path)
     np.save(tmp_path / "question.npy", np.zeros((3, 1), np.float32))
     with pytest.raises(DataError, match="columns"):
         QuestionModel.load(tmp_path, words)

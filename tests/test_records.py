@@ -50,7 +50,7 @@ def test_an_entry_says_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ('{"a": 1', "the file ends inside the object"),
         ('{"a" 1}', "expected a key and ':'"),
@@ -63,12 +63,12 @@ def test_an_entry_says_its_line(tmp_path):
         ('{"a": ' + "9" * 5_000 + "}", "not valid JSON"),
     ],
 )
-def test_a_damaged_object_is_an_error(tmp_path, content, said):
+def test_a_damaged_object_is_an_error(tmp_path, content, message):
     path = tmp_path / "o.json"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
         list(read_json_object(path))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_record_over_the_limit_ends_the_reading(tmp_path, monkeypatch):

@@ -23,10 +23,10 @@ class FixedRetriever:
 
     def __init__(self, answers: Mapping[str, Sequence[str]], score: float | None = 1.0) -> None:
         self.answers, self.score = answers, score
-        self.asked: list[tuple[int, int]] = []  # how many questions, how deep
+        self.searches: list[tuple[int, int]] = []  # how many questions, how deep
 
     def search(self, questions, *, k, filters=None):
-        self.asked.append((len(questions), k))
+        self.searches.append((len(questions), k))
         return [
             tuple(Hit(doc_id, self.score) for doc_id in self.answers[question][:k])
             for question in questions
@@ -68,7 +68,7 @@ def test_questions_go_in_batches_and_progress_counts_them():
     evaluate_retrieval(
         "ten", examples, {"shelf": shelf}, (4,), batch=4, progress=lambda *step: seen.append(step)
     )
-    assert shelf.asked == [(4, 4), (4, 4), (2, 4)]
+    assert shelf.searches == [(4, 4), (4, 4), (2, 4)]
     assert seen == [("shelf", 4, 10), ("shelf", 8, 10), ("shelf", 10, 10)]
 
 
@@ -107,7 +107,7 @@ def test_chunks_fold_into_their_parent_at_the_place_of_the_first_and_the_search_
         shelf = FixedRetriever({"ask ada": chunks})
         run = evaluate_retrieval("village", VILLAGE[:1], {"shelf": shelf}, (3,), parents=known)
         assert run.system("shelf").ranks == ((1, 3),)
-        assert shelf.asked == [(1, 12), (1, 24)]
+        assert shelf.searches == [(1, 12), (1, 24)]
 
 
 def test_folding_stops_when_the_retriever_has_no_more_and_when_it_is_only_one_document():
@@ -115,7 +115,7 @@ def test_folding_stops_when_the_retriever_has_no_more_and_when_it_is_only_one_do
     run = evaluate_retrieval(
         "village", VILLAGE[:1], {"e": endless}, (3,), parents=lambda doc_id: doc_id.split("#")[0]
     )
-    assert endless.asked[-1][1] == 48
+    assert endless.searches[-1][1] == 48
     assert run.system("e").ranks == ((1,),)
 
 

@@ -80,10 +80,10 @@ class Fits:
     name = "fits"
 
     def __init__(self, score: float) -> None:
-        self.given, self.asked = score, list[str]()
+        self.given, self.calls = score, list[str]()
 
     def score(self, question: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        self.asked.append(question)
+        self.calls.append(question)
         return np.full(len(texts), self.given, np.float32)
 
 
@@ -102,7 +102,7 @@ def test_a_cross_encoder_can_lower_support_but_not_raise_it() -> None:
     ]
     judge = Fits(1.0)
     judged = review(question, right, PASSAGES, hops=2, reranker=judge)
-    assert (judged.by, judge.asked) == ("cross-encoder", [f"{question} Jerome Storm"])
+    assert (judged.by, judge.calls) == ("cross-encoder", [f"{question} Jerome Storm"])
     rival = reading_of("1928", DOG, rivals=("1930",))
     assert (
         review("When was Dog Law released?", rival, PASSAGES, hops=2, reranker=judge).support

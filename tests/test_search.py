@@ -48,10 +48,10 @@ class Listed:
     """A retriever with fixed hits."""
 
     def __init__(self, *hits: Hit) -> None:
-        self.hits, self.asked = hits, 0
+        self.hits, self.depth = hits, 0
 
     def search(self, questions, *, k: int, filters=None) -> list[tuple[Hit, ...]]:
-        self.asked = k
+        self.depth = k
         return [self.hits[:k] if question else () for question in questions]
 
 
@@ -158,7 +158,7 @@ def test_lists_are_fused_by_reciprocal_rank() -> None:
     assert hits[0].parts == (RetrieverScore("bm25", 9.0), RetrieverScore("dense", 0.9))
     assert hits[2].parts == (RetrieverScore("dense", -0.2),)
     assert nothing == ()
-    assert text.asked == 100
+    assert text.depth == 100
 
 
 def test_a_list_without_scores_counts_by_its_order() -> None:

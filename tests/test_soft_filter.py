@@ -59,17 +59,17 @@ def test_an_empty_result_after_filtering_is_filled_up_and_marked() -> None:
 
 
 def test_the_question_is_searched_word_for_word() -> None:
-    asked: list[str] = []
+    searched: list[str] = []
 
     class Listening(TextSearch):
         def search(
             self, questions: Sequence[str], *, k: int, filters: Any = None
         ) -> list[tuple[Hit, ...]]:
-            asked.extend(questions)
+            searched.extend(questions)
             return super().search(questions, k=k, filters=filters)
 
     SoftFilter(Listening(STORE), STORE, VOCABULARY).search([QUESTION], k=3)
-    assert set(asked) == {QUESTION}
+    assert set(searched) == {QUESTION}
 
 
 def test_needed_evidence_behind_a_wrong_date_comes_back() -> None:

@@ -80,7 +80,7 @@ FIGURES = (
 
 
 def small(**options: object) -> Study:
-    told = {
+    record = {
         "sections": (Section("One", (TABLE, *FIGURES), "in words"),),
         "summary": ("It held.",),
         "notes": ("Because.",),
@@ -89,7 +89,7 @@ def small(**options: object) -> Study:
         "settings": {"k": 4},
         "data": {"village.jsonl": "ab" * 32},
         "timings": {"search": 1.5},
-        **told,
+        **record,
         **options,
     }
     return Study("magaf", "MAGAF again", 42, **more)  # type: ignore[arg-type]

@@ -178,15 +178,21 @@ def test_hits_that_share_a_few_words_are_read_as_they_are():
 
 
 def test_what_is_cut_brings_nothing_into_view_that_was_not_read():
-    said = "Rain fell on the roof all afternoon."
+    sentence = "Rain fell on the roof all afternoon."
     taken = normalize_hits(
         QUESTION,
-        [f"{said} And more.", f"{said} {'x' * MAX_PASSAGE_CHARS} unread", "", "\ud800", said],
+        [
+            f"{sentence} And more.",
+            f"{sentence} {'x' * MAX_PASSAGE_CHARS} unread",
+            "",
+            "\ud800",
+            sentence,
+        ],
     )
     texts = [one.text for one in drop_repeated_sentences(taken).evidence.documents.values()]
     assert texts == [
-        f"{said} And more.",
-        "x" * (MAX_PASSAGE_CHARS - len(said) - 1),
+        f"{sentence} And more.",
+        "x" * (MAX_PASSAGE_CHARS - len(sentence) - 1),
         "",
         "\ud800",
         "",

@@ -86,10 +86,10 @@ def test_a_licence_that_asks_for_the_same_terms_is_not_allowed() -> None:
 
 
 def test_the_core_builds_searches_checks_and_asks_with_every_extra_absent() -> None:
-    told = bare_check()
-    assert 0 < told["p"] < 1
-    assert told["hits"] == 2
-    assert told["absent"] > 50  # where the tests run there is much that could have been leant on
+    result = bare_check()
+    assert 0 < result["p"] < 1
+    assert result["hits"] == 2
+    assert result["absent"] > 50  # where the tests run there is much that could have been leant on
 
 
 def test_nothing_is_told_to_anybody_and_nothing_left_behind(tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def test_a_damaged_trace_is_an_error_or_does_not_replay() -> None:
     """Never a crash, and never a replay of something else: each of its parts is changed in turn."""
     library = TinyLibrary()
     trace = ask(BRIDGE, library, GATE, budget=Budget(rounds=0))
-    told = json.loads(trace_to_json(trace))
+    record = json.loads(trace_to_json(trace))
     refused = different = 0
-    for other in damaged(told):
+    for other in damaged(record):
         try:
             found = trace_from_json(other) if isinstance(other, dict) else None
         except ValueError:

@@ -37,9 +37,9 @@ def adapted() -> Gate:
 
 
 def test_few_labels_move_the_gate_to_another_place() -> None:
-    held = labelled(3)[400:]
-    truth = np.array([complete(one) for one in held])
-    before, after = p_of(small_gate(), held), p_of(adapted(), held)
+    examples = labelled(3)[400:]
+    truth = np.array([complete(one) for one in examples])
+    before, after = p_of(small_gate(), examples), p_of(adapted(), examples)
     assert log_loss(after, truth) < log_loss(before, truth)
     assert auroc(after, truth) > auroc(before, truth) - 0.005
 

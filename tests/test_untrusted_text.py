@@ -66,22 +66,22 @@ def test_an_attack_and_its_neutral_twin_are_lists_as_long_as_the_one_that_came(a
 
 @pytest.mark.parametrize("place", PLACES)
 def test_neutral_text_is_as_long_as_the_attack_and_in_the_same_place(place, case):
-    said = STUFFED["the question"](QUESTION, random.Random(1))
-    neutral = neutral_text(case, POOL, random.Random(1))(len(said))
+    stuffed = STUFFED["the question"](QUESTION, random.Random(1))
+    neutral = neutral_text(case, POOL, random.Random(1))(len(stuffed))
     lengths = [
         [
             len(hit["title"]) + len(hit["text"]) + len(hit.get("source") or "")
             for hit in PLACES[place](retrieved_hits(case), text)
         ]
-        for text in (said, neutral)
+        for text in (stuffed, neutral)
     ]
     assert lengths[0] == lengths[1]
 
 
 def test_neutral_text_names_nothing_that_the_question_names(case):
-    said = neutral_text(case, POOL, random.Random(2))(500)
-    assert len(said) == 500
-    assert not any(name in said for name in ("Ada", "Lovelace", "Babbage", "London"))
+    text = neutral_text(case, POOL, random.Random(2))(500)
+    assert len(text) == 500
+    assert not any(name in text for name in ("Ada", "Lovelace", "Babbage", "London"))
 
 
 def test_the_same_chance_makes_the_same_attack(case):
@@ -108,11 +108,13 @@ def test_what_counts_is_how_many_more_are_answered_than_with_neutral_text():
 def test_two_points_over_all_data_sets_together_are_too_many():
     one = ATTACKS[0]
     still, moved = np.zeros(100, bool), np.arange(100) < 3
-    held = {
+    outcomes = {
         "here": {one.name: AttackOutcome(moved, still)},
         "there": {one.name: AttackOutcome(still, still)},
     }
-    assert attack_table("t", "Told.", [one], held, bound=True).kept is True  # three of two hundred
-    held["there"] = {one.name: AttackOutcome(moved[::-1], still)}
-    assert attack_table("t", "Told.", [one], held, bound=True).kept is False
-    assert attack_table("t", "Told.", [one], held, bound=False).kept is None
+    assert (
+        attack_table("t", "Told.", [one], outcomes, bound=True).kept is True
+    )  # three of two hundred
+    outcomes["there"] = {one.name: AttackOutcome(moved[::-1], still)}
+    assert attack_table("t", "Told.", [one], outcomes, bound=True).kept is False
+    assert attack_table("t", "Told.", [one], outcomes, bound=False).kept is None

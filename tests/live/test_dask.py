@@ -99,18 +99,18 @@ def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_
     for where, more in (("here", ()), ("there", ("--scheduler", cluster.address))):
         home = tmp_path / where
         done("build", source, "--out", home / "library", *more)
-        asked = ("--dataset", "jsonl", "--path", source, "--limit", 40, "--seed", 1)
+        options = ("--dataset", "jsonl", "--path", source, "--limit", 40, "--seed", 1)
         done(
             "evaluate",
             "retrieval",
-            *asked,
+            *options,
             "--retriever",
             "bm25,hybrid",
             "--out",
             home / "retrieval.json",
             *more,
         )
-        done("evaluate", "gate", *asked, "--no-baselines", "--out", home / "gate.json", *more)
+        done("evaluate", "gate", *options, "--no-baselines", "--out", home / "gate.json", *more)
     here, there = tmp_path / "here", tmp_path / "there"
     for name in (
         "vectors-1.f16",
@@ -141,11 +141,11 @@ def test_a_benchmark_is_made_the_same_on_workers(cluster: DaskCluster, tmp_path:
 
 
 def test_the_reader_forgets_the_blocks_that_are_done(cluster: DaskCluster) -> None:
-    reader, held = psutil.Process(), []
+    reader, memory = psutil.Process(), []
     with BatchRunner(cluster.address) as batch:
         for _ in batch(Job("weighing", weigh), ([f"{at} " * 100_000] for at in range(100))):
-            held.append(reader.memory_info().rss / 2**20)
-    assert held[-1] - held[20] < 15, "eighty blocks of some 400 KB went by since"
+            memory.append(reader.memory_info().rss / 2**20)
+    assert memory[-1] - memory[20] < 15, "eighty blocks of some 400 KB went by since"
 
 
 # ---- what goes wrong
@@ -155,15 +155,15 @@ def test_a_block_that_fails_on_every_worker_is_named_and_the_rest_is_kept(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
     words = [*WORDS[:20], "seven", *WORDS[20:]]
-    told: list[str] = []
+    messages: list[str] = []
     keep = tmp_path / "blocks"
     with (
         pytest.raises(EngineError) as caught,
-        BatchRunner(cluster.address, checkpoint=keep, report=told.append) as batch,
+        BatchRunner(cluster.address, checkpoint=keep, report=messages.append) as batch,
     ):
         list(batch(Job("shouting", careless_shout, key="loud"), split_into_blocks(words, 4)))
     assert "shouting, 21 to 24: failed 3 times: OSError: no room left" in str(caught.value)
-    assert sum("trying again" in line for line in told) == 2
+    assert sum("trying again" in line for line in messages) == 2
     assert len(list(keep.iterdir())) >= 5
 
 

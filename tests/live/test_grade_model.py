@@ -38,9 +38,9 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def grade(corpus: Path, out: Path, url: str, *words: str, timeout_s: float = 0.5) -> Result:
-    asked = ["--model", "stand-in", "--base-url", url, "--timeout-s", str(timeout_s)]
+    model_options = ["--model", "stand-in", "--base-url", url, "--timeout-s", str(timeout_s)]
     chains = ["--forms", "chain", "--per-hop", "4", "--json"]
-    return suffice("grade", corpus, "--out", out, *asked, *chains, *words)
+    return suffice("grade", corpus, "--out", out, *model_options, *chains, *words)
 
 
 def answers(out: Path) -> int:

@@ -52,15 +52,15 @@ def document(n: int, version: int = 0) -> Document:
     return Document(f"d{n}", f"report number{n} of version{version}", source=f"source {n % 3}")
 
 
-def asked(node: Node, path: str) -> Any:
+def get_result(node: Node, path: str) -> Any:
     with urllib.request.urlopen(f"http://{node.address}{path}", timeout=20) as answer:
         return json.load(answer)["result"]
 
 
 def leader(servers: Servers) -> int:
     """Which node leads the cluster now."""
-    said = asked(servers.nodes[0], "/cluster")
-    uri = said["peers"][str(said["raft_info"]["leader"])]["uri"]
+    cluster = get_result(servers.nodes[0], "/cluster")
+    uri = cluster["peers"][str(cluster["raft_info"]["leader"])]["uri"]
     return next(
         at for at, node in enumerate(servers.nodes) if node.peer_uri.rstrip("/") == uri.rstrip("/")
     )
@@ -71,7 +71,7 @@ def settled(servers: Servers) -> bool:
     try:
         for node in servers.nodes:
             for collection in ("news", "news-facts"):
-                state = asked(node, f"/collections/{collection}/cluster")
+                state = get_result(node, f"/collections/{collection}/cluster")
                 copies = [*state["local_shards"], *state["remote_shards"]]
                 wanted = 2 * (3 if collection == "news" else 1)
                 if (
@@ -105,9 +105,9 @@ class Reading(threading.Thread):
             while not self._enough.is_set():
                 try:
                     found = [hit.doc_id for hit in store.search_text(["number7"], k=3)[0]]
-                    held = store.get(["d7"])[0]
-                    if found != ["d7"] or held is None:
-                        self.wrong.append(f"found {found}, held {held}")
+                    stored = store.get(["d7"])[0]
+                    if found != ["d7"] or stored is None:
+                        self.wrong.append(f"found {found}, held {stored}")
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed check
                     self.wrong.append(repr(error))
                 self.rounds += 1
@@ -139,8 +139,8 @@ def test_any_node_may_be_killed_while_others_read_and_write(
     reading.stop()
     assert reading.wrong == []
     assert reading.rounds > 5
-    held = store.get([f"d{n}" for n in acknowledged])
-    assert [one and one.text for one in held] == [
+    stored = store.get([f"d{n}" for n in acknowledged])
+    assert [one and one.text for one in stored] == [
         document(n, last).text for n, last in acknowledged.items()
     ]
     assert len(store) == len(acknowledged)

@@ -25,27 +25,27 @@ pytestmark = [pytest.mark.live, pytest.mark.xdist_group("serve")]
 
 
 def test_mixed_load_with_updates_beside_it_loses_and_leaks_nothing(tmp_path: Path) -> None:
-    told = run_soak(tmp_path, minutes=0.25, rate=8, write_every=1.0)
-    assert told.faults == []
-    assert told.wrong == []
-    for kind, statuses in told.statuses.items():
+    soak_log = run_soak(tmp_path, minutes=0.25, rate=8, write_every=1.0)
+    assert soak_log.faults == []
+    assert soak_log.wrong == []
+    for kind, statuses in soak_log.statuses.items():
         assert set(statuses) <= {"200", "429"}, kind
-    assert told.statuses["check"]["200"] > 20
-    assert len(told.expected) > GROUP
+    assert soak_log.statuses["check"]["200"] > 20
+    assert len(soak_log.expected) > GROUP
     # So short a time says nothing about slow growth, but a handle or a thread for every request
     # would show.
     for what in ("memory MB", "open handles", "threads", "processes", "temporary files"):
-        first, last, *_ = growth(told, what)
+        first, last, *_ = growth(soak_log, what)
         assert last <= 1.25 * first + 10, what
 
 
 def steady(samples: int, grow: float) -> SoakLog:
-    told = SoakLog(60.0)
-    told.samples = [
+    soak_log = SoakLog(60.0)
+    soak_log.samples = [
         (at / samples, {"memory MB": 500 + grow * at / samples}) for at in range(samples)
     ]
-    told.loads = [1.0] * samples
-    return told
+    soak_log.loads = [1.0] * samples
+    return soak_log
 
 
 def test_what_grows_is_seen() -> None:
@@ -60,11 +60,11 @@ def test_what_grows_is_seen() -> None:
 
 
 def test_a_lost_document_and_a_fault_are_told() -> None:
-    told = steady(10, grow=0)
-    assert answer_table(told).kept is True
-    assert write_table(told).kept is True
-    told.faults.append("a traceback")
-    told.expected["soak-1-1"] = True
-    told.wrong.append("soak-1-1")
-    assert answer_table(told).kept is False
-    assert write_table(told).kept is False
+    soak_log = steady(10, grow=0)
+    assert answer_table(soak_log).kept is True
+    assert write_table(soak_log).kept is True
+    soak_log.faults.append("a traceback")
+    soak_log.expected["soak-1-1"] = True
+    soak_log.wrong.append("soak-1-1")
+    assert answer_table(soak_log).kept is False
+    assert write_table(soak_log).kept is False

@@ -39,10 +39,10 @@ def test_platt_is_scikit_learns_sigmoid_calibration(seed: int) -> None:
     scores, complete = cases(200, seed, 3)
     model = FrozenEstimator(Given().fit(scores[:, None], complete))
     oracle = CalibratedClassifierCV(model, method="sigmoid").fit(scores[:, None], complete)
-    asked = np.linspace(-4, 4, 50)
+    grid = np.linspace(-4, 4, 50)
     # Ours has a faint pull on the slope, theirs none.
-    assert Platt.fit(scores, complete).apply(asked) == pytest.approx(
-        oracle.predict_proba(asked[:, None])[:, 1], abs=2e-3
+    assert Platt.fit(scores, complete).apply(grid) == pytest.approx(
+        oracle.predict_proba(grid[:, None])[:, 1], abs=2e-3
     )
 
 
@@ -52,9 +52,9 @@ def test_venn_abers_is_an_isotonic_fit_with_the_case_added_under_each_label(
     n: int, decimals: int, seed: int
 ) -> None:
     scores, complete = cases(n, seed, decimals)
-    asked = np.concatenate([scores[:20], np.linspace(-4, 4, 15)])
-    low, high = VennAbers.fit(scores, complete).apply(asked)
-    for score, *bounds in zip(asked, low, high, strict=True):
+    grid = np.concatenate([scores[:20], np.linspace(-4, 4, 15)])
+    low, high = VennAbers.fit(scores, complete).apply(grid)
+    for score, *bounds in zip(grid, low, high, strict=True):
         for label, found in zip((0, 1), bounds, strict=True):
             model = IsotonicRegression().fit(np.append(scores, score), np.append(complete, label))
             assert found == pytest.approx(float(model.predict([score])[0]), abs=1e-9)

@@ -31,12 +31,12 @@ def lucene(
     """BM25 as Lucene's paper trail writes it, one document and one word at a time."""
     cut = [[word for word in tokens(text) if word not in stop_words] for text in documents]
     mean = sum(map(len, cut)) / len(cut) or 1
-    asked = {word for word in tokens(question) if word not in stop_words}
+    terms = {word for word in tokens(question) if word not in stop_words}
     scores = []
     for words in cut:
         counts = Counter(words)
         score = 0.0
-        for word in asked & counts.keys():
+        for word in terms & counts.keys():
             holders = sum(word in other for other in cut)
             idf = math.log(1 + (len(cut) - holders + 0.5) / (holders + 0.5))
             score += idf * counts[word] / (counts[word] + k1 * (1 - b + b * len(words) / mean))
@@ -75,10 +75,10 @@ def test_bm25_ranks_rare_words_as_rank_bm25_does() -> None:
         ["zebra"]
     )
     ours = Bm25(corpus_of(documents), stop_words=()).scores(["zebra"])[0]
-    held = theirs > 0
-    assert (held == (ours > 0)).all()
+    positive = theirs > 0
+    assert (positive == (ours > 0)).all()
     # rank_bm25 multiplies by k1 + 1 and its own IDF: one factor for all documents.
-    ratio = theirs[held] / ours[held]
+    ratio = theirs[positive] / ours[positive]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)
 
 

@@ -119,10 +119,10 @@ anything = st.recursive(
 @settings(max_examples=200)
 @given(st.lists(anything, max_size=4))
 def test_any_shape_is_taken_or_refused_with_its_place(hits: list[Any]) -> None:
-    told = ""
+    message = ""
     taken: list[Any] = []
     try:
         taken = [hit.doc_id for hit in normalize_hits("question", hits).evidence.hits]
     except InputError as error:
-        told = str(error)
-    assert told.startswith("hit ") or len(set(taken)) == len(taken) <= len(hits)
+        message = str(error)
+    assert message.startswith("hit ") or len(set(taken)) == len(taken) <= len(hits)

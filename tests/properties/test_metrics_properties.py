@@ -30,13 +30,13 @@ golds = st.sets(document, max_size=5)
 questions = st.lists(st.tuples(ranking, golds), min_size=1, max_size=12)
 
 
-def judged(asked: list[tuple[list[str], set[str]]]) -> Rankings:
-    return judge_rankings([ids for ids, _ in asked], [gold for _, gold in asked], depth=8)
+def judged(cases: list[tuple[list[str], set[str]]]) -> Rankings:
+    return judge_rankings([ids for ids, _ in cases], [gold for _, gold in cases], depth=8)
 
 
 @given(questions)
-def test_every_figure_lies_between_zero_and_one_and_is_missing_exactly_for_null_questions(asked):
-    made = judged(asked)
+def test_every_figure_lies_between_zero_and_one_and_is_missing_exactly_for_null_questions(cases):
+    made = judged(cases)
     for name in BY_K:
         for k in (1, 3, 8):
             values = per_question(made, f"{name}@{k}")
@@ -45,8 +45,8 @@ def test_every_figure_lies_between_zero_and_one_and_is_missing_exactly_for_null_
 
 
 @given(questions)
-def test_reading_deeper_never_loses_what_was_found(asked):
-    made = judged(asked)
+def test_reading_deeper_never_loses_what_was_found(cases):
+    made = judged(cases)
     real = made.gold > 0
     for name in GROWING:
         curve = np.stack([per_question(made, f"{name}@{k}")[real] for k in range(1, 9)])
@@ -54,8 +54,8 @@ def test_reading_deeper_never_loses_what_was_found(asked):
 
 
 @given(questions)
-def test_complete_is_the_hardest_and_hits_the_easiest(asked):
-    made = judged(asked)
+def test_complete_is_the_hardest_and_hits_the_easiest(cases):
+    made = judged(cases)
     real = made.gold > 0
     for k in (1, 4, 8):
         complete, recall, hits = (
@@ -67,10 +67,10 @@ def test_complete_is_the_hardest_and_hits_the_easiest(asked):
 
 
 @given(questions, st.randoms())
-def test_the_order_of_the_questions_does_not_matter(asked, random):
-    shuffled = random.sample(asked, len(asked))
+def test_the_order_of_the_questions_does_not_matter(cases, random):
+    shuffled = random.sample(cases, len(cases))
     for name in BY_K:
-        one, other = score(judged(asked), f"{name}@4"), score(judged(shuffled), f"{name}@4")
+        one, other = score(judged(cases), f"{name}@4"), score(judged(shuffled), f"{name}@4")
         assert one == other or math.isclose(one or 0, other or 0)
 
 
@@ -143,11 +143,11 @@ def test_a_looser_risk_never_answers_less(rows, one, other):
 
 
 @given(questions, st.integers(0, 99))
-def test_an_interval_is_ordered_and_stays_inside_the_range(asked, seed):
-    found = interval(judged(asked), "recall@4", resamples=50, seed=seed)
+def test_an_interval_is_ordered_and_stays_inside_the_range(cases, seed):
+    found = interval(judged(cases), "recall@4", resamples=50, seed=seed)
     if found.value is not None:
         assert 0 <= (found.low or 0) <= (found.high or 0) <= 1
-        assert found == interval(judged(asked), "recall@4", resamples=50, seed=seed)
+        assert found == interval(judged(cases), "recall@4", resamples=50, seed=seed)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20))
@@ -168,17 +168,17 @@ def test_token_f1_is_symmetric_and_one_for_the_same_text(one, other):
 
 
 @given(questions, st.text(max_size=20))
-def test_a_run_comes_back_from_its_document_as_it_was(tmp_path_factory, asked, name):
-    made = judged(asked)
+def test_a_run_comes_back_from_its_document_as_it_was(tmp_path_factory, cases, name):
+    made = judged(cases)
     ranks = tuple(tuple((np.flatnonzero(row) + 1).tolist()) for row in made.relevance)
-    scores = tuple([-math.inf, None, 0.25][at % 3] for at in range(len(asked)))
-    ids = tuple(f"q{at}" for at in range(len(asked)))
+    scores = tuple([-math.inf, None, 0.25][at % 3] for at in range(len(cases)))
+    ids = tuple(f"q{at}" for at in range(len(cases)))
     system = SystemResult(name, ranks, scores, {"q0": name})
     run = RetrievalRun(
         "set",
         (2, 8),
         ids,
-        (None,) * len(asked),
+        (None,) * len(cases),
         tuple(made.gold.tolist()),
         (system,),
         timings={name: 0.5},

@@ -35,11 +35,14 @@ def case(
     documents = {
         f"d{at}": Document(f"d{at}", f"text {at}", f"Title {at}") for at in range(len(scores))
     }
-    asked = Question(question, question)
+    parsed = Question(question, question)
     hits = tuple(Hit(f"d{at}", one) for at, one in enumerate(scores))
     needed = frozenset(f"d{at}" for at in range(gold))
     return RetrievedQuestion(
-        asked, Gold("q", needed, hops=gold), Evidence(asked, hits, documents), background=background
+        parsed,
+        Gold("q", needed, hops=gold),
+        Evidence(parsed, hits, documents),
+        background=background,
     )
 
 
@@ -108,8 +111,8 @@ def test_the_label_of_a_held_out_case_changes_nothing_about_it() -> None:
         [one.question.text for one in cases], [one.complete for one in cases], 2, 1
     )[:1]
     before = baseline_predictions(cases, folds, names=["MAGAF", "NQC"])
-    held = folds[0][1]
-    for at in held:
+    held_out = folds[0][1]
+    for at in held_out:
         one = cases[at]
         cases[at] = RetrievedQuestion(
             one.question,
@@ -119,7 +122,7 @@ def test_the_label_of_a_held_out_case_changes_nothing_about_it() -> None:
         )
     after = baseline_predictions(cases, folds, names=["MAGAF", "NQC"])
     for name in before:
-        np.testing.assert_allclose(before[name][held], after[name][held])
+        np.testing.assert_allclose(before[name][held_out], after[name][held_out])
 
 
 def test_one_class_only_is_its_share() -> None:
@@ -144,14 +147,14 @@ def test_cases_of_a_collection_hold_what_was_retrieved() -> None:
         assert short.deeper[:2] == short.evidence.hits
         assert set(short.gold_titles) == short.gold.doc_ids
         assert all(hit.doc_id in short.evidence.documents for hit in short.deeper)
-    beside = retrieve_dataset(
+    with_others = retrieve_dataset(
         controlled_collection(documents=120),
         ["bm25"],
         [2],
         other_retrievers=["tfidf", "bm25"],
         limit=3,
     ).questions("bm25", 2)
-    assert [[one.hits for one in case.others] for case in beside] == [
+    assert [[one.hits for one in case.others] for case in with_others] == [
         [case.evidence.hits] for case in found.questions("tfidf", 2)[:3]
     ]
     labelled = to_labelled_question(found.questions("bm25", 4)[0])

@@ -168,10 +168,10 @@ class Prefers:
     """A scorer that wants one title after the other, and remembers what it was asked."""
 
     def __init__(self, *titles: str) -> None:
-        self.titles, self.asked = titles, list[Any]()
+        self.titles, self.calls = titles, list[Any]()
 
     def score(self, question: str, held: Sequence[str], candidates: Sequence[str]) -> np.ndarray:
-        self.asked.append((len(held), len(candidates)))
+        self.calls.append((len(held), len(candidates)))
         wanted = self.titles[len(held) % len(self.titles)]
         return np.array([0.9 if one.startswith(wanted) else 0.1 for one in candidates])
 
@@ -192,9 +192,9 @@ def test_the_bridge_chooses_what_the_scorer_wants_in_turn() -> None:
     )
     (hits,) = reading.search([QUESTION], k=3)
     assert [hit.doc_id for hit in hits] == ["d1", "d2", "d0"]
-    assert [held for held, _ in wants.asked] == [0, 1, 2]
-    assert wants.asked[0][1] <= 4
-    assert wants.asked[1][1] <= 3
+    assert [held for held, _ in wants.calls] == [0, 1, 2]
+    assert wants.calls[0][1] <= 4
+    assert wants.calls[1][1] <= 3
 
 
 def test_fewer_are_read_the_more_is_held_unless_every_round_is_to_read_as_many() -> None:

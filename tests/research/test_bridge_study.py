@@ -33,14 +33,14 @@ def test_a_study_says_what_was_measured(
     training: BridgeQuestions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_training, "TREES", SMALL)
-    said: list[str] = []
+    messages: list[str] = []
     made = bridge_study(
-        [training], [candidate_states(training)], data={"file": "hash"}, seed=1, say=said.append
+        [training], [candidate_states(training)], data={"file": "hash"}, seed=1, say=messages.append
     )
     loaded = Study.load(made.save(tmp_path / "study.json"))
     (row,) = loaded.table("Bridge").rows
     assert row[:2] == ("village", len(training.questions))
-    assert said
+    assert messages
 
 
 def test_a_wrong_data_set_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

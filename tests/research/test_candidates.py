@@ -86,9 +86,9 @@ def test_the_store_is_read_once_for_a_sample() -> None:
 def test_rarity_comes_from_the_background_not_from_the_few_at_hand() -> None:
     corpus = Corpus(VILLAGE)
     texts = [f"{one.title}\n{one.text}" for one in VILLAGE]
-    alone, beside = Tfidf(corpus), Tfidf(corpus, background=Background.of(texts))
+    alone, with_background = Tfidf(corpus), Tfidf(corpus, background=Background.of(texts))
     questions = ["Who designed the engine in London?", "Ada the poet"]
-    assert beside.scores(questions) == pytest.approx(alone.scores(questions), abs=1e-5)
+    assert with_background.scores(questions) == pytest.approx(alone.scores(questions), abs=1e-5)
     engines = Background.of(["engine"] * 50 + ["london"])
     assert (
         engines.rarity(["engine"], 1.0)[0]

@@ -128,15 +128,15 @@ def test_plain_tfidf_comes_out_near_the_papers_row(documents, examples):
     texts = vectorizer.fit_transform(
         [f"{document.title}\n{document.text}" for document in documents.values()]
     )
-    asked = [example for example in examples if example.gold.doc_ids]
+    answerable = [example for example in examples if example.gold.doc_ids]
     scores = (
-        vectorizer.transform([example.question.text for example in asked]) @ texts.T
+        vectorizer.transform([example.question.text for example in answerable]) @ texts.T
     ).toarray()
     ids = np.array(list(documents))
     found = [set(ids[row[:4]]) for row in np.argsort(-scores, axis=1, kind="stable")]
     shares = [
         len(example.gold.doc_ids & top) / example.gold.hops
-        for example, top in zip(asked, found, strict=True)
+        for example, top in zip(answerable, found, strict=True)
     ]
     assert np.mean(shares) == pytest.approx(0.417, abs=0.04)
     assert np.mean([share == 1 for share in shares]) == pytest.approx(0.210, abs=0.04)
@@ -278,8 +278,8 @@ def test_inference_questions_name_nothing_and_fit_one_newsmaker_only(documents, 
         assert len(clues) == example.gold.hops
         fitting = [
             name
-            for name, held in facts.items()
-            if clues <= held and trade[name] == path[0].newsmaker.sector
+            for name, documents_with_it in facts.items()
+            if clues <= documents_with_it and trade[name] == path[0].newsmaker.sector
         ]
         assert fitting == [example.gold.answer]
 
@@ -402,10 +402,10 @@ def test_a_large_collection_spreads_the_same_number_of_questions_over_all_its_do
 
 def test_a_collection_that_ends_inside_a_beat_asks_only_about_what_it_holds():
     collection = controlled_collection(documents=100)
-    held = {document.doc_id for document in collection.documents()}
-    assert len(held) == 100
+    doc_ids = {document.doc_id for document in collection.documents()}
+    assert len(doc_ids) == 100
     examples = list(collection.questions())
-    assert all(example.gold.doc_ids <= held for example in examples)
+    assert all(example.gold.doc_ids <= doc_ids for example in examples)
     assert len(examples) == pytest.approx(2556 * 100 / 609, abs=10)
 
 

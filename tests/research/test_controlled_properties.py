@@ -25,18 +25,18 @@ seeds = st.integers(-(2**63), 2**63)
 @given(seed=seeds, difficulty=difficulties, more=st.integers(0, 150))
 def test_every_question_is_whole_and_its_gold_is_held(seed, difficulty, more):
     collection = controlled_collection(seed=seed, documents=80 + more, difficulty=difficulty)
-    held = {document.doc_id: document for document in collection.documents()}
-    assert len(held) == 80 + more
+    by_id = {document.doc_id: document for document in collection.documents()}
+    assert len(by_id) == 80 + more
     texts = set()
     for example in collection.questions():
         gold = example.gold
         texts.add(example.question.text)
-        assert gold.doc_ids <= held.keys()
+        assert gold.doc_ids <= by_id.keys()
         assert gold.hops == len(gold.doc_ids)
         assert (gold.kind == "null") == (not gold.doc_ids)
         assert example.question.text.endswith("?")
         assert "{" not in example.question.text
-        names = [set(held[doc_id].entities) for doc_id in gold.doc_ids]
+        names = [set(by_id[doc_id].entities) for doc_id in gold.doc_ids]
         assert not names or set.intersection(*names)
     assert len(texts) == sum(1 for _ in collection.questions())
 

@@ -20,8 +20,8 @@ from suffice.types import Hit
 from suffice_research.expansion import ExpansionSettings, Point, documents_saved
 
 
-def point(name: str, k: int, held: list[int], complete: list[int]) -> Point:
-    return Point(name, k, np.array(held, float), np.array(complete, float))
+def point(name: str, k: int, counts: list[int], complete: list[int]) -> Point:
+    return Point(name, k, np.array(counts, float), np.array(complete, float))
 
 
 def curve(*shares: list[int]) -> list[Point]:
@@ -87,16 +87,16 @@ def test_the_command_writes_a_study_and_draws_it(tmp_path: Path) -> None:
     ]
     result = CliRunner().invoke(app, [*words.split(), *files, "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["settings"]["questions"] <= 15
+    printed = json.loads(result.stdout)
+    assert printed["settings"]["questions"] <= 15
     assert (
-        told["settings"]["seen"] > 0
+        printed["settings"]["seen"] > 0
     )  # the shipped gate learned from this collection, and says so
     study = Study.load(tmp_path / "x.json")
     names = [str(row[0]) for row in study.tables[0].rows]
     assert {"bm25", "tfidf", "expand tfidf, answer at 0.5"} == set(names)
-    held = [row[2] for row in study.tables[0].rows if str(row[0]).startswith("expand")]
-    for documents, most in zip(held, (2, 4)):
+    sizes = [row[2] for row in study.tables[0].rows if str(row[0]).startswith("expand")]
+    for documents, most in zip(sizes, (2, 4)):
         assert isinstance(documents, int | float)
         assert documents <= most
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

@@ -58,15 +58,15 @@ def test_the_study_behind_the_results_page_holds_these_very_figures(
 ) -> None:
     stored = Path(__file__).parents[2] / "docs" / "results" / "runs" / "study-frames.json"
     table = Study.load(stored).table("Table 8.")
-    held = {}
+    stored_auroc = {}
     for row in table.rows:
         cell = row[table.columns.index("auroc")]
         assert isinstance(cell, WithPublished)
         assert isinstance(cell.measured, Interval)
-        held[row[0], row[1]] = cell.measured.value
+        stored_auroc[row[0], row[1]] = cell.measured.value
     for name, value in auroc.items():
         setting, _, model = name.partition(" / ")
-        assert held[SETTINGS[setting], MODELS[model]] == pytest.approx(value, abs=1e-5)
+        assert stored_auroc[SETTINGS[setting], MODELS[model]] == pytest.approx(value, abs=1e-5)
 
 
 def test_knowing_the_hop_count_helps_every_model(auroc: dict[str, float]) -> None:
@@ -94,7 +94,9 @@ def test_the_boosted_trees_look_at_multiple_constraints_and_the_gap_first(
 
 def test_coverage_falls_with_the_number_of_articles(searched: SearchResults) -> None:
     judged = searched.judged[HYBRID]
-    found = [score(judged.rows(held), "coverage@10") or 0.0 for held in searched.bins.values()]
+    found = [
+        score(judged.rows(members), "coverage@10") or 0.0 for members in searched.bins.values()
+    ]
     assert found == sorted(found, reverse=True)
     assert found == pytest.approx(
         [row["coverage@10"] for row in TABLE_6.figures.values()], abs=0.02
@@ -107,8 +109,8 @@ def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardes
     judged = searched.judged[HYBRID]
     for metric in ("coverage@10", "strict@10"):
         found = {
-            label: score(judged.rows(held), metric) or 0.0
-            for label, held in searched.reasoning.items()
+            label: score(judged.rows(members), metric) or 0.0
+            for label, members in searched.reasoning.items()
         }
         assert max(found, key=found.__getitem__) == "Numerical reasoning"
         assert min(found, key=found.__getitem__) == "Multiple constraints"
@@ -120,5 +122,5 @@ def test_numerical_questions_are_the_easiest_and_multiple_constraints_the_hardes
 def test_copies_of_a_question_share_a_fold() -> None:
     texts = [f"question {at % 60}" for at in range(120)]
     labels = np.array([at % 3 == 0 for at in range(60)] * 2)
-    for rest, held in folds_of(texts, labels, SEED):
-        assert not {texts[at] for at in rest} & {texts[at] for at in held}
+    for rest, held_out in folds_of(texts, labels, SEED):
+        assert not {texts[at] for at in rest} & {texts[at] for at in held_out}

@@ -45,9 +45,9 @@ def test_coverage_and_strict_correctness_are_the_papers(
     name: str, frames: tuple[MemoryStore, list[GoldQuestion]]
 ) -> None:
     gold, needed = found_gold(name, frames)
-    held = {k: gold[:, :k].sum(axis=1) for k in KS}
-    measured = {f"coverage@{k}": float((held[k] / needed).mean()) for k in KS}
-    measured |= {f"strict@{k}": float((held[k] == needed).mean()) for k in KS}
+    gold_found = {k: gold[:, :k].sum(axis=1) for k in KS}
+    measured = {f"coverage@{k}": float((gold_found[k] / needed).mean()) for k in KS}
+    measured |= {f"strict@{k}": float((gold_found[k] == needed).mean()) for k in KS}
     published = {**TABLE_4.figures[name], **TABLE_5.figures[name]}
     assert measured.keys() == published.keys()
     apart = {metric: round(measured[metric] - value, 4) for metric, value in published.items()}

@@ -53,11 +53,11 @@ def made_up(path: Path, questions: int) -> Path:
         needed = draw.sample(places, draw.choice((2, 2, 3, 4)))
         hidden = needed[-1] if at % 2 else None
         named = [place for place in needed if place != hidden]
-        said = f"In {draw.randint(1800, 2020)}, which was older, {' or '.join(named)}"
-        said += ", or the house where the poet died?" if hidden else "?"
+        question = f"In {draw.randint(1800, 2020)}, which was older, {' or '.join(named)}"
+        question += ", or the house where the poet died?" if hidden else "?"
         labels = " | ".join(draw.sample(LABELS, draw.choice((1, 2))))
         links = [WIKI + place.replace(" ", "_") for place in needed]
-        lines.append("\t".join((str(at), said, named[0], links[0], ",".join(links), labels)))
+        lines.append("\t".join((str(at), question, named[0], links[0], ",".join(links), labels)))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -133,12 +133,12 @@ def test_the_same_file_and_seed_give_the_same_bytes_and_a_saved_study_comes_back
 
 def test_too_few_complete_questions_and_a_missing_file_are_said_plainly(tmp_path: Path) -> None:
     few = made_up(tmp_path / "test.tsv", 3)
-    for data, said in (
+    for data, message in (
         (few, "too few of one kind"),
         (tmp_path / "nowhere", "there is no test.tsv"),
     ):
         result = CliRunner().invoke(app, ["reproduce", "frames", "--data", str(data)])
         assert result.exit_code == 2
-        assert said in result.output
+        assert message in result.output
         assert "hint:" in result.output
     assert CliRunner().invoke(app, ["reproduce", "frames"]).exit_code == 2

@@ -85,8 +85,8 @@ def test_what_is_not_there_cannot_be_learned_from(
     words: list[str], says: str, tmp_path: Path, capsys: Any
 ) -> None:
     assert main(["--data", str(tmp_path), *words]) == 2
-    assert says in (told := capsys.readouterr().err)
-    assert "hint: " in told
+    assert says in (printed := capsys.readouterr().err)
+    assert "hint: " in printed
 
 
 def test_the_same_data_and_seed_give_the_same_bytes(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     cases = draw_lists(collected(), lists=1)
     _, gate = east()
     sets = {"east": cases[:100], "west": cases[100:]}
-    said: list[str] = []
+    messages: list[str] = []
     options: dict[str, Any] = {"baselines": ["top score", "WIG"], "labels": (25,), "draws": 1}
     made = gate_study(
         Material("fast", sets, {"west": cases[60:]}, lambda _: gate, lambda _: gate, **options),
-        said.append,
+        messages.append,
     )
     assert [one.title for one in made.sections] == [
         "Fitted on one data set", "The promise", ("On a data set it has not " "seen"), "With a few labels",
@@ -149,5 +149,5 @@ def test_a_study_is_one_document_with_every_figure(tmp_path: Path) -> None:
     assert made.table("Fitted").cell("west", "n") == 140
     assert len(made.table("Promise").rows) == 3
     assert [row[0] for row in made.table("Beside").rows] == ["the gate", "top score", "WIG"]
-    assert len(said) == 2
+    assert len(messages) == 2
     assert Study.load(made.save(tmp_path / "study.json")).table("Left out").cell("west", "n") == 140

