@@ -1,0 +1,483 @@
+"""What the reader learns from: `python -m suffice_research.training.reader_data --data DIR --out
+FILE` packs it into one file of numbers.
+
+A case is a question, the passages that it needs, passages that only look right, and what BM25 finds
+for it among all passages of its source. `suffice_research.training.reader_lists` draws lists of
+hits from cases. Each case belongs to one part:
+
+    learn    the reader is trained on it
+    stack    the gate is fitted and calibrated on it: the reader has not seen it
+    test     figures of a known source
+    unseen   figures of a domain that nothing was trained on
+
+Questions about one article, website or case are in one part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import numpy as np
+from tokenizers import Tokenizer
+
+__all__ = ["PARTS", "SOURCES", "Case", "Passage", "Span", "everyday_cases", "load_cases", "pack"]
+
+PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
+UNSEEN_SOURCES = ("covidqa", "everyday/legal_finance", "everyday/home_texts")
+EVERYDAY = Path(__file__).resolve().parents[2] / "everyday"
+RETRIEVED = 24  # hits of BM25 that are kept for each question
+CHUNK = 110  # words, where long articles are cut
+DISTRACTORS = 40  # passages that look right, of a case
+TOKEN_ROWS = ("texts", "titles", "questions")
+STOP_WORDS = frozenset(
+    "a an the is are was were do does did of in on at to for from by with and or what which who whom"
+    " whose when where why how that this these those it its be been has have had can could would"
+    " should will i me my we our you your he she they their his her as about into than then there"
+    .split()
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Passage:
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters of a passage's text."""
+
+    passage: Passage
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Case:
+    source: str
+    group: str  # the article, website or case: never in two parts
+    question: str
+    needed: tuple[Passage, ...]
+    distractors: tuple[Passage, ...]
+    evidence: tuple[Span, ...] = ()
+    answers: tuple[Span, ...] = ()
+    part: str = ""  # decided by the group
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+
+
+def _json(path: Path) -> Any:
+    return json.loads(_text(path))
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    return map(json.loads, _text(path).splitlines())
+
+
+def _find(answer: str, passages: Iterable[Passage]) -> tuple[Span, ...]:
+    """The first place of the answer in each passage that has it."""
+    if len(answer) < 2 or answer.lower() in ("yes", "no"):
+        return ()
+    places = ((one, one.text.lower().find(answer.lower())) for one in passages)
+    return tuple(Span(one, at, at + len(answer)) for one, at in places if at >= 0)
+
+
+# ---- sources
+
+
+def _wikipedia(path: Path, source: str, joint: str) -> Iterator[Case]:
+    """HotpotQA and 2WikiMultihopQA, distractor layout."""
+    for row in _json(path):
+        facts = {(title, number) for title, number in row["supporting_facts"]}
+        titles = {title for title, _ in facts}
+        needed: list[Passage] = []
+        others: list[Passage] = []
+        evidence = []
+        for title, sentences in row["context"]:
+            passage = Passage(title, joint.join(sentences))
+            (needed if title in titles else others).append(passage)
+            at = 0
+            for number, sentence in enumerate(sentences):
+                if (title, number) in facts:
+                    evidence.append(Span(passage, at, at + len(sentence)))
+                at += len(sentence) + len(joint)
+        if len(needed) == len(titles):
+            answers = _find(row["answer"], needed)
+            yield Case(
+                source, row["_id"], row["question"], tuple(needed), tuple(others),
+                tuple(evidence), answers[:2],
+            )  # fmt: skip
+
+
+def _hotpotqa(data: Path) -> Iterator[Case]:
+    yield from _wikipedia(data / "hotpotqa/hotpotqa_dev.json.gz", "hotpotqa", "")
+
+
+def _two_wiki(data: Path) -> Iterator[Case]:
+    yield from _wikipedia(data / "2wikimultihopqa/2wikimultihopqa_dev.json.gz", "2wiki", " ")
+
+
+def _musique(data: Path) -> Iterator[Case]:
+    for row in _json(data / "musique/musique.json"):
+        needed: list[Passage] = []
+        others: list[Passage] = []
+        for one in row["paragraphs"]:
+            passage = Passage(one["title"], one["paragraph_text"])
+            (needed if one["is_supporting"] else others).append(passage)
+        answers = _find(row["answer"], needed)
+        yield Case(
+            "musique", row["id"], row["question"], tuple(needed), tuple(others), (), answers[-1:]
+        )
+
+
+def _squad(data: Path) -> Iterator[Case]:
+    for article in _json(data / "squad2/dev.json.gz")["data"]:
+        title = article["title"].replace("_", " ")
+        passages = [Passage(title, one["context"]) for one in article["paragraphs"]]
+        for passage, paragraph in zip(passages, article["paragraphs"], strict=True):
+            others = tuple(one for one in passages if one != passage)
+            for row in paragraph["qas"]:
+                if row["is_impossible"]:
+                    case = Case("squad2", title, row["question"], (), (passage, *others))
+                else:
+                    answer = row["answers"][0]
+                    start = answer["answer_start"]
+                    span = Span(passage, start, start + len(answer["text"]))
+                    case = Case(
+                        "squad2", title, row["question"], (passage,), others,
+                        (_sentence(span),), (span,),
+                    )  # fmt: skip
+                yield case
+
+
+def _sentence(span: Span) -> Span:
+    """The sentence around a span, roughly."""
+    text = span.passage.text
+    start = max(text.rfind(". ", 0, span.start), text.rfind("\n", 0, span.start)) + 1
+    end = text.find(". ", span.end)
+    return Span(span.passage, max(start, 0), len(text) if end < 0 else end + 1)
+
+
+def _policies(data: Path) -> Iterator[Case]:
+    for site in _json(data / "policyqa/dev.json.gz")["data"]:
+        passages = [Passage(site["title"], one["context"]) for one in site["paragraphs"]]
+        answered: dict[str, set[int]] = defaultdict(set)
+        for number, paragraph in enumerate(site["paragraphs"]):
+            for row in paragraph["qas"]:
+                kind = row.get("type", "").split("|||")[0]
+                answered[kind].add(number)
+        for number, paragraph in enumerate(site["paragraphs"]):
+            for row in paragraph["qas"]:
+                kind = row.get("type", "").split("|||")[0]
+                others = tuple(
+                    one for at, one in enumerate(passages)
+                    if at not in answered[kind] and one != passages[number]
+                )  # fmt: skip
+                if len(others) < 3:
+                    continue
+                start = row["answers"][0]["answer_start"]
+                span = Span(passages[number], start, start + len(row["answers"][0]["text"]))
+                yield Case(
+                    "policyqa", site["title"], row["question"], (passages[number],), others,
+                    (_sentence(span),), (span,),
+                )  # fmt: skip
+
+
+def _chunks(title: str, text: str, words: int = CHUNK) -> list[tuple[int, Passage]]:
+    """An article in pieces, each with the place where it starts."""
+    places = [found.start() for found in re.finditer(r"\S+", text)][::words]
+    ends = [*places[1:], len(text)]
+    return [(at, Passage(title, text[at:end])) for at, end in zip(places, ends, strict=True)]
+
+
+def _covid(data: Path) -> Iterator[Case]:
+    for number, article in enumerate(_json(data / "covidqa/covidqa.json.gz")["data"]):
+        for paragraph in article["paragraphs"]:
+            chunks = _chunks("", paragraph["context"])
+            for row in paragraph["qas"]:
+                start = row["answers"][0]["answer_start"]
+                end = start + len(row["answers"][0]["text"])
+                held = [
+                    (at, one) for at, one in chunks if at <= start and end <= at + len(one.text)
+                ]
+                if held:
+                    at, chunk = held[0]
+                    others = tuple(one for _, one in chunks if one != chunk)
+                    span = Span(chunk, start - at, end - at)
+                    yield Case(
+                        "covidqa", str(number), row["question"], (chunk,), others,
+                        (_sentence(span),), (span,),
+                    )  # fmt: skip
+
+
+def _entailment(data: Path) -> Iterator[Case]:
+    for path in ("entailmentbank/train.jsonl.gz", "entailmentbank/dev.jsonl.gz"):
+        for row in _lines(data / path):
+            found = re.search(
+                r"\$question\$ = (.*) ; \$answer\$ = (.*) ; \$hypothesis\$ = (.*) ; \$context\$ = "
+                r"(.*)", row["input"]
+            )  # fmt: skip
+            if found is None:
+                continue
+            question, answer, hypothesis, context = found.groups()
+            facts = dict(re.findall(r"(sent\d+): (.*?)(?= sent\d+: |$)", context))
+            used = set(re.findall(r"sent\d+", row["output"]))
+            passages = {name: Passage("", text.strip()) for name, text in facts.items()}
+            needed = tuple(passages[name] for name in facts if name in used)
+            others = tuple(passages[name] for name in facts if name not in used)
+            if 1 <= len(needed) <= 5:
+                claim = hypothesis if len(row["id"]) % 2 else f"{question} {answer}"
+                yield Case("entailmentbank", row["id"], claim, needed, others)
+
+
+def _strategy(data: Path) -> Iterator[Case]:
+    for row in _json(data / "strategyqa/train.json.gz"):
+        needed = tuple(Passage("", text) for text in dict.fromkeys(row["facts"]))
+        if needed:
+            yield Case("strategyqa", row["qid"], row["question"], needed, ())
+
+
+def _hover(data: Path) -> Iterator[Case]:
+    by_title: dict[str, Passage] = {}
+    for case in (*_two_wiki(data), *_hotpotqa(data)):
+        by_title |= {one.title: one for one in (*case.needed, *case.distractors)}
+    for row in _json(data / "hover/dev.json.gz"):
+        titles = {title for title, _ in row["supporting_facts"]}
+        needed = tuple(by_title[title] for title in sorted(titles) if title in by_title)
+        if len(needed) == len(titles):
+            # The claim and the question it was made from share their passages.
+            yield Case("hover", row.get("hpqa_id") or row["uid"], row["claim"], needed, ())
+
+
+def _tables(data: Path) -> Iterator[Case]:
+    for row in _json(data / "tatqa/dev.json.gz"):
+        lines = [" | ".join(cell.strip() for cell in line) for line in row["table"]["table"]]
+        table = Passage("", "\n".join(lines))
+        texts = {str(one["order"]): Passage("", one["text"]) for one in row["paragraphs"]}
+        for one in row["questions"]:
+            source, wanted = one["answer_from"], {str(n) for n in one["rel_paragraphs"]}
+            needed = [texts[name] for name in sorted(wanted) if name in texts]
+            if source == "table":
+                needed = [table]
+            elif source == "table-text" and one["answer_type"] == "arithmetic":
+                needed = [table]  # the text only points at the table
+            elif source == "table-text":
+                continue
+            others = [passage for passage in (table, *texts.values()) if passage not in needed]
+            yield Case("tatqa", row["table"]["uid"], one["question"], tuple(needed), tuple(others))
+
+
+def _news(data: Path) -> Iterator[Case]:
+    corpus = _json(data / "multihop_rag/corpus.json")
+    chunks = {
+        one["title"]: [
+            replace(chunk, text=f"{one['source'] or ''}, {(one['published_at'] or '')[:10]}. "
+                    f"{chunk.text}")
+            for _, chunk in _chunks(one["title"], one["body"])
+        ]
+        for one in corpus
+    }  # fmt: skip
+    for row in _json(data / "multihop_rag/MultiHopRAG.json"):
+        needed = []
+        for one in row["evidence_list"]:
+            words = set(one["fact"].split())
+            held = chunks.get(one["title"], [])
+            if held:
+                needed.append(max(held, key=lambda chunk: len(words & set(chunk.text.split()))))
+        needed = list(dict.fromkeys(needed))
+        if len(needed) == len(row["evidence_list"]):
+            yield Case("multihop_rag", row["query"], row["query"], tuple(needed), ())
+
+
+def everyday_cases(folder: Path) -> Iterator[Case]:
+    """Our own hand-written cases, with their parts."""
+    for path in sorted(folder.glob("*.jsonl")):
+        for row in _lines(path):
+            needed = tuple(Passage(one["title"], one["text"]) for one in row["docs"])
+            others = tuple(Passage(one["title"], one["text"]) for one in row["distractors"])
+            source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
+            yield _with_part(
+                Case(source, row["id"], row["question"], needed, others, (), answers[:1])
+            )
+
+
+SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
+    "hotpotqa": _hotpotqa,
+    "2wiki": _two_wiki,
+    "musique": _musique,
+    "squad2": _squad,
+    "policyqa": _policies,
+    "covidqa": _covid,
+    "entailmentbank": _entailment,
+    "strategyqa": _strategy,
+    "hover": _hover,
+    "tatqa": _tables,
+    "multihop_rag": _news,
+}
+
+
+def _with_part(case: Case) -> Case:
+    if case.source in UNSEEN_SOURCES:
+        return replace(case, part=UNSEEN)
+    draw = int(hashlib.sha256(case.group.encode()).hexdigest()[:8], 16) % 100
+    stack, test = (25, 50) if case.source == "musique" else (12, 20)  # musique is small
+    return replace(case, part=STACK if draw < stack else TEST if draw < test else LEARN)
+
+
+def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:
+    """Every case of every source, with its part."""
+    cases = [_with_part(case) for load in SOURCES.values() for case in load(data)]
+    return cases + [case for folder in everyday for case in everyday_cases(folder)]
+
+
+# ---- the packed file
+
+
+@dataclass
+class _Ragged:
+    """Rows of unlike length, as one array and the places where they start."""
+
+    values: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+
+    def add(self, row: Iterable[int]) -> None:
+        self.values += row
+        self.starts.append(len(self.values))
+
+    def arrays(self, name: str, kind: type = np.uint32) -> dict[str, np.ndarray]:
+        return {
+            name: np.array(self.values, kind),
+            f"{name}_starts": np.array(self.starts, np.uint32),
+        }
+
+
+def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
+    """What BM25 finds for each case among all passages of its source; everyday is one source."""
+    found: list[list[Passage]] = [[] for _ in cases]
+    by_source: dict[str, list[int]] = defaultdict(list)
+    for number, case in enumerate(cases):
+        by_source[case.source.split("/")[0]].append(number)
+    for numbers in by_source.values():
+        pool = list(
+            dict.fromkeys(one for n in numbers for one in (*cases[n].needed, *cases[n].distractors))
+        )
+        index = bm25s.BM25()
+        index.index(
+            bm25s.tokenize([f"{one.title} {one.text}" for one in pool], show_progress=False),
+            show_progress=False,
+        )
+        asked = bm25s.tokenize([cases[n].question for n in numbers], show_progress=False)
+        hits, _ = index.retrieve(asked, k=min(RETRIEVED, len(pool)), show_progress=False)
+        for number, row in zip(numbers, hits.tolist(), strict=True):
+            found[number] = [pool[at] for at in row]
+    return found
+
+
+def question_forms(question: str, draw: np.random.Generator) -> list[str]:
+    """The question, its keywords, and a hasty version with one slip."""
+    words = re.findall(r"\S+", question.rstrip("?. "))
+    keywords = [word for word in words if word.lower().strip(",'\"") not in STOP_WORDS]
+    hasty = list(question.rstrip("?"))
+    if len(hasty) > 12:
+        at = int(draw.integers(1, len(hasty) - 2))
+        if hasty[at].isalpha() and hasty[at + 1].isalpha():
+            hasty[at], hasty[at + 1] = hasty[at + 1], hasty[at]
+    return [question, " ".join(keywords) or question, "".join(hasty)]
+
+
+def number_passages(
+    cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]]
+) -> dict[Passage, int]:
+    """Every passage that a list may hold, with its number."""
+    passages: dict[Passage, int] = {}
+    for case, hits in zip(cases, retrieved, strict=True):
+        for one in (*case.needed, *case.distractors[:DISTRACTORS], *hits):
+            passages.setdefault(one, len(passages))
+    return passages
+
+
+def _token_spans(
+    spans: Iterable[Span],
+    passages: Mapping[Passage, int],
+    offsets: Mapping[Passage, Sequence[tuple[int, int]]],
+) -> Iterator[int]:
+    """Passage, first token and end of each span, one after the other."""
+    for span in spans:
+        places = enumerate(offsets[span.passage])
+        inside = [at for at, (start, end) in places if start < span.end and end > span.start]
+        if inside:
+            yield from (passages[span.passage], inside[0], inside[-1] + 1)
+
+
+def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
+    """Write cases as token ids and numbers of passages."""
+    draw = np.random.default_rng(seed)
+    retrieved = search_sources(cases)
+    passages = number_passages(cases, retrieved)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    ragged: dict[str, _Ragged] = defaultdict(_Ragged)
+    offsets = {}
+    marked = {span.passage for case in cases for span in (*case.evidence, *case.answers)}
+    rows = list(passages)
+    for start in range(0, len(rows), 2000):
+        some = rows[start : start + 2000]
+        texts = tokenizer.encode_batch([one.text for one in some], add_special_tokens=False)
+        titles = tokenizer.encode_batch([one.title for one in some], add_special_tokens=False)
+        for one, text, title in zip(some, texts, titles, strict=True):
+            ragged["texts"].add(text.ids)
+            ragged["titles"].add(title.ids)
+            if one in marked:
+                offsets[one] = text.offsets
+    for case, hits in zip(cases, retrieved, strict=True):
+        forms = question_forms(case.question, draw)
+        for form in tokenizer.encode_batch(forms, add_special_tokens=False):
+            ragged["questions"].add(form.ids)
+        ragged["needed"].add(passages[one] for one in case.needed)
+        ragged["distractors"].add(passages[one] for one in case.distractors[:DISTRACTORS])
+        ragged["retrieved"].add(passages[one] for one in hits)
+        ragged["evidence"].add(_token_spans(case.evidence, passages, offsets))
+        ragged["answers"].add(_token_spans(case.answers, passages, offsets))
+    names = sorted({case.source for case in cases})
+    arrays = {
+        "source": np.array([names.index(case.source) for case in cases], np.uint8),
+        "part": np.array([PARTS.index(case.part) for case in cases], np.uint8),
+        "names": np.array(names),
+    }
+    for name, row in ragged.items():
+        arrays |= row.arrays(name, np.uint16 if name in TOKEN_ROWS else np.uint32)
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--everyday", type=Path, nargs="+", default=[EVERYDAY])
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args(arguments)
+    cases = load_cases(args.data, args.everyday)
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(PARTS))
+    for case in cases:
+        counts[case.source][PARTS.index(case.part)] += 1
+    for name, row in sorted(counts.items()):
+        print(f"{name:26}", *(f"{part} {n:6,}" for part, n in zip(PARTS, row, strict=True)))
+    pack(cases, Tokenizer.from_file(str(args.tokenizer)), args.out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

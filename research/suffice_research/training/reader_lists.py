@@ -1,0 +1,313 @@
+"""Lists of hits drawn from packed cases, so that nothing but the text says whether they are complete.
+
+Two lists of a question come together: one holds everything that is needed, the other lacks at least
+one passage of it. Both have the same number of hits, drawn before anything else, in random order,
+with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
+others hold passages that only look right. Needs numpy alone: it runs on the training machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+__all__ = [
+    "WEIGHTS",
+    "Batch",
+    "HitList",
+    "Pack",
+    "collate",
+    "draw_batch",
+    "draw_pair",
+    "natural_list",
+]
+
+Ints = np.ndarray
+CLS, SEP, COLON, PERIOD = 101, 102, 1024, 1012  # of the uncased vocabulary
+WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
+BLOCK = 4  # tokens that the upper layers see as one
+GROUPS = 6  # parts of a batch, each padded by itself
+SLOTS = 32  # hits that can be told apart
+LEARN = 0
+
+# The share of each source in the lists of training.
+WEIGHTS: Mapping[str, float] = {
+    "everyday": 0.34, "hotpotqa": 0.13, "2wiki": 0.12, "musique": 0.05, "squad2": 0.16,
+    "policyqa": 0.08, "entailmentbank": 0.03, "strategyqa": 0.04, "hover": 0.03, "tatqa": 0.05,
+    "multihop_rag": 0.04, "covidqa": 0.04,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One hit: passages joined into one chunk (mostly a single one)."""
+
+    passages: tuple[int, ...]
+    title: Ints  # token ids
+    needed: bool
+
+
+@dataclass(frozen=True)
+class HitList:
+    case: int
+    question: Ints
+    hits: tuple[Hit, ...]
+    complete: bool
+    style: float  # of the titles: below 0.4 none, below 0.5 names that say nothing
+    count: int  # documents that the question needs; -1 where that is not known
+
+
+class Pack:
+    """The file that `suffice_research.training.reader_data` writes."""
+
+    def __init__(self, path: Path) -> None:
+        with np.load(path) as file:
+            self._arrays = {name: file[name] for name in file.files}
+        self.names = [str(name) for name in self._arrays["names"]]
+        self.source = self._arrays["source"]
+        self.part = self._arrays["part"]
+        self.passages = len(self._arrays["texts_starts"]) - 1
+
+    def row(self, name: str, number: int) -> Ints:
+        starts = self._arrays[f"{name}_starts"]
+        return np.asarray(self._arrays[name][starts[number] : starts[number + 1]])
+
+    def question(self, case: int, form: int = 0) -> Ints:
+        return self.row("questions", 3 * case + form)[:QUESTION]
+
+    def spans(self, name: str, case: int) -> Ints:
+        """(passage, first token, end) in each row."""
+        return self.row(name, case).reshape(-1, 3)
+
+    def cases_of(self, part: int, prefix: str = "") -> Ints:
+        wanted = [
+            n for n, name in enumerate(self.names) if name.split("/")[0] == prefix or not prefix
+        ]
+        return np.flatnonzero((self.part == part) & np.isin(self.source, wanted))
+
+
+def _titles(
+    pack: Pack, passages: Sequence[int], style: float, draw: np.random.Generator
+) -> list[Ints]:
+    """The title of each hit: its own, none, or a name that says nothing."""
+    empty = np.zeros(0, np.uint16)
+    if style < 0.4:
+        return [empty] * len(passages)
+    if style < 0.5:
+        other = draw.integers(0, pack.passages, len(passages))
+        return [np.r_[draw.integers(1037, 9000, 1), 1035, draw.integers(1014, 1025, 2)].astype(np.uint16)
+                if draw.random() < 0.7 else pack.row("titles", int(at))[:6] * 0 + 1035
+                for at in other]  # fmt: skip
+    return [pack.row("titles", at)[:24] for at in passages]
+
+
+def _make(
+    pack: Pack, case: int, form: int, chosen: Sequence[int], needed: set[int], style: float,
+    merge: bool, draw: np.random.Generator,
+) -> HitList:  # fmt: skip
+    order = [chosen[at] for at in draw.permutation(len(chosen)).tolist()]
+    titles = _titles(pack, order, style, draw)
+    hits = [Hit((one,), title, one in needed) for one, title in zip(order, titles, strict=True)]
+    if merge and len(hits) > 1:
+        one, other = hits[-2:]
+        hits[-2:] = [Hit(one.passages + other.passages, one.title, one.needed or other.needed)]
+    count = len(needed) if needed else -1
+    complete = bool(needed) and needed <= set(chosen)
+    return HitList(case, pack.question(case, form), tuple(hits), complete, style, count)
+
+
+def _unique(rows: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys(rows))
+
+
+def draw_pair(pack: Pack, case: int, size: int, draw: np.random.Generator) -> list[HitList]:
+    """A complete list and an incomplete one of `size` hits; two incomplete ones where nothing
+    answers the question.
+    """
+    needed = pack.row("needed", case).tolist()
+    wanted = set(needed)
+    hard = [at for at in pack.row("distractors", case).tolist() if at not in wanted]
+    trap = hard[:1] if not needed else []
+    found = [at for at in pack.row("retrieved", case).tolist() if at not in wanted]
+    size = max(size, len(needed))
+    hard = [hard[at] for at in draw.permutation(len(hard)).tolist()]
+    kind = draw.random()
+    if kind < 0.4:  # as BM25 found them
+        others = _unique([*trap, *found, *hard])
+    elif kind < 0.85:  # look-alikes first
+        cut = int(draw.integers(1, len(hard) + 1)) if hard else 0
+        others = _unique([*trap, *hard[:cut], *found])
+    else:
+        some = draw.integers(0, pack.passages, size).tolist()
+        mixed = [*hard[:1], *found[:2], *some]
+        others = _unique([*trap, *(mixed[at] for at in draw.permutation(len(mixed)).tolist())])
+    others = [at for at in others if at not in wanted]
+    while len(others) < size + 1:
+        others = _unique([*others, int(draw.integers(0, pack.passages))])
+        others = [at for at in others if at not in wanted]
+    lacking = 1 if draw.random() < 0.7 else int(draw.integers(1, len(needed) + 1)) if needed else 0
+    kept = [needed[at] for at in draw.permutation(len(needed)).tolist()][
+        min(lacking, len(needed)) :
+    ]
+    form = int(draw.choice(3, p=(0.75, 0.12, 0.13)))
+    style, merge = draw.random(), draw.random() < 0.12
+    whole = (needed + others)[:size]
+    part = (kept + others)[:size]
+    if not needed:
+        part = (others[1:] if draw.random() < 0.5 else others)[:size]
+    return [
+        _make(pack, case, form, whole, wanted, style, merge, draw),
+        _make(pack, case, form, part, wanted, style, merge, draw),
+    ]
+
+
+def natural_list(
+    pack: Pack, case: int, size: int, draw: np.random.Generator, *, style: float = 1.0
+) -> HitList:
+    """What BM25 found, as it is."""
+    wanted = set(pack.row("needed", case).tolist())
+    return _make(
+        pack, case, 0, pack.row("retrieved", case).tolist()[:size], wanted, style, False, draw
+    )
+
+
+# ---- batches
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows of some lists, the shortest first. The arrays up to `spans` have a row for a window.
+
+    The upper layers see the blocks of all windows of a list in one row of `longest` places, the
+    first of which is the list's own. `take` are the places of all blocks among (windows, blocks),
+    `put` the places where they go among (lists, longest).
+    """
+
+    ids: Ints  # (windows, tokens)
+    types: Ints
+    owner: Ints  # the list
+    slot: Ints  # of the hit
+    head: Ints  # where the window's first block goes among (lists, longest)
+    evidence: Ints  # (windows, blocks): 1 evidence, 0 not, -1 not known
+    spans: Ints  # (windows, 2): first and last token of the answer, or -1
+    needed: Ints  # (lists, SLOTS): 1, 0, or -1 where there is no such hit
+    complete: Ints
+    count: Ints
+    take: Ints
+    put: Ints
+    longest: int
+    widths: tuple[int, ...]  # tokens of the longest window in each of GROUPS parts
+
+
+def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Ints, Ints]]:
+    """(ids, evidence of each token, answer of each token) for each window of a hit."""
+    text: list[int] = list(hit.title)
+    if text:
+        text.append(COLON)
+    marks = [-1] * len(text)
+    answer = [0] * len(text)
+    evidence, answers = pack.spans("evidence", listed.case), pack.spans("answers", listed.case)
+    known = len(evidence) > 0
+    for passage in hit.passages:
+        ids = pack.row("texts", passage).tolist()
+        mark, place = [0 if known else -1] * len(ids), [0] * len(ids)
+        for where, start, end in evidence.tolist():
+            if where == passage:
+                mark[start:end] = [1] * (end - start)
+        for where, start, end in answers.tolist():
+            if where == passage:
+                place[start:end] = [1] * (end - start)
+        text += ids
+        marks += mark
+        answer += place
+    head = [CLS, *listed.question.tolist(), SEP]
+    room = WINDOW - len(head) - 1
+    found = []
+    start = 0
+    while True:
+        piece = slice(start, start + room)
+        ids = [*head, *text[piece], SEP]
+        blank = [-1] * len(head)
+        found.append(
+            (
+                ids,
+                np.array([*blank, *marks[piece], -1]),
+                np.array([*(0 for _ in head), *answer[piece], 0]),
+            )
+        )
+        if start + room >= len(text):
+            return found
+        start += room - OVERLAP
+
+
+def collate(
+    pack: Pack, lists: Sequence[HitList], draw: np.random.Generator, most: int = 40
+) -> Batch:
+    """Lists as padded arrays. A list has at most `most` windows."""
+    rows = []  # (window, list, slot, tokens before the text)
+    needed = np.full((len(lists), SLOTS), -1, np.int64)
+    for number, listed in enumerate(lists):
+        chosen = draw.permutation(SLOTS)[: len(listed.hits)].tolist()
+        held = 0
+        for slot, hit in zip(chosen, listed.hits, strict=False):
+            needed[number, slot] = hit.needed
+            for window in _windows(pack, listed, hit)[: most - held]:
+                rows.append((window, number, slot, len(listed.question) + 2))
+                held += 1
+    rows.sort(key=lambda row: len(row[0][0]))
+    lengths = np.array([len(row[0][0]) for row in rows])
+    tokens = -(-(lengths - 1) // BLOCK) * BLOCK + 1
+    count, width = len(rows), int(tokens.max())
+    ids, types = np.zeros((count, width), np.int64), np.zeros((count, width), np.int64)
+    evidence = np.full((count, (width - 1) // BLOCK), -1, np.int64)
+    spans = np.full((count, 2), -1, np.int64)
+    for at, ((read, marks, answer), _, _, text) in enumerate(rows):
+        ids[at, : len(read)] = read
+        types[at, text : len(read)] = 1
+        full = np.full(width - 1, -1)
+        full[: len(read) - 1] = marks[1:]
+        evidence[at] = full.reshape(-1, BLOCK).max(axis=1)
+        if answer.any():
+            first = int(answer.argmax())
+            rest = answer[first:]
+            spans[at] = first, first + (len(rest) if rest.all() else int(rest.argmin())) - 1
+    owner = np.array([row[1] for row in rows])
+    blocks = (tokens - 1) // BLOCK + 1
+    start = np.ones(len(lists), np.int64)  # the first place is the list's own
+    head = np.zeros(count, np.int64)
+    for at in range(count):
+        head[at] = start[owner[at]]
+        start[owner[at]] += blocks[at]
+    longest = int(start.max())
+    head += owner * longest
+    along = np.arange(int(blocks.max()))
+    take = (np.arange(count)[:, None] * len(along) + along)[along < blocks[:, None]]
+    put = (head[:, None] + along)[along < blocks[:, None]]
+    ends = [part[-1] for part in np.array_split(tokens, GROUPS) if len(part)]
+    return Batch(
+        ids, types, owner, np.array([row[2] for row in rows]), head, evidence, spans, needed,
+        np.array([one.complete for one in lists], np.int64),
+        np.array([one.count for one in lists], np.int64),
+        take, put, longest, tuple(int(one) for one in ends),
+    )  # fmt: skip
+
+
+def draw_batch(
+    pack: Pack, pools: Mapping[str, Ints], windows: int, draw: np.random.Generator,
+    weights: Mapping[str, float] = WEIGHTS,
+) -> Batch:  # fmt: skip
+    """Pairs of lists with about so many windows in all; the number of hits is the same for each."""
+    names = [name for name in weights if len(pools.get(name, ()))]
+    shares = np.array([weights[name] for name in names])
+    size = int(draw.choice([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20],
+                           p=[.07, .08, .1, .1, .1, .1, .12, .2, .06, .04, .03]))  # fmt: skip
+    lists: list[HitList] = []
+    while len(lists) * max(size, 2) < windows:
+        pool = pools[names[int(draw.choice(len(names), p=shares / shares.sum()))]]
+        case = int(pool[draw.integers(len(pool))])
+        if size > 1 or len(pack.row("needed", case)) <= 1:
+            lists += draw_pair(pack, case, size, draw)
+    return collate(pack, lists, draw)

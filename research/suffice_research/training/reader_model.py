@@ -1,0 +1,267 @@
+"""The reader as a torch model: windows of (question, hit) through the lower layers, then all hits
+of a list together through the upper ones.
+
+Between the two, every four tokens of a window become one, and each hit gets a slot, so that the
+upper layers can tell hits apart at a quarter of the cost. It says
+
+    needed     for each window, whether its hit is needed
+    complete   for the list, whether everything needed is there
+    count      how many documents the question needs: 0 (nothing known) to 5
+    evidence   for each block of four tokens, whether it is evidence
+    span       for each token, whether the answer starts or ends there
+
+The student starts from ms-marco-MiniLM-L-12-v2, the teacher from all-mpnet-base-v2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["Outputs", "Reader", "Shape", "load_minilm", "load_mpnet"]
+
+BLOCK, SLOTS, COUNTS = 4, 32, 6
+
+
+@dataclass(frozen=True)
+class Shape:
+    hidden: int = 384
+    heads: int = 12
+    inner: int = 1536
+    pair: int = 6
+    joint: int = 4
+    vocabulary: int = 30522
+    positions: int = 512
+    relative: bool = False  # mpnet: a bias for each distance instead of token types
+    relu: bool = True  # a ninth faster than gelu on a processor
+    epsilon: float = 1e-12
+    dropout: float = 0.1
+
+
+class Outputs(NamedTuple):
+    needed: Tensor  # (windows,)
+    complete: Tensor  # (lists,)
+    count: Tensor  # (lists, COUNTS)
+    evidence: Tensor  # (windows, blocks)
+    span: Tensor  # (windows, tokens, 2)
+
+
+class Layer(nn.Module):  # type: ignore[misc]
+    """A layer of BERT."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        size = shape.hidden
+        self.heads, self.dropout = shape.heads, shape.dropout
+        self.bend = functional.relu if shape.relu else functional.gelu
+        self.query, self.key, self.value = (nn.Linear(size, size) for _ in range(3))
+        self.out = nn.Linear(size, size)
+        self.norm = nn.LayerNorm(size, eps=shape.epsilon)
+        self.up, self.down = nn.Linear(size, shape.inner), nn.Linear(shape.inner, size)
+        self.final = nn.LayerNorm(size, eps=shape.epsilon)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        rows, tokens, size = x.shape
+
+        def split(values: Tensor) -> Tensor:
+            return values.view(rows, tokens, self.heads, size // self.heads).transpose(1, 2)
+
+        read = functional.scaled_dot_product_attention(
+            split(self.query(x)), split(self.key(x)), split(self.value(x)), attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+        )  # fmt: skip
+        read = self.out(read.transpose(1, 2).reshape(rows, tokens, size))
+        x = self.norm(x + functional.dropout(read, self.dropout, self.training))
+        made = self.down(self.bend(self.up(x)))
+        return self.final(x + functional.dropout(made, self.dropout, self.training))
+
+
+class Reader(nn.Module):  # type: ignore[misc]
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        size = shape.hidden
+        self.words = nn.Embedding(shape.vocabulary, size)
+        self.positions = nn.Embedding(shape.positions, size)
+        self.types = None if shape.relative else nn.Embedding(2, size)
+        self.distances = nn.Embedding(32, shape.heads) if shape.relative else None
+        self.norm = nn.LayerNorm(size, eps=shape.epsilon)
+        self.pair = nn.ModuleList(Layer(shape) for _ in range(shape.pair))
+        self.joint = nn.ModuleList(Layer(shape) for _ in range(shape.joint))
+        self.slots = nn.Embedding(SLOTS, size)
+        self.whole = nn.Parameter(torch.zeros(size))
+        self.to_needed, self.to_evidence = nn.Linear(size, 1), nn.Linear(size, 1)
+        self.to_span = nn.Linear(size, 2)
+        self.to_set = nn.Linear(2 * size, size)
+        self.to_complete, self.to_count = nn.Linear(size, 1), nn.Linear(size, COUNTS)
+        nn.init.normal_(self.slots.weight, std=0.3)
+        nn.init.normal_(self.whole, std=0.3)
+
+    def forward(
+        self, ids: Tensor, types: Tensor, owner: Tensor, slot: Tensor, head: Tensor, take: Tensor,
+        put: Tensor, longest: int, widths: Sequence[int], lists: int,
+    ) -> Outputs:  # fmt: skip
+        """See `Batch` in `suffice_research.training.reader_lists`."""
+        rows, tokens = ids.shape
+        size, width = self.shape.hidden, (tokens - 1) // BLOCK + 1
+        spans, parts = [], []
+        groups = zip(
+            ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
+        )
+        for some, kinds, most in groups:
+            some, kinds = some[:, :most], kinds[:, :most]
+            present = some > 0
+            x = self._embed(some, kinds)
+            mask = self._mask(present, x.dtype)
+            for layer in self.pair:
+                x = layer(x, mask)
+            spans.append(functional.pad(self.to_span(x), (0, 0, 0, tokens - most)))
+            blocks, _ = pool(x, present)
+            parts.append(functional.pad(blocks, (0, 0, 0, width - blocks.shape[1])))
+        blocks = torch.cat(parts) + self.slots(slot)[:, None]
+        y = blocks.new_zeros(lists * longest, size)
+        y[put] = blocks.view(-1, size)[take]
+        seen = torch.zeros(lists * longest, dtype=torch.bool, device=ids.device)
+        seen[put] = True
+        first = torch.arange(lists, device=ids.device) * longest
+        y[first] = self.whole.to(y.dtype).expand(lists, size)
+        seen[first] = True
+        y, sight = y.view(lists, longest, size), seen.view(lists, 1, 1, longest)
+        for layer in self.joint:
+            y = layer(y, sight)
+        y = y.reshape(lists * longest, size)
+        heads = y[head]
+        top = heads.new_full((lists, size), -1e4)
+        top = top.scatter_reduce(0, owner[:, None].expand(-1, size), heads, "amax")
+        about = torch.tanh(self.to_set(torch.cat([y[first], top], -1)))
+        marks = self.to_evidence(y)[:, 0]
+        evidence = marks.new_zeros(rows * width)
+        evidence[take] = marks[put]
+        return Outputs(
+            self.to_needed(heads)[:, 0], self.to_complete(about)[:, 0], self.to_count(about),
+            evidence.view(rows, width)[:, 1:], torch.cat(spans),
+        )  # fmt: skip
+
+    def _embed(self, ids: Tensor, types: Tensor) -> Tensor:
+        tokens = ids.shape[1]
+        at = torch.arange(tokens, device=ids.device)
+        if self.types is None:
+            x = self.words(mpnet_ids(ids)) + self.positions(at + 2)
+        else:
+            x = self.words(ids) + self.positions(at) + self.types(types)
+        return functional.dropout(self.norm(x), self.shape.dropout, self.training)
+
+    def _mask(self, present: Tensor, kind: torch.dtype) -> Tensor:
+        if self.distances is None:
+            return present[:, None, None, :]
+        tokens = present.shape[1]
+        at = torch.arange(tokens, device=present.device)
+        bias = self.distances(_buckets(at[None, :] - at[:, None])).permute(2, 0, 1)[None]
+        if torch.is_autocast_enabled():
+            kind = torch.get_autocast_dtype(present.device.type)
+        return bias.to(kind).masked_fill(~present[:, None, None, :], -1e4)
+
+
+def mpnet_ids(ids: Tensor) -> Tensor:
+    """Ids of BERT's vocabulary in that of mpnet, which has four more words in front."""
+    shifted = ids + 4
+    shifted = torch.where(ids == 0, 1, shifted)
+    shifted = torch.where(ids == 101, 0, shifted)
+    return torch.where(ids == 102, 2, shifted)
+
+
+def pool(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+    """The first token, then the mean of every four; and which of them hold anything."""
+    rows, _, size = x.shape
+    weights = present[:, 1:].view(rows, -1, BLOCK).to(x.dtype)
+    values = x[:, 1:].view(rows, -1, BLOCK, size)
+    total = weights.sum(-1)
+    means = (values * weights[..., None]).sum(2) / total.clamp(min=1)[..., None]
+    return torch.cat([x[:, :1], means.to(x.dtype)], 1), torch.cat([present[:, :1], total > 0], 1)
+
+
+def _buckets(distance: Tensor) -> Tensor:
+    """As in T5 and mpnet: 32 buckets, up to a distance of 128."""
+    n = -distance
+    found = (n < 0).to(torch.long) * 16
+    n = n.abs()
+    large = 8 + (torch.log(n.float().clamp(min=1) / 8) / np.log(128 / 8) * 8).to(torch.long)
+    return found + torch.where(n < 8, n, large.clamp(max=15))
+
+
+# ---- weights of the bases
+
+_BERT = {
+    "attention.self.query": "query", "attention.self.key": "key", "attention.self.value": "value",
+    "attention.output.dense": "out", "attention.output.LayerNorm": "norm",
+    "intermediate.dense": "up", "output.dense": "down", "output.LayerNorm": "final",
+}  # fmt: skip
+_MPNET = _BERT | {
+    "attention.attn.q": "query", "attention.attn.k": "key", "attention.attn.v": "value",
+    "attention.attn.o": "out", "attention.LayerNorm": "norm",
+}  # fmt: skip
+
+
+def _load(
+    model: Reader, weights: Mapping[str, Tensor], names: Mapping[str, str], prefix: str,
+    pair: Sequence[int], joint: Sequence[int],
+) -> None:  # fmt: skip
+    found = {}
+    for stage, layers in (("pair", pair), ("joint", joint)):
+        for number, layer in enumerate(layers):
+            for old, new in names.items():
+                for kind in ("weight", "bias"):
+                    key = f"{prefix}encoder.layer.{layer}.{old}.{kind}"
+                    if key in weights:
+                        found[f"{stage}.{number}.{new}.{kind}"] = weights[key]
+    pairs = {
+        "words.weight": "word_embeddings.weight", "positions.weight": "position_embeddings.weight",
+        "types.weight": "token_type_embeddings.weight", "norm.weight": "LayerNorm.weight",
+        "norm.bias": "LayerNorm.bias",
+    }  # fmt: skip
+    for new, old in pairs.items():
+        key = f"{prefix}embeddings.{old}"
+        if key in weights and new in model.state_dict():
+            found[new] = weights[key]
+    if model.distances is not None:
+        found["distances.weight"] = weights[f"{prefix}encoder.relative_attention_bias.weight"]
+    left = model.load_state_dict({k: v.float() for k, v in found.items()}, strict=False)
+    lost = [
+        name
+        for name in left.missing_keys
+        if name.split(".")[0] in ("pair", "joint", "words", "positions", "norm", "types")
+    ]
+    if left.unexpected_keys or lost:
+        raise SystemExit(f"the base does not fit: {left}")
+
+
+def load_minilm(
+    weights: Mapping[str, Tensor], pair: Sequence[int], joint: Sequence[int], **shape: float
+) -> Reader:
+    model = Reader(Shape(pair=len(pair), joint=len(joint), **shape))  # type: ignore[arg-type]
+    _load(model, weights, _BERT, "bert.", pair, joint)
+    return model
+
+
+def load_mpnet(weights: Mapping[str, Tensor], pair: Sequence[int], joint: Sequence[int]) -> Reader:
+    shape = Shape(
+        768,
+        12,
+        3072,
+        len(pair),
+        len(joint),
+        vocabulary=30527,
+        positions=514,
+        relative=True,
+        relu=False,
+        epsilon=1e-5,
+    )
+    model = Reader(shape)
+    _load(model, weights, _MPNET, "", pair, joint)
+    return model

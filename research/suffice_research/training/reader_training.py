@@ -1,0 +1,355 @@
+"""Train a reader on a GPU: `python -m suffice_research.training.reader_training --help`.
+
+First the teacher (mpnet), then the student (MiniLM), which learns from labels and teacher alike,
+each for a given number of steps. It runs with torch and numpy alone: the training machine needs
+this file, `reader_lists.py` and `reader_model.py` in a folder of their package's name. It writes
+`student-N.npz`: half precision, without the vectors of words, which stay the base's. No shipped
+gate uses a reader yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset
+
+from suffice_research.training.reader_lists import (
+    Batch,
+    HitList,
+    Pack,
+    collate,
+    draw_batch,
+    draw_pair,
+    natural_list,
+)
+from suffice_research.training.reader_model import Outputs, Reader, load_minilm, load_mpnet
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
+TEACHER_PAIR, TEACHER_JOINT = tuple(range(10)), (8, 9, 10, 11)
+LEARN, STACK, TEST, UNSEEN = range(4)
+PART_FILE = 15_000_000  # bytes of one file of weights
+
+
+# ---- batches
+
+
+class _Batches(IterableDataset):  # type: ignore[misc]
+    def __init__(self, pack: Pack, windows: int, steps: int, seed: int) -> None:
+        self.pack, self.windows, self.steps, self.seed = pack, windows, steps, seed
+        sources = {name.split("/")[0] for name in pack.names}
+        self.pools = {name: pack.cases_of(LEARN, name) for name in sources}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        info = torch.utils.data.get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        for step in range(worker, self.steps, workers):
+            draw = np.random.default_rng([self.seed, step])
+            yield tensors(draw_batch(self.pack, self.pools, self.windows, draw))
+
+
+def tensors(batch: Batch) -> dict[str, Any]:
+    """Arrays as tensors; the two plain values stay."""
+    return {
+        name: torch.from_numpy(np.ascontiguousarray(one)) if isinstance(one, np.ndarray) else one
+        for name, one in vars(batch).items()
+    }
+
+
+def run(model: Reader, batch: Mapping[str, Any]) -> Outputs:
+    with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=DEVICE == "cuda"):
+        found = model(
+            *(batch[name] for name in ("ids", "types", "owner", "slot", "head", "take", "put")),
+            batch["longest"], batch["widths"], len(batch["complete"]),
+        )  # fmt: skip
+    return Outputs(*(one.float() for one in found))
+
+
+def to_device(batch: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: one.to(DEVICE, non_blocking=True) if isinstance(one, Tensor) else one
+        for name, one in batch.items()
+    }
+
+
+def hit_logits(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
+    """(lists, slots): the best window of each hit."""
+    lists, slots = batch["needed"].shape
+    flat = outputs.needed.new_full((lists * slots,), -1e4)
+    at = batch["owner"] * slots + batch["slot"]
+    return flat.scatter_reduce(0, at, outputs.needed, "amax").view(lists, slots)
+
+
+# ---- losses
+
+
+def _bce(logits: Tensor, wanted: Tensor, held: Tensor, positive: float = 1.0) -> Tensor:
+    weight = torch.where(wanted > 0.5, positive, 1.0) * held
+    lost = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+    return (lost * weight).sum() / weight.sum().clamp(min=1)
+
+
+def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
+    needed, complete = batch["needed"], batch["complete"].float()
+    hits = hit_logits(outputs, batch)
+    # Every list counts the same, whatever the number of its hits.
+    there = (needed >= 0).float()
+    share = there / there.sum(1, keepdim=True).clamp(min=1)
+    lost = functional.binary_cross_entropy_with_logits(
+        hits, needed.clamp(min=0).float(), reduction="none"
+    )
+    total = (lost * share).sum(1).mean() * 2
+    total = total + 1.5 * functional.binary_cross_entropy_with_logits(outputs.complete, complete)
+    whole, part = outputs.complete[0::2], outputs.complete[1::2]
+    differ = complete[0::2] - complete[1::2]
+    margin = functional.softplus(part - whole) * differ.clamp(min=0)
+    total = total + 0.7 * margin.sum() / differ.clamp(min=0).sum().clamp(min=1)
+    count = batch["count"].clamp(min=0, max=5)
+    total = total + 0.2 * functional.cross_entropy(outputs.count, count)
+    marks = batch["evidence"]
+    total = total + 0.5 * _bce(
+        outputs.evidence, marks.clamp(min=0).float(), (marks >= 0).float(), 4.0
+    )
+    spans = batch["spans"]
+    held = spans[:, 0] >= 0
+    if held.any():
+        total = total + 0.1 * functional.cross_entropy(
+            outputs.span[held].transpose(1, 2).reshape(-1, outputs.span.shape[1]),
+            spans[held].reshape(-1),
+        )
+    return total
+
+
+def soft_loss(outputs: Outputs, taught: Outputs, batch: Mapping[str, Any]) -> Tensor:
+    there = (batch["needed"] >= 0).float()
+    share = there / there.sum(1, keepdim=True).clamp(min=1)
+    wanted = torch.sigmoid(hit_logits(taught, batch))
+    lost = functional.binary_cross_entropy_with_logits(
+        hit_logits(outputs, batch), wanted, reduction="none"
+    )
+    total = (lost * share).sum(1).mean() * 2
+    total = total + 1.5 * functional.binary_cross_entropy_with_logits(
+        outputs.complete, torch.sigmoid(taught.complete)
+    )
+    count = functional.softmax(taught.count, -1)
+    total = total + 0.2 * functional.cross_entropy(outputs.count, count)
+    blocks = batch["ids"][:, 1:].reshape(len(batch["ids"]), -1, 4).amax(-1) > 0
+    wanted = torch.sigmoid(taught.evidence)
+    return total + 0.5 * _bce(outputs.evidence, wanted, blocks.float(), 4.0)
+
+
+# ---- training
+
+
+def train(
+    model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
+    teacher: Reader | None = None, workers: int = 14,
+) -> None:  # fmt: skip
+    """Learn for `steps`, or until `limit_s` (then it ends with whatever rate it has reached)."""
+    model.to(DEVICE).train()
+    model.words.requires_grad_(False)
+    fresh = [
+        p
+        for n, p in model.named_parameters()
+        if n.split(".")[0]
+        in (
+            "slots",
+            "whole",
+            "to_needed",
+            "to_evidence",
+            "to_span",
+            "to_set",
+            "to_complete",
+            "to_count",
+        )
+    ]
+    known = {id(p) for p in fresh}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+    groups = [{"params": rest, "lr": rate}, {"params": fresh, "lr": 4 * rate}]
+    optimiser = torch.optim.AdamW(
+        groups, weight_decay=0.02, betas=(0.9, 0.98), fused=DEVICE == "cuda"
+    )
+    warm = max(1, steps // 16)
+    rise = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda at: min((at + 1) / warm, max(0.02, (steps - at) / (steps - warm)))
+    )
+    loader = DataLoader(
+        _Batches(pack, windows, steps, seed), batch_size=None, num_workers=workers,
+        prefetch_factor=8 if workers else None, pin_memory=DEVICE == "cuda",
+    )  # fmt: skip
+    started, recent, tokens = time.perf_counter(), [], 0
+    for step, one in enumerate(loader):
+        batch = to_device(one)
+        outputs = run(model, batch)
+        loss = hard_loss(outputs, batch)
+        if teacher is not None:
+            with torch.inference_mode():
+                taught = run(teacher, batch)
+            taught = Outputs(*(x.clone() for x in taught))
+            loss = 0.5 * loss + 0.7 * soft_loss(outputs, taught, batch)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        rise.step()
+        recent.append(loss.detach())
+        tokens += int((one["ids"] > 0).sum())
+        if (step + 1) % max(1, steps // 25) == 0 or step + 1 == steps:
+            spent = time.perf_counter() - started
+            print(f"step {step + 1:6} loss {torch.stack(recent[-400:]).mean():.4f} {spent:5.0f} s "
+                  f"{tokens / spent / 1e6:.2f} M tokens/s", flush=True)  # fmt: skip
+            if spent > limit_s:
+                print("out of time", flush=True)
+                break
+    model.eval()
+
+
+# ---- figures
+
+
+def auroc(scores: np.ndarray, labels: np.ndarray) -> float:
+    order = np.argsort(scores, kind="stable")
+    ranks = np.empty(len(scores))
+    ranks[order] = np.arange(1, len(scores) + 1)
+    good = int(labels.sum())
+    if not 0 < good < len(labels):
+        return float("nan")
+    return float((ranks[labels > 0].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
+
+
+def judge(model: Reader, pack: Pack, part: int, *, most: int = 400) -> dict[str, dict[str, float]]:
+    """AUROC of completeness by source, on drawn lists and on what BM25 found."""
+    figures: dict[str, dict[str, float]] = {}
+    for number, name in enumerate(pack.names):
+        cases = np.flatnonzero((pack.part == part) & (pack.source == number))[:most].tolist()
+        if len(cases) < 4:
+            continue
+        row = {"cases": float(len(cases))}
+        for style, title in (("drawn", 0.2), ("natural", 0.2), ("titled", 1.0)):
+            draw = np.random.default_rng(7)
+            lists: list[HitList] = []
+            for case in cases:
+                if style == "drawn":
+                    lists += draw_pair(pack, case, int(draw.integers(1, 11)), draw)
+                else:
+                    lists.append(natural_list(pack, case, 10, draw, style=title))
+            scores, wanted, hits, marks = [], [], [], []
+            for start in range(0, len(lists), 32):
+                batch = to_device(tensors(collate(pack, lists[start : start + 32], draw)))
+                with torch.inference_mode():
+                    outputs = run(model, batch)
+                scores += outputs.complete.cpu().tolist()
+                wanted += batch["complete"].cpu().tolist()
+                needed = batch["needed"].cpu().numpy()
+                hits += hit_logits(outputs, batch).cpu().numpy()[needed >= 0].tolist()
+                marks += needed[needed >= 0].tolist()
+            got, gold = np.array(scores), np.array(wanted)
+            row[style] = auroc(got, gold)
+            row[f"{style} hits"] = auroc(np.array(hits), np.array(marks))
+            row[f"{style} bias"] = float((1 / (1 + np.exp(-got))).mean() - gold.mean())
+        figures[name] = row
+    return figures
+
+
+def show(figures: Mapping[str, Mapping[str, float]]) -> None:
+    for name, row in figures.items():
+        print(f"{name:24}", *(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
+
+
+# ---- the command
+
+
+def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """Floats from int8 or half precision, as `reader_bases.shrink` wrote them."""
+    found = {}
+    for path in paths:
+        with np.load(path) as file:
+            for name in file.files:
+                if name.endswith("/scale"):
+                    continue
+                one = file[name].astype(np.float32)
+                if f"{name}/scale" in file.files:
+                    one = one * file[f"{name}/scale"].astype(np.float32)[:, None]
+                found[name] = torch.from_numpy(one)
+    return found
+
+
+def save(model: Reader, out: Path) -> None:
+    """Half precision, in files small enough to carry."""
+    part: dict[str, np.ndarray] = {}
+    size = number = 0
+    for name, one in model.state_dict().items():
+        if name == "words.weight":
+            continue
+        array = one.cpu().numpy().astype(np.float16)
+        if size + array.nbytes > PART_FILE:
+            np.savez(out / f"student-{number}.npz", **part)  # type: ignore[arg-type]
+            part, size, number = {}, 0, number + 1
+        part[name] = array
+        size += array.nbytes
+    np.savez(out / f"student-{number}.npz", **part)  # type: ignore[arg-type]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pack", type=Path)
+    parser.add_argument("--minilm", type=Path, nargs="+", required=True)
+    parser.add_argument("--mpnet", type=Path, nargs="*", default=[])
+    parser.add_argument("--teacher", type=Path, help="where the trained teacher is, or goes")
+    parser.add_argument("--teacher-steps", type=int, default=0)
+    parser.add_argument("--start", type=Path, nargs="*", help="student-N.npz of an earlier run")
+    parser.add_argument("--steps", type=int, default=0, help="of the student")
+    parser.add_argument("--windows", type=int, nargs=2, default=(512, 1024))
+    parser.add_argument("--rate", type=float, nargs=2, default=(4e-5, 2e-4))
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds for each training")
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--workers", type=int, default=14)
+    parser.add_argument("--most", type=int, default=400)
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
+    args = parser.parse_args(arguments)
+    torch.manual_seed(args.seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    pack = Pack(args.pack)
+    options = {"seed": args.seed, "limit_s": args.limit, "workers": args.workers}
+    figures: dict[str, object] = {}
+    teacher = None
+    if args.teacher_steps or args.teacher:
+        teacher = load_mpnet(weights_of(args.mpnet), TEACHER_PAIR, TEACHER_JOINT)
+        if args.teacher and args.teacher.exists():
+            teacher.load_state_dict(torch.load(args.teacher, weights_only=True))
+            teacher.to(DEVICE).eval()
+        else:
+            train(teacher, pack, steps=args.teacher_steps, windows=args.windows[0],
+                  rate=args.rate[0], **options)  # fmt: skip
+            if args.teacher:
+                torch.save(teacher.state_dict(), args.teacher)
+            for part, name in ((TEST, "test"), (UNSEEN, "unseen")):
+                figures[f"teacher {name}"] = judge(teacher, pack, part, most=args.most)
+                print("teacher", name)
+                show(figures[f"teacher {name}"])  # type: ignore[arg-type]
+    if args.steps:
+        student = load_minilm(weights_of(args.minilm), PAIR, JOINT)
+        if args.start:
+            student.load_state_dict(weights_of(args.start), strict=False)
+        train(student, pack, steps=args.steps, windows=args.windows[1], rate=args.rate[1],
+              teacher=teacher, **options)  # fmt: skip
+        save(student, args.out)
+        for part, name in ((TEST, "test"), (UNSEEN, "unseen")):
+            figures[f"student {name}"] = judge(student, pack, part, most=args.most)
+            print("student", name)
+            show(figures[f"student {name}"])  # type: ignore[arg-type]
+    (args.out / "figures.json").write_text(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

