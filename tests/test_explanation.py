@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import numpy as np
+import pytest
 from tests.small_gate import fresh, shown, small_gate
 
-from suffice.gate.explanation import (
-    FeatureView,
-    Occlusion,
-    find_missing,
-    rank_reasons,
-    suggest_queries,
-)
+from suffice.gate.explanation import START, Occlusion, find_missing, suggest_queries
 from suffice.gate.extraction import Extraction, extract
-from suffice.gate.features import Feature
+from suffice.gate.features import ABSENT_COLUMNS, Feature
 from suffice.gate.hits import normalize_hits
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.types import Action, Document, Estimate, Evidence, Reason, Verdict
@@ -67,24 +63,67 @@ def test_without_hits_everything_named_is_missing() -> None:
     evidence, parsed, reading = extracted(QUESTION, [])
     found = find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
     assert "1950" in found
-    assert suggest_queries(parsed, found)
+    assert suggest_queries(parsed, found) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "hit"),
+    [
+        ("Is the library open on Sunday in December?", "The library is closed today."),
+        ("Can we come on the second Sunday of May or on Tuesday the 9th?", "We are open."),
+        ("Please tell me whether the invoice was paid.", "The invoice was sent."),
+        ("Summarize what was said about the budget", "The budget was discussed."),
+        ("What's left of it, and who's the one I'll ask?", "Nothing is left."),
+        ("We're the tool shop. Alarm level orange: do we leave?", "People must leave."),
+        ("WHO WON THE CUP", "It was a close game."),
+        ("How much are 9 days at 840 euro and 2.5 kg more?", "It depends on the season."),
+        ("Compare the Q3 revenue of both.", "The revenue of Q3 rose."),
+    ],
+)
+def test_dates_question_words_and_amounts_are_not_missing(question: str, hit: str) -> None:
+    evidence, _, reading = extracted(question, [Document("a", hit)])
+    asked = reading.absent[:, ABSENT_COLUMNS.index("asked")]
+    assert find_missing(evidence, reading, asked) == ()
+
+
+def test_a_name_is_missing_without_what_stands_around_it() -> None:
+    question = "Compare Acme Corp with Harvest Fair Saturday 14:30, Theresa May and release 2.4"
+    evidence, _, reading = extracted(question, [Document("a", "Nothing of this.")])
+    found = find_missing(evidence, reading, np.zeros(len(reading.absent_names)))
+    assert found == ("Acme Corp", "Harvest Fair", "Theresa May", "2.4")
+
+
+def test_a_word_that_only_starts_sentences_of_the_hits_is_not_missing() -> None:
+    text = (
+        "The L70 lock of Fritz Lang. Touch the lock. However, Touch it twice. Rolled out by Lang."
+    )
+    evidence, _, reading = extracted("How is the lock of the L90 opened?", [Document("a", text)])
+    found = find_missing(evidence, reading, np.full(len(reading.absent_names), 0.9))
+    assert found == ("L90", "Fritz Lang", "Touch")  # not L70; "Touch" also stands in a sentence
+    evidence, _, reading = extracted(
+        "How is the lock opened?", [Document("a", text.replace(", Touch", ", touch"))]
+    )
+    assert "Touch" not in find_missing(evidence, reading, np.full(len(reading.absent_names), 0.9))
 
 
 def test_queries_are_the_missing_thing_and_what_is_asked_about_it() -> None:
     parsed = parse_question(QUESTION, WordTable.load())
-    (query,) = suggest_queries(parsed, ["Maria Lopez"])
-    assert query.startswith("Maria Lopez ")
-    assert "university" in query
-    assert len(query) < 80
+    assert suggest_queries(parsed, ["Maria Lopez"]) == ("Maria Lopez university director attend",)
 
 
-def test_queries_fall_back_on_names_and_then_on_words() -> None:
-    named = suggest_queries(parse_question(QUESTION, WordTable.load()), [])
-    assert any(query.startswith("Village Dreams") for query in named)
-    assert suggest_queries(
-        parse_question("which side played to emptier stands", WordTable.load()), []
-    )
-    assert suggest_queries(parse_question("", WordTable.load()), []) == ()
+@pytest.mark.parametrize("missing", [[], ["1950"], ["Village Dreams"], ["Dreams"]])
+def test_queries_never_repeat_the_question(missing: list[str]) -> None:
+    assert suggest_queries(parse_question(QUESTION, WordTable.load()), missing) == ()
+
+
+def test_one_of_two_joined_names_is_a_question_of_its_own() -> None:
+    words = WordTable.load()
+    both = parse_question("Are Alexander Kluge and Sidney Salkow of the same nationality?", words)
+    assert suggest_queries(both, ["Alexander Kluge"]) == ("Alexander Kluge nationality",)
+    dated = parse_question("Who met Ada Byron on May 2, 1843 and Mary Somerville later?", words)
+    assert suggest_queries(dated, ["May 2, 1843"]) == ()
+    chain = parse_question("Where was the wife of Sidney Salkow born, and when?", words)
+    assert suggest_queries(chain, ["Sidney Salkow"]) == ()
 
 
 TWO = (
@@ -93,30 +132,84 @@ TWO = (
 )
 
 
-def test_the_effect_of_a_family_is_what_hiding_it_changes() -> None:
+def test_the_start_and_what_each_family_adds_sum_to_the_log_odds() -> None:
     occlusion = Occlusion(TWO, [0.5, 0.7])
     table = np.array([[1.0, 0.7], [0.0, 0.2]], dtype=np.float32)
-    odds, moved = occlusion.effects(table, lambda shown: 4 * shown[:, 0] + shown[:, 1])
-    np.testing.assert_allclose(odds, [4.7, 0.2], atol=1e-6)
-    by_family = dict(zip(occlusion.families, moved.T, strict=True))
-    np.testing.assert_allclose(by_family["coverage"], [2.0, -2.0], atol=1e-6)
-    np.testing.assert_allclose(by_family["scores"], [0.0, -0.5], atol=1e-6)
+    odds, parts = occlusion.effects(table, lambda shown: 4 * shown[:, 0] * shown[:, 1])
+    np.testing.assert_allclose(odds, [2.8, 0.0], atol=1e-6)
+    np.testing.assert_allclose(parts.sum(axis=1), odds, atol=1e-6)
+    by_family = dict(zip((START, *occlusion.families), parts.T, strict=True))
+    np.testing.assert_allclose(by_family[START], [1.4, 1.4], atol=1e-6)
+    np.testing.assert_allclose(by_family["coverage"], [1.4, -1.4], atol=1e-6)
+    np.testing.assert_allclose(by_family["scores"], [0.0, 0.0], atol=1e-6)
 
 
-def test_only_what_moved_something_is_a_reason_strongest_first() -> None:
-    columns = {"s_mean": 0, "distinct_titles": 1}
-    seen, usual = FeatureView(columns, [0.5, 1.0]), FeatureView(columns, [0.7, 1.0])
-    reasons = rank_reasons(["overlap", "scores"], np.array([0.3, -2.0]), seen, usual)
-    assert [one.feature for one in reasons] == ["scores", "overlap"]
-    assert reasons[0].words == "the mean score is 50% of the first (usually 70%)"
-    assert rank_reasons(["overlap"], np.array([0.001]), seen, usual) == ()
+COVERAGE = ("names_no_text", "numbers_missing", "cov_any", "named", "greedy1")
+FEATURES = (*(Feature("coverage", name, "") for name in COVERAGE), TWO[1])
+
+
+def reason_words(
+    start: float, coverage: float, scores: float, *, cov_any: float = 0.5, s_mean: float = 0.7
+) -> list[tuple[str, str]]:
+    """The reasons of these effects; half of the words held and a mean score of 70% are usual."""
+    occlusion = Occlusion(FEATURES, [0.0, -1.0, 0.5, 1.0, 0.3, 0.7])
+    view = occlusion.view([0.0, -1.0, cov_any, 1.0, 0.3, s_mean])
+    reasons = occlusion.rank_reasons(np.array([start, coverage, scores]), view)
+    return [(one.sign, one.words) for one in reasons]
+
+
+def test_only_what_moved_the_verdict_is_a_reason_strongest_first_and_the_start_last() -> None:
+    start = ("-", "a typical question with typical hits starts at 0.12")
+    scores = ("-", "the mean score is 50% (usually 70%) of the first")
+    covered = ("+", "the hits hold 100% (usually 50%) of what the question says")
+    assert reason_words(-2.0, 1.0, -3.0, cov_any=1.0, s_mean=0.5) == [scores, covered, start]
+    assert reason_words(-2.0, 0.1, -3.0, cov_any=1.0, s_mean=0.5) == [scores, start]
+
+
+def test_a_low_verdict_shows_what_pulled_it_down() -> None:
+    occlusion = small_gate()._occlusion
+    strong, weak = [3.0, 3.0, 3.0, 3.0], len(occlusion.families) - 3
+    effects = np.array([*strong, *[-13.0 / weak] * weak])  # every weak one below each strong one
+    signs = [one.sign for one in occlusion.rank_reasons(effects, occlusion.usual)]
+    assert signs == ["+", "+", "-", "+"]
+
+
+def test_every_low_verdict_has_a_minus_and_every_high_one_a_plus() -> None:
+    for verdict in small_gate().check_batch([(one.question, shown(one)) for one in fresh()[:80]]):
+        signs = {one.sign for one in verdict.reasons}
+        assert ("-" if verdict.p_complete < 0.5 else "+") in signs
+
+
+def test_a_reason_never_tells_a_usual_value_or_one_that_points_the_other_way() -> None:
+    subject = "how the words of the question are spread over the hits"
+    assert reason_words(0.5, 2.0, 0.0)[0] == ("+", subject)  # as usual
+    assert reason_words(0.5, 2.0, 0.0, cov_any=0.4)[0] == ("+", subject)  # less, and yet "+"
+    less = "the hits hold 40% (usually 50%) of what the question says"
+    assert reason_words(0.5, -2.0, 0.0, cov_any=0.4)[0] == ("-", less)
+
+
+@pytest.mark.parametrize("need", [1.6, 2.2, 2.6, 4.1])
+def test_every_reason_tells_the_same_whole_number_of_needed_documents(need: float) -> None:
+    features = [
+        Feature(family, name, "")
+        for family, name in (("path", "held"), ("path", "short"), ("path", "pair"),
+                             ("hops", "guess_hops"), ("hops", "guess_complete"))
+    ]  # fmt: skip
+    occlusion = Occlusion(features, [1.2, -7.8, 0.1, 9.0, 0.2])
+    view = occlusion.view([1.0, 1.0 - need, 0.1, 1.0, 0.2])
+    words = [one.words for one in occlusion.rank_reasons(np.array([-1.0, -1.0, 1.0]), view)]
+    needed = [re.findall(r"need about (\d+)\b", one) for one in words[:2]]
+    assert needed == [[f"{need:.0f}"], [f"{need:.0f}"]]
 
 
 def test_every_family_of_a_gate_can_speak() -> None:
     occlusion = small_gate()._occlusion
-    for family in occlusion.families:
-        (reason,) = rank_reasons([family], np.array([1.0]), occlusion.usual, occlusion.usual)
-        assert len(reason.words) < 160
+    for at, family in enumerate(occlusion.families):
+        effects = np.zeros(1 + len(occlusion.families))
+        effects[1 + at] = 1.0
+        reason, _ = occlusion.rank_reasons(effects, occlusion.usual)
+        assert reason.feature == family
+        assert "usually" not in reason.words
     assert {one.family for one in small_gate().model.features} <= set(occlusion.families)
 
 
@@ -132,15 +225,20 @@ VERDICT = Verdict(
     Action.ABSTAIN,
     ("<script>alert(1)</script>", "Ada\x1b[2J\u202eevil"),
     ("Ada & Byron teacher",),
-    (Reason("coverage", -1.2, "the hits hold 30%"), Reason("scores", 0.4, "a < b")),
+    (
+        Reason("coverage", -1.2, "the hits hold 30%"),
+        Reason("scores", 0.4, "a < b"),
+        Reason("search", 0.0, "another search is not likely to help"),
+    ),
 )
 
 
 def test_a_verdict_in_a_terminal() -> None:
-    assert str(VERDICT).splitlines()[:3] == [
+    assert str(VERDICT).splitlines()[:4] == [
         "ABSTAIN  p_complete 0.31 (0.20 to 0.45)",
         "  - the hits hold 30%",
         "  + a < b",
+        "  * another search is not likely to help",
     ]
     assert "look for: Ada & Byron teacher" in str(VERDICT)
     assert "\x1b" not in str(VERDICT)

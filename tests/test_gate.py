@@ -53,7 +53,32 @@ def test_a_verdict_says_what_when_and_why() -> None:
     assert isinstance(verdict, Verdict)
     assert 0 <= verdict.estimate.low <= verdict.p_complete <= verdict.estimate.high <= 1
     assert verdict.action in set(Action)
-    assert 0 < len(verdict.reasons) <= 4
+    assert 0 < len(verdict.reasons) <= 5  # four, and one about the action
+
+
+def test_an_action_out_of_the_usual_order_says_why() -> None:
+    """A gate that expands from 0.2 on, if p rises as usual; here it expects more, or less."""
+    gate = small_gate()
+    assert gate.model.after is not None
+    policy = replace(gate.policy, answer_at=0.9, expand_at=0.5)
+    given = [(one.question, shown(one)) for one in fresh()[:60]]
+    verdicts = replace(gate, policy=policy).check_batch(given)
+    why = [
+        [one.words for one in verdict.reasons if one.feature == "search"] for verdict in verdicts
+    ]
+    usual = [verdict for verdict, words in zip(verdicts, why, strict=True) if not words]
+    abstained = [one.p_complete for one in usual if one.action is Action.ABSTAIN]
+    expanded = [one.p_complete for one in usual if one.action is Action.EXPAND]
+    assert max(abstained) <= min(expanded)  # without the others, actions follow p
+    for verdict, words in zip(verdicts, why, strict=True):
+        now = f"{verdict.p_complete:.2f} now, about "
+        likely = (
+            "is likely to find what is missing"
+            if verdict.action is Action.EXPAND
+            else "is not likely"
+        )
+        assert all(one.startswith(f"another search {likely}") and now in one for one in words)
+    assert any(why)
 
 
 def test_one_by_one_is_as_good_as_all_at_once() -> None:
@@ -91,9 +116,9 @@ def test_nothing_to_check_gives_nothing() -> None:
 def test_no_hits_are_hardly_enough() -> None:
     verdict = small_gate().check(fresh()[0].question, [])
     assert verdict.p_complete < 0.001
-    assert verdict.reasons[0].words.endswith("among 0 hits")
+    assert verdict.reasons[0].words == "there are no hits"
     assert verdict.action is not Action.ANSWER
-    assert verdict.next_queries
+    assert verdict.next_queries == ()  # there is nothing to add to the question
 
 
 @pytest.mark.parametrize("question", ["", "?", "\x00", "Wer?", "名前は何ですか", "a " * 50_000])

@@ -19,6 +19,7 @@ from suffice.gate.policy import (
     choose_by_cost,
     choose_by_f1,
     choose_by_risk,
+    explain_actions,
     min_questions_for,
     realized_risk,
 )
@@ -432,3 +433,15 @@ def test_a_damaged_policy_is_refused_by_the_name_of_its_field(change, message):
 def test_a_policy_that_is_no_object_is_refused():
     with pytest.raises(InputError, match="expected an object"):
         Policy.from_json([1, 2])  # type: ignore[arg-type]
+
+
+def test_an_action_that_is_not_the_usual_one_at_its_probability_says_why():
+    p, after = np.array([0.06, 0.35, 0.35, 0.3]), np.array([0.4, 0.19, 0.37, 0.6])
+    actions, usual = [EXPAND, ABSTAIN, ABSTAIN, EXPAND], [ABSTAIN, EXPAND, EXPAND, EXPAND]
+    assert explain_actions(p, after, actions, usual) == [
+        "another search is likely to find what is missing: 0.06 now, about 0.40 after it",
+        "another search is not likely to help: 0.35 now, about 0.19 after it",
+        "another search is not likely to help enough: 0.35 now, about 0.37 after it",
+        None,
+    ]
+    assert explain_actions(p, None, actions, usual) == [None] * 4

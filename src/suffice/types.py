@@ -124,6 +124,11 @@ class Reason:
     effect: float
     words: str
 
+    @property
+    def sign(self) -> str:
+        """ "+" or "-"; "*" where it explains the action, not the probability."""
+        return "+" if self.effect > 0 else "-" if self.effect < 0 else "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -158,9 +163,7 @@ class Verdict:
         """For a terminal, without unprintable characters: names come from untrusted texts."""
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
-        lines += [
-            f"  {'+' if one.effect >= 0 else '-'} {printable(one.words)}" for one in self.reasons
-        ]
+        lines += [f"  {one.sign} {printable(one.words)}" for one in self.reasons]
         lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
         lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         return "\n".join(lines)
@@ -168,7 +171,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         """For a notebook, with everything that came from a text escaped."""
         low, high = f"{self.estimate.low:.2f}", f"{self.estimate.high:.2f}"
-        rows = [("+" if one.effect >= 0 else "&minus;", _safe(one.words)) for one in self.reasons]
+        rows = [(one.sign.replace("-", "&minus;"), _safe(one.words)) for one in self.reasons]
         rows += [("missing", _safe(name)) for name in self.missing]
         rows += [("look for", _safe(query)) for query in self.next_queries]
         body = "".join(

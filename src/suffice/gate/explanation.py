@@ -1,9 +1,12 @@
 """Why the gate thinks so, what is missing, and what to search for next, in words.
 
-Reasons are by occlusion: a family of features is set to its median at fit time, and the change of
-the log-odds is the family's effect. All families of all questions go through the model in one
-batch. What is missing is read from the texts where possible: names, numbers and dates of the
-question that no hit covers. Then come absent names that the model takes for missing evidence.
+Reasons add up. A question starts where a typical one with typical hits stands (every feature at its
+median of fit time). Then the families of features are shown to the model one after another, and
+each gets what the log-odds move by: start and families sum to the log-odds of the verdict. All rows
+of all questions go through the model in one batch.
+
+What is missing is read from the texts where possible: names, numbers and dates of the question that
+no hit covers. Then come absent names that the model takes for missing evidence.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,19 +22,37 @@ import numpy.typing as npt
 from suffice.gate.extraction import Extraction, FeatureBatch
 from suffice.gate.features import ABSENT_COLUMNS, Feature
 from suffice.gate.model import Description
-from suffice.gate.question import ParsedQuestion, display_name
+from suffice.gate.question import COMPARISON_WORDS, ParsedQuestion, display_name, search_key
+from suffice.lexicon import AUXILIARIES, FUNCTION_WORDS, MONTHS, WEEKDAYS
+from suffice.numeric import sigmoid
 from suffice.text import DateMention, date_mentions, title_key
 from suffice.types import Action, Document, Evidence, Reason
 
 Floats = npt.NDArray[np.floating[Any]]
 MAX_SHOWN = 4  # reasons, missing things, and one more than queries
 MIN_EFFECT = 0.05  # log-odds below which a family is not a reason
+MIN_SHARE = 0.1  # of the strongest effect, likewise
 MIN_CHANCE = 0.2  # from which on an absent name is reported as missing
 QUERY_WORDS = 4  # words of the question that go with a name into a query
+START, SEARCH = "start", "search"  # reasons that are no family of features
 _ASKED, _MENTIONS = ABSENT_COLUMNS.index("asked"), ABSENT_COLUMNS.index("mentions")
 _BEFORE, _BEHIND = 32, 12  # how much of a date can stand before its year, and behind
 _YEAR = re.compile(r"[12]\d{3}")
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*(?![\w])")
+# A year, a version or a long code; not an amount: nobody would search for "9 days" or "840 euro".
+_NUMBER = re.compile(
+    r"(?<![\w.,:/])(?:1[5-9]\d\d|20\d\d|\d+\.\d[\d.]*|\d{5,})(?![\w%,:/]|\.\d)"
+    r"(?! ?(?:[a-zA-Z]?[bglmtBWV]|kWh|euros?|dollars?|percent)\b)"
+)
+# A month or weekday, also short, and what can stand behind one in a date.
+_CALENDAR = "|".join(f"{one[:3]}(?:t|{one[3:]})?s?" for one in (*MONTHS, *WEEKDAYS))
+_DATE = re.compile(rf"\b(?:{_CALENDAR})(?: (?:of|the|\d+(?:st|nd|rd|th)?|{_CALENDAR}))*$")
+# Words that open a sentence or a request with a capital and name nothing.
+_OPENERS = FUNCTION_WORDS | set(
+    "according compare describe explain find give help identify list please show state summarise "
+    "summarize tell".split()
+)
+_FILLERS = FUNCTION_WORDS | {"ll", "re", "ve"}  # also what contractions leave among the words
+_SUFFIX = re.compile(r"['’](?:d|ll|m|re|s|t|ve)$")
 
 
 def explain_verdicts(
@@ -40,16 +61,21 @@ def explain_verdicts(
     description: Description,
     effects: Floats,
     actions: Sequence[Action],
+    searches: Sequence[str | None],
 ) -> list[dict[str, Any]]:
-    """Reasons, missing and next queries of each question, as fields of a verdict."""
+    """Reasons, missing and next queries of each question, as fields of a verdict.
+
+    `searches` says why an action is not the usual one at this probability.
+    """
     explanations = []
     for at, (action, row) in enumerate(zip(actions, description.table.tolist(), strict=True)):
         evidence, extraction = batch.hits[at].evidence, batch.extractions[at]
         missing = find_missing(evidence, extraction, description.p_absent[at])
         wanted = missing or action is not Action.ANSWER
         queries = suggest_queries(batch.questions[at], missing) if wanted else ()
-        view, usual = occlusion.view(row), occlusion.usual
-        reasons = rank_reasons(occlusion.families, effects[at], view, usual)
+        reasons = occlusion.rank_reasons(effects[at], occlusion.view(row))
+        if search := searches[at]:
+            reasons = (*reasons, Reason(SEARCH, 0.0, search))
         explanations.append({"missing": missing, "next_queries": queries, "reasons": reasons})
     return explanations
 
@@ -63,18 +89,21 @@ class FeatureView:
         self._column, self._row = column, row
 
     def __getitem__(self, name: str) -> float:
+        if name == "need":  # of documents, as the model counts them: one number for every reason
+            return self["held"] - self["short"]
         return self._row[self._column[name]]
 
 
 class Occlusion:
-    """Which columns each family hides, and the medians shown instead; made once for a gate."""
+    """Which columns are shown family by family, and the medians until then; made once a gate."""
 
     def __init__(self, features: Sequence[Feature], medians: Sequence[float]) -> None:
         present = {one.family for one in features}
-        self.families = tuple(family for family in _REASON_TEXTS if family in present)
-        # First nothing is hidden.
-        hides = [[one.family == family for one in features] for family in (None, *self.families)]
-        self._hides = np.array(hides, dtype=bool).reshape(len(hides), 1, len(features))
+        self.families = tuple(family for family in _FAMILIES if family in present)
+        place = {family: at for at, family in enumerate(self.families)}
+        at = np.array([place.get(one.family, -1) for one in features])  # -1: always shown
+        # The first, the first two … all.
+        self._shows = (at <= np.arange(len(place))[:, None])[:, None]
         self._medians = np.array(medians, dtype=np.float32)
         self._column = {one.name: at for at, one in enumerate(features)}
         self.usual = self.view(medians)
@@ -85,122 +114,130 @@ class Occlusion:
     def effects(
         self, table: Floats, log_odds: Callable[[Floats], Floats], explain: bool = True
     ) -> tuple[Floats, Floats]:
-        """Log-odds (questions,), and by how much each family moves them (questions, families).
+        """Log-odds (questions,), and what they are made of (questions, 1 + families): they sum up.
 
-        Without `explain` no family is occluded.
+        First the start, then what each family adds. Without `explain` nothing is taken apart.
         """
         if not explain:
             return log_odds(table), np.zeros((len(table), 0))
-        shown = np.where(self._hides, self._medians, table).reshape(-1, table.shape[1])
-        every = log_odds(shown).reshape(-1, len(table))
-        return every[0], (every[0] - every[1:]).T
+        shown = np.where(self._shows, table, self._medians).reshape(-1, table.shape[1])
+        every = log_odds(np.concatenate([self._medians[None], shown]))
+        start, steps = np.full((1, len(table)), every[0]), every[1:].reshape(-1, len(table))
+        moves = np.diff(np.concatenate([start, steps]), axis=0)
+        return steps[-1], np.concatenate([start, moves]).T
+
+    def rank_reasons(self, effects: Floats, view: FeatureView) -> tuple[Reason, ...]:
+        """The strongest effects of one question first, the start last; one has the verdict's sign.
+
+        Effects that are small beside the strongest did not move the verdict: they are left out.
+        """
+        start, *ranked = zip((START, *self.families), effects.tolist(), strict=True)
+        ranked.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
+        least = max(MIN_EFFECT, MIN_SHARE * float(np.abs(effects).max()))
+        shown = [pair for pair in ranked if abs(pair[1]) >= least][: MAX_SHOWN - 1]
+        low = bool(effects.sum() < 0)
+        if all((effect < 0) is not low for _, effect in (*shown, start)):
+            shown[MAX_SHOWN - 2 :] = [pair for pair in ranked if (pair[1] < 0) is low][:1]
+        return tuple(
+            Reason(family, round(effect, 4), self._words(family, effect, view))
+            for family, effect in (*shown, start)
+        )
+
+    def _words(self, family: str, effect: float, view: FeatureView) -> str:
+        """The first fact of the family that is unusual in the direction of its effect."""
+        if family == START:
+            return f"a typical question with typical hits starts at {sigmoid(effect):.2f}"
+        subject, facts = _FAMILIES[family]
+        for one in facts:
+            value, usual = view[one.column], self.usual[one.column]
+            shown, usually = one.form(value), one.form(usual)
+            if shown and shown != usually and one.sign * (value - usual) * effect >= 0:
+                compared = f"{shown} (usually {usually})" if usually else shown
+                return one.words.format(compared, view)
+        return subject
 
 
-def rank_reasons(
-    families: Sequence[str], effects: Floats, view: FeatureView, usual: FeatureView
-) -> tuple[Reason, ...]:
-    """The strongest effects of one question first; `usual` are the medians at fit time."""
-    pairs = zip(families, effects.tolist(), strict=True)
-    ranked = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    return tuple(
-        Reason(family, round(effect, 4), _REASON_TEXTS[family](view, usual))
-        for family, effect in ranked[:MAX_SHOWN]
-        if abs(effect) >= MIN_EFFECT
-    )
+class Fact(NamedTuple):
+    """A column in words: "{0}" is its value, with the usual one behind it; "{1}" is the view."""
+
+    sign: int  # 1: more of it speaks for complete evidence, -1: against, 0: neither
+    column: str
+    form: Callable[[float], str]  # the value for people; "" where there is nothing to tell
+    words: str
 
 
-def _explain_path(view: FeatureView, usual: FeatureView) -> str:
-    need = max(view["held"] - view["short"], 0.0)
-    reason = f"about {view['held']:.1f} of the hits look like evidence"
-    return f"{reason}, and the question seems to need {need:.1f}"
+def _share(value: float) -> str:
+    return f"{min(value, 1.0):.0%}" if value >= 0 else ""
 
 
-def _explain_coverage(view: FeatureView, usual: FeatureView) -> str:
-    covered, usually = f"{view['cov_any']:.0%}", f"{usual['cov_any']:.0%}"
-    reason = f"the hits hold {covered} of what the question says (usually {usually})"
-    if view["names_no_text"] > 0:
-        return f"{reason}; {view['names_no_text']:.0%} of its names stand in none of them"
-    if view["numbers_missing"] > 0:
-        return f"{reason}, but not all of its numbers"
-    if view["named"] > 0:
-        return f"{reason}; it names the titles of {view['named']:.0f} of them"
-    return reason
+def _count(value: float) -> str:
+    return f"{value:.0f}" if value >= 0 else ""
 
 
-def _explain_links(view: FeatureView, usual: FeatureView) -> str:
-    if view["dangling"] > 0:
-        return "a relevant hit mentions an entity that no hit covers"
-    if view["bridged"] > 0:
-        return f"the hits that the question names lead on to {view['bridged']:.0f} of the others"
-    often, usually = f"{view['links']:.0f}", f"{usual['links']:.0f}"
-    return f"the hits mention one another's titles {often} times (usually {usually})"
+def _none(at_most: float) -> Callable[[float], str]:
+    return lambda value: "no" if value <= at_most else ""
 
 
-def _explain_absent(view: FeatureView, usual: FeatureView) -> str:
-    if view["absent"] < MIN_CHANCE:
-        return "no name that the hits mention looks like a missing document"
-    count = f"about {view['absent']:.1f} of the names that no hit is about"
-    return f"{count} seem to be missing documents"
-
-
-def _explain_scores(view: FeatureView, usual: FeatureView) -> str:
-    if view["s_mean"] < 0:
-        return "the hits carry no scores that can be compared"
-    usually = f"{max(usual['s_mean'], 0.0):.0%}"
-    return f"the mean score is {view['s_mean']:.0%} of the first (usually {usually})"
-
-
-def _explain_hops(view: FeatureView, usual: FeatureView) -> str:
-    need = max(view["guess_hops"], 1.0)  # a linear model may fall below what makes sense
-    usually = f"(usually {usual['guess_hops']:.1f})"
-    return f"questions of this form need about {need:.1f} documents {usually}"
-
-
-def _explain_query(view: FeatureView, usual: FeatureView) -> str:
-    words = f"{view['content']:.0f} words to find (usually {usual['content']:.0f})"
-    return f"{words} among {view['k']:.0f} hits"
-
-
-def _explain_overlap(view: FeatureView, usual: FeatureView) -> str:
-    return f"{view['distinct_titles']:.0%} of the hits have a title of their own"
-
-
-def _explain_agreement(view: FeatureView, usual: FeatureView) -> str:
-    if view["shared"] < 0:
-        return "no other run was given to compare with"
-    usually = f"{max(usual['shared'], 0.0):.0%}"
-    return f"{view['shared']:.0%} of the hits stand in the other runs too (usually {usually})"
-
-
-def _explain_similarity(view: FeatureView, usual: FeatureView) -> str:
-    nearest = f"{view['cosine1']:.2f} (usually {usual['cosine1']:.2f})"
-    reason = f"in meaning the nearest hit is like the question by {nearest}"
-    if view["clauses"] > 1:
-        least = f"{view['clause_least']:.2f} (usually {usual['clause_least']:.2f})"
-        return f"{reason}, and the part of it that they fit least {least}"
-    return reason
-
-
-def _explain_relevance(view: FeatureView, usual: FeatureView) -> str:
-    comparison = f"the best hit {view['relevance1']:.1f} and the second {view['relevance2']:.1f}"
-    usually = f"{usual['relevance1']:.1f} and {usual['relevance2']:.1f}"
-    return f"the cross-encoder gives {comparison} (usually {usually})"
-
-
-_REASON_TEXTS: dict[str, Callable[[FeatureView, FeatureView], str]] = {
-    "path": _explain_path,
-    "coverage": _explain_coverage,
-    "links": _explain_links,
-    "absent": _explain_absent,
-    "scores": _explain_scores,
-    "hops": _explain_hops,
-    "query": _explain_query,
-    "overlap": _explain_overlap,
-    "agreement": _explain_agreement,
-    "own": lambda view, usual: "what the labels it was adapted to teach by themselves",
-    "similarity": _explain_similarity,
-    "relevance": _explain_relevance,
-}
+_ONE, _TWO = "{:.1f}".format, "{:.2f}".format
+# What each family is about, and its facts, best first. The subject is told where no fact fits.
+# The query comes first: without hits nothing else counts.
+_FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
+    "query": ("the form of the question", (
+        Fact(0, "k", _none(0), "there are {0} hits"),
+        Fact(0, "k", _count, "the number of hits is {0}"),
+        Fact(0, "content", _count, "the number of words to find is {0}"),
+    )),
+    "path": ("how likely each of the hits is evidence", (
+        Fact(1, "held", _ONE, "about {0} of the hits look like evidence, "
+             "and the question seems to need about {1[need]:.0f} documents"),
+        Fact(-1, "need", _count, "the question seems to need about {0} documents, "
+             "and about {1[held]:.1f} of the hits look like evidence"),
+        Fact(1, "pair", _TWO, "the two likeliest hits are both evidence with a chance of {0}"),
+    )),
+    "coverage": ("how the words of the question are spread over the hits", (
+        Fact(-1, "names_no_text", _share, "{0} of its capitalized terms stand in no hit"),
+        Fact(-1, "numbers_missing", _count, "numbers of the question that stand in no hit: {0}"),
+        Fact(1, "cov_any", _share, "the hits hold {0} of what the question says"),
+        Fact(1, "named", _count, "the question names the titles of {0} of the hits"),
+        Fact(1, "greedy1", _share, "one hit alone holds {0} of what the question says"),
+    )),
+    "links": ("how the hits mention one another", (
+        Fact(-1, "dangling", _count, "{0} relevant hits lead to a name that no hit is about"),
+        Fact(1, "bridged", _count, "the hits that the question names lead on to {0} of the others"),
+        Fact(1, "links", _count, "the hits mention one another's titles {0} times"),
+        Fact(1, "cov_linked", _share, "the most relevant hits hold {0} of what the question says"),
+    )),
+    "absent": ("which names the hits mention and are not about", (
+        Fact(-1, "absent", _none(MIN_CHANCE), "{0} name in the hits looks like a missing document"),
+        Fact(-1, "absent", _ONE, "about {0} of the names that no hit is about "
+             "seem to be missing documents"),
+        Fact(-1, "absent1", _TWO, "a name that no hit is about is missing with a chance of {0}"),
+    )),
+    "scores": ("how the scores of the hits fall", (
+        Fact(0, "s_mean", _none(-1), "the hits carry {0} scores that can be compared"),
+        Fact(0, "s_mean", _share, "the mean score is {0} of the first"),
+    )),
+    "hops": ("what kind of question it is", (
+        Fact(-1, "need", _count, "questions of this form need about {0} documents"),
+        Fact(1, "guess_complete", _share, "such questions have complete hits in {0} of cases"),
+    )),
+    "overlap": ("how many hits share a title", (
+        Fact(0, "distinct_titles", _share, "{0} of the hits have a title of their own"),
+    )),
+    "agreement": ("how far the other runs agree", (
+        Fact(0, "shared", _none(-1), "there is {0} other run to compare with"),
+        Fact(1, "shared", _share, "{0} of the hits stand in the other runs too"),
+    )),
+    "own": ("what the labels it was adapted to teach by themselves", ()),
+    "similarity": ("how near the hits are to the question in meaning", (
+        Fact(1, "cosine1", _TWO, "in meaning the nearest hit is like the question by {0}"),
+        Fact(1, "clause_least", _TWO, "the part that the hits fit least is like one by {0}"),
+    )),
+    "relevance": ("what the cross-encoder gives the hits", (
+        Fact(1, "relevance1", _ONE, "the cross-encoder gives the best hit {0}"),
+        Fact(1, "relevance2", _ONE, "the cross-encoder gives the second hit {0}"),
+    )),
+}  # fmt: skip
 
 
 def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -> tuple[str, ...]:
@@ -210,19 +247,56 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     dates = _question_dates(question)
     dated = " ".join(question[one.start : one.end] for one in dates)  # a "September 19" is no name
     names = list(map(display_name, extraction.absent_runs))
+
+    def searchable(at: int) -> str:
+        if names[at] in dated or (question_names[at] and question.isupper()):
+            return ""
+        texts = "\n".join(one.text for one in evidence.documents.values())
+        name = _searchable(names[at], question if question_names[at] else texts)
+        held = name != names[at] and name in texts  # the "Q3" of "Compare the Q3"
+        masked, where = (re.sub(r"\d+", "0", one) for one in (name, question))
+        sibling = not question_names[at] and masked != name and masked in where  # L70 beside L90
+        return "" if held or sibling else name
+
     unmentioned = [
-        name
-        for at, name in enumerate(names)
-        if question_names[at] and not mentions[at] and name not in dated
+        searchable(at) for at in range(len(names)) if question_names[at] and not mentions[at]
     ]
     labels = _metadata_labels(evidence.documents.values()) if unmentioned else ""
-    found = dict.fromkeys(name for name in unmentioned if f" {title_key(name)} " not in labels)
-    found.update(dict.fromkeys(_missing_figures(evidence, dates)))
+    found = [name for name in unmentioned if f" {title_key(name)} " not in labels]
+    found += _missing_figures(evidence, dates)
     likely = [at for at, chance in enumerate(chances) if chance >= MIN_CHANCE]
-    for at in sorted(likely, key=chances.__getitem__, reverse=True)[:MAX_SHOWN]:
-        if names[at] not in dated:
-            found.setdefault(names[at])
-    return tuple(one for one in found if one)[:MAX_SHOWN]
+    ranked = sorted(likely, key=chances.__getitem__, reverse=True)
+    found = list(dict.fromkeys([*found, *map(searchable, ranked[:MAX_SHOWN])]))
+    whole = [one for one in found if one and not any(one in name != one for name in found)]
+    return tuple(whole[:MAX_SHOWN])
+
+
+def _searchable(name: str, text: str) -> str:
+    """The name as it would be searched; "" if it is a date or only starts sentences of the text."""
+    words, text = name.split(), text.replace("’", "'")
+    while words and (words[0].islower() or _names_nothing(words[0])):
+        words.pop(0)
+    date = _DATE.search(kept := " ".join(words))
+    if date and (date.start() == 0 or " " in date.group()):  # not the end of "Theresa May"
+        kept = kept[: date.start()].rstrip()
+    if not kept or not re.search(rf"\b{re.escape(kept)}", text):  # the "Wh" of "kWh"
+        return ""
+    return "" if " " not in kept and _only_starts(kept, text) else kept
+
+
+def _names_nothing(word: str) -> bool:
+    bare = _SUFFIX.sub("", word)
+    acronym = len(bare) > 1 and bare.isupper()
+    return not acronym and bare.casefold() in _OPENERS
+
+
+def _only_starts(word: str, text: str) -> bool:
+    """Whether the word stands only where a sentence starts, and not as the subject of its verb."""
+    for place in re.finditer(rf"\b{re.escape(word)}\b(?:\W+(\w+))?", text):
+        before = text[max(place.start() - 8, 0) : place.start()].rstrip(" \"'“‘(*#>•|-")
+        if (before and before[-1] not in ".!?:;\n") or place.group(1) in AUXILIARIES:
+            return False
+    return True
 
 
 def _question_dates(question: str) -> list[DateMention]:
@@ -255,7 +329,7 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
     written = [(question[one.start : one.end], one) for one in dates]
     lost = [words for words, date in written if not is_found(words) and not published(date)]
     for match in _NUMBER.finditer(question):
-        number = match.group().rstrip(".,")
+        number = match.group().rstrip(".")
         in_date = any(one.start <= match.start() < one.end for one in dates)
         if not in_date and not is_found(number):
             lost.append(number)
@@ -265,17 +339,26 @@ def _missing_figures(evidence: Evidence, dates: Sequence[DateMention]) -> list[s
 def suggest_queries(question: ParsedQuestion, missing: Sequence[str]) -> tuple[str, ...]:
     """Short searches: each missing thing with the words that relate it to the rest.
 
-    When nothing in particular is missing, each name of the question with those words.
+    Each adds a word that is not in the question, or asks about one of two names that the question
+    joins ("A or B"): its own words again would find the same hits.
     """
     names = b" ".join(question.names)
     content = [word for word in question.content if b" " + word + b" " not in names]
-    relating = [word.decode("utf-8", "ignore") for word in content]
-    subjects = list(missing) or list(question.display_names.values())
-    if not subjects:
-        return (" ".join(relating[: 2 * QUERY_WORDS]),) if relating else ()
+    relating = [word.decode("utf-8", "ignore") for word in content if word not in COMPARISON_WORDS]
+    relating = [word for word in relating if word.isalpha() and word not in _FILLERS]
     queries: dict[str, None] = {}
-    for subject in subjects:
-        own = subject.casefold()
+    for subject in missing:
+        key, own = search_key(subject), subject.casefold()
         words = [word for word in relating if word not in own][:QUERY_WORDS]
-        queries[" ".join([subject, *words])] = None
-    return tuple(query for query in queries if query)[: MAX_SHOWN - 1]
+        adds = any(word not in question.flat for word in key.split())
+        if adds or (words and _is_joined(key, question)):
+            queries[" ".join([subject, *words])] = None
+    return tuple(queries)[: MAX_SHOWN - 1]
+
+
+def _is_joined(key: bytes, question: ParsedQuestion) -> bool:
+    """Whether "and" or "or" stands between this name of the question and another one."""
+    pairs = [pair for one in question.names for pair in ((one, key), (key, one))]
+    joins = (b"and", b"or", b"and the", b"or the")
+    joined = any(word.join(pair) in question.flat for pair in pairs for word in joins)
+    return joined and any(key in one for one in question.names)

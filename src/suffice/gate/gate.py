@@ -39,7 +39,14 @@ from suffice.gate.hits import (
     unpack_pair,
 )
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel
-from suffice.gate.policy import Costs, Policy, PolicyRule, action_shares, choose_actions
+from suffice.gate.policy import (
+    Costs,
+    Policy,
+    PolicyRule,
+    action_shares,
+    choose_actions,
+    explain_actions,
+)
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
 from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.numeric import sigmoid
@@ -126,7 +133,13 @@ class Gate:
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
-            explanations = explain_verdicts(self._occlusion, batch, description, effects, actions)
+            typical = np.broadcast_to(self.profile.medians, description.table.shape)
+            usual_after = self.model.p_after(odds, typical)
+            usual = choose_actions(p, usual_after, self.policy, rounds_left=rounds_left)
+            searches = explain_actions(p, p_after, actions, usual)
+            explanations = explain_verdicts(
+                self._occlusion, batch, description, effects, actions, searches
+            )
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
         verdicts = zip(estimates, actions, explanations, strict=True)

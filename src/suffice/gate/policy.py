@@ -365,6 +365,22 @@ def choose_actions(
     return [ACTIONS[code] for code in codes.tolist()]
 
 
+def explain_actions(
+    p: Numbers, p_after: Numbers | None, actions: Sequence[Action], usual: Sequence[Action]
+) -> list[str | None]:
+    """Why each action is not the usual one at this probability; None where it is."""
+    if p_after is None or actions == usual:
+        return [None] * len(actions)
+    found: list[str | None] = []
+    for now, after, action, usually in zip(p, p_after, actions, usual, strict=True):
+        likely = "not likely to help" if after <= now else "not likely to help enough"
+        if action is Action.EXPAND:
+            likely = "likely to find what is missing"
+        why = f"another search is {likely}: {now:.2f} now, about {after:.2f} after it"
+        found.append(None if action is usually else why)
+    return found
+
+
 def action_shares(actions: Sequence[Action]) -> dict[str, float]:
     """The share of each action."""
     counts = sorted(Counter(actions).items())

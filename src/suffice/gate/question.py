@@ -82,7 +82,7 @@ PARAPHRASES: dict[bytes, tuple[bytes, ...]] = {
     b"sibling": (b" brother", b" sister"),
     b"child": (b" father ", b" mother ", b" son ", b" daughter "),
 }
-_COMPARISON_WORDS = _word_set(
+COMPARISON_WORDS = _word_set(
     "older younger first later earlier more longer higher larger greater taller shorter bigger "
     "smaller less fewer same both different recently oldest youngest"
 )
@@ -340,7 +340,7 @@ def _structure_counts(question: ParsedQuestion) -> list[float]:
     agents = sum(map(is_role_word, plain))
     possessive, of = tokens.count(b"s"), tokens.count(b"of")
     relative = _count_in(_RELATIVE_WORDS, tokens[1:])
-    comparing = _count_in(_COMPARISON_WORDS, plain)
+    comparing = _count_in(COMPARISON_WORDS, plain)
     # "Which film has the director who died first, A or B": both branches are equally deep.
     compares = comparing and len(question.names) > 1 and (b"or" in tokens or b"and" in tokens)
     return [
@@ -365,7 +365,7 @@ def _form_features(question: ParsedQuestion, signs: int) -> tuple[int, int, int,
     phrases, rest = len(_PHRASE.findall(question.form)), _HEAD.sub(b" ", question.form).split()
     roles = sum([is_role_word(word) for word in rest if word not in _NO_ROLES])
     joined = len(question.names) > 1 and (b"or" in rest or b"and" in rest)
-    if joined and not _COMPARISON_WORDS.isdisjoint(rest):
+    if joined and not COMPARISON_WORDS.isdisjoint(rest):
         least = 4 if roles else 2
         return phrases, roles, least, least
     signs += phrases + roles + _count_in(_PLACE_WORDS, rest)

@@ -31,7 +31,8 @@ MAX_QUESTION, MAX_PASSAGES, MAX_TEXT, MAX_K = 4_000, 200, 100_000, 50
 INSTRUCTIONS = (
     "Tells whether the passages at hand hold everything that a multi-hop question needs, before "
     "an answer is written. Call check_context with the question and the passages. On 'answer', "
-    "answer from them. On 'expand', search for next_queries, add what is found, and check again. "
+    "answer from them. On 'expand', search for next_queries (without any: for more passages on the "
+    "question), add what is found, and check again. "
     "On 'abstain', say what is missing instead of guessing."
 )
 

@@ -75,9 +75,10 @@ function reasons(some) {
     const bar = make("i");
     bar.style.width = `${width}%`;
     bar.style.left = `${effect >= 0 ? 50 : 50 - width}%`;
-    const sign = `${effect >= 0 ? "+" : "−"}${two(Math.abs(effect))}`;
+    if (!effect) return make("li", {}, make("span", { class: "sign" }, "∗", hidden(" about the action: ")), words);
+    const sign = `${effect > 0 ? "+" : "−"}${two(Math.abs(effect))}`;
     return make("li", { class: kind },
-      make("span", { class: "sign" }, sign, hidden(effect >= 0 ? " for complete: " : " against: ")),
+      make("span", { class: "sign" }, sign, hidden(effect > 0 ? " for complete: " : " against: ")),
       words,
       make("span", { class: "bar", "aria-hidden": "true" }, bar));
   }));
