@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from suffice.gate.extraction import Extraction, FeatureBatch
 from suffice.gate.features import ABSENT_COLUMNS, Feature
+from suffice.gate.hits import MAX_PASSAGE_CHARS
 from suffice.gate.model import Description
 from suffice.gate.question import COMPARISON_WORDS, ParsedQuestion, display_name, search_key
 from suffice.lexicon import AUXILIARIES, FUNCTION_WORDS, MONTHS, WEEKDAYS
@@ -131,11 +132,11 @@ class Occlusion:
 
         Effects that are small beside the strongest did not move the verdict: they are left out.
         """
-        start, *ranked = zip((START, *self.families), effects.tolist(), strict=True)
+        start, *ranked = zip((START, *self.families), parts := effects.tolist(), strict=True)
         ranked.sort(key=lambda pair: (-abs(pair[1]), pair[0]))
-        least = max(MIN_EFFECT, MIN_SHARE * float(np.abs(effects).max()))
+        least = max(MIN_EFFECT, MIN_SHARE * max(map(abs, parts)))
         shown = [pair for pair in ranked if abs(pair[1]) >= least][: MAX_SHOWN - 1]
-        low = bool(effects.sum() < 0)
+        low = sum(parts) < 0
         if all((effect < 0) is not low for _, effect in (*shown, start)):
             shown[MAX_SHOWN - 2 :] = [pair for pair in ranked if (pair[1] < 0) is low][:1]
         return tuple(
@@ -251,7 +252,7 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     def searchable(at: int) -> str:
         if names[at] in dated or (question_names[at] and question.isupper()):
             return ""
-        texts = "\n".join(one.text for one in evidence.documents.values())
+        texts = "\n".join(one.text[:MAX_PASSAGE_CHARS] for one in evidence.documents.values())
         name = _searchable(names[at], question if question_names[at] else texts)
         held = name != names[at] and name in texts  # the "Q3" of "Compare the Q3"
         masked, where = (re.sub(r"\d+", "0", one) for one in (name, question))
@@ -267,7 +268,8 @@ def find_missing(evidence: Evidence, extraction: Extraction, p_absent: Floats) -
     likely = [at for at, chance in enumerate(chances) if chance >= MIN_CHANCE]
     ranked = sorted(likely, key=chances.__getitem__, reverse=True)
     found = list(dict.fromkeys([*found, *map(searchable, ranked[:MAX_SHOWN])]))
-    whole = [one for one in found if one and not any(one in name != one for name in found)]
+    parts = {one for one in found for name in found if one != name and _contains(name, one)}
+    whole = [one for one in found if one and one not in parts]
     return tuple(whole[:MAX_SHOWN])
 
 
@@ -282,6 +284,10 @@ def _searchable(name: str, text: str) -> str:
     if not kept or not re.search(rf"\b{re.escape(kept)}", text):  # the "Wh" of "kWh"
         return ""
     return "" if " " not in kept and _only_starts(kept, text) else kept
+
+
+def _contains(text: str, words: str) -> bool:
+    return words in text and re.search(rf"\b{re.escape(words)}\b", text) is not None
 
 
 def _names_nothing(word: str) -> bool:
