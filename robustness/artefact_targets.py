@@ -139,7 +139,7 @@ def small_gate(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
-RECORDS = ("calibration", "policy", "profile", "model", "question")
+RECORDS = ("calibration", "policy", "profile", "familiarity", "model", "question")
 
 
 @cache

@@ -7,6 +7,10 @@ its name.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from suffice.gate.gate import Gate
+
 QUESTION = "Where was the director of the film Metropolis born?"
 FILM = ("Metropolis (1927 film)", "Metropolis is a 1927 German film directed by Fritz Lang.")
 WRONG = ("Superman", "Superman lives in the city of Metropolis and works for a newspaper.")
@@ -16,3 +20,9 @@ DIRECTOR = ("Fritz Lang", "Fritz Lang was a film director, born in Vienna in 189
 def found(query: str) -> list[tuple[str, str]]:
     """Title and text of what is found."""
     return [DIRECTOR] if "Lang" in query else [FILM, WRONG]
+
+
+def familiar_gate() -> Gate:
+    """The shipped gate, as if it had been trained on texts as short as these."""
+    gate = Gate.load()
+    return replace(gate, forms=replace(gate.forms, distances=(0.0, 1e9)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.small_gate import (
 
 from suffice.errors import InputError
 from suffice.gate.gate import Gate
-from suffice.gate.training import fit_correction
+from suffice.gate.training import LabelledQuestion, fit_correction
 from suffice.numeric import log_odds_array
 
 pytestmark = pytest.mark.usefixtures("few_trees")
@@ -54,6 +55,19 @@ def test_an_adapted_gate_is_a_gate(tmp_path: Path) -> None:
     example = labelled(3)[500]
     assert again.check(example.question, shown(example)).reasons
     assert not again.drift(pairs(labelled(3)[400:]), documents=collection()[0]).recalibrate
+
+
+def test_a_gate_is_familiar_with_what_it_was_fitted_on_or_adapted_to() -> None:
+    shorter = [replace(one, question=one.question[:20]) for one in labelled(3)]
+    moved = small_gate().adapt(shorter[:200])
+
+    def unfamiliar(gate: Gate, examples: list[LabelledQuestion]) -> float:
+        verdicts = gate.check_batch(pairs(examples), documents=collection()[0], explain=False)
+        return float(np.mean([bool(one.unfamiliar) for one in verdicts]))
+
+    assert unfamiliar(small_gate(), fresh()) < 0.3
+    assert unfamiliar(moved, shorter[400:]) < 0.3
+    assert unfamiliar(small_gate(), shorter[400:]) > 0.9
 
 
 def test_adapting_anew_forgets_the_place_before() -> None:

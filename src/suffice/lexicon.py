@@ -30,3 +30,26 @@ NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 } | {"twenty": 20}
+# Small words of other languages that are neither English words nor names.
+OTHER_FUNCTION_WORDS = frozenset(
+    "und ist nicht eine einen einem einer für auf sich wird wann welche welcher welches warum wurde"
+    " wurden zum zur auch oder nach über sind haben ich wir"  # German
+    " avec sont été quel quelle quels quelles où quand pourquoi combien cette nous vous était"
+    " qué quién quiénes cuál cuáles cuándo dónde cómo está están más pero muy también"  # Spanish
+    " perché sono nella degli delle più è quale quali anche questo questa"  # Italian
+    " não são quais quem onde pelo pela também você à às"  # Portuguese
+    " het niet zijn wordt werd voor naar waar welke waarom heeft deze hij zij"  # Dutch
+    " och är att inte ett för på från vad vem när blev og ikke hvad hvem hvor når jeg"  # Nordic
+    " jest się że który która które czy przez kto gdzie kiedy był była"  # Polish
+    " için nerede nasıl değil olarak çok și în sunt când"  # Turkish, Romanian
+    " kdo kde kdy který která jsou není byl és hogy mikor"  # Czech, Hungarian
+    " että mikä kuka missä milloin ovat myös"  # Finnish
+    " yang dengan untuk tidak adalah siapa kapan"  # Indonesian
+    " là của và có được không những các trong người gì ở một".split()  # Vietnamese
+)
+# Small words of other languages that are names or English words, too.
+OTHER_PARTICLES = frozenset(
+    "de la le les el los las del di da der den die van von du des dem das et en y e il que qui une"
+    " un una uma um ein o al con por per para es est pour su se na em ne mit dei os dos como mais"
+    " che gli alla elle este zu wer wo sie er af det een uit ook bij dans fue foi ve nie".split()
+)

@@ -130,15 +130,24 @@ class Reason:
         return "+" if self.effect > 0 else "-" if self.effect < 0 else "*"
 
 
+LOW_FAMILIARITY = 0.1  # below it, a verdict says in what the question is unfamiliar
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gate's answer for one question and its evidence."""
+    """The gate's answer for one question and its evidence.
+
+    `familiarity` says how like the training questions and hits these are, from 0 to 1. Where it is
+    low, `unfamiliar` says why: p_complete and action then say little, and the interval is wide.
+    """
 
     estimate: Estimate
     action: Action
     missing: tuple[str, ...] = ()
     next_queries: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    familiarity: float = 1.0
+    unfamiliar: tuple[str, ...] = ()
 
     @property
     def p_complete(self) -> float:
@@ -157,6 +166,8 @@ class Verdict:
                 {"feature": one.feature, "effect": one.effect, "words": one.words}
                 for one in self.reasons
             ],
+            "familiarity": self.familiarity,
+            "unfamiliar": list(self.unfamiliar),
         }
 
     def __str__(self) -> str:
@@ -166,7 +177,13 @@ class Verdict:
         lines += [f"  {one.sign} {printable(one.words)}" for one in self.reasons]
         lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
         lines += [f"  look for: {printable(query)}" for query in self.next_queries]
+        if self.unfamiliar:
+            lines.append(f"  {self._familiarity_line()}")
         return "\n".join(lines)
+
+    def _familiarity_line(self) -> str:
+        why = printable(" ".join(self.unfamiliar))
+        return f"familiarity {self.familiarity:.2f}: {why} The probability may be far off."
 
     def _repr_html_(self) -> str:
         """For a notebook, with everything that came from a text escaped."""
@@ -174,6 +191,8 @@ class Verdict:
         rows = [(one.sign.replace("-", "&minus;"), _safe(one.words)) for one in self.reasons]
         rows += [("missing", _safe(name)) for name in self.missing]
         rows += [("look for", _safe(query)) for query in self.next_queries]
+        if self.unfamiliar:
+            rows.append(("unfamiliar", _safe(self._familiarity_line())))
         body = "".join(
             f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>"
             for left, right in rows

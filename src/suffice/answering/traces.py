@@ -22,7 +22,7 @@ from suffice.storage import BadRecords, read_jsonl, write_atomically
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action, Call, Step, Trace, printable
 
-TRACE_VERSION = 2
+TRACE_VERSION = 3
 TRACE_HINT = "`suffice ask --trace FILE` writes traces, one per line"
 
 

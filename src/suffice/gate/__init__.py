@@ -7,6 +7,7 @@
     extraction        what the gate reads in the hits; `similarity` has the optional features
     model             submodels and ensemble; `calibration` makes probabilities of their scores
     policy            from a probability to an action, with a promise where wanted
+    familiarity       how like the training questions and hits, and what that does to the interval
     explanation       reasons, what is missing, next queries; `evidence_graph` for display
     training          fitting and adapting
     drift             have the questions changed since the fit?

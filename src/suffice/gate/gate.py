@@ -6,9 +6,9 @@
     gate = gate.adapt(few_examples)              # the same gate on another corpus, 25 to 400 labels
     gate.drift(recent)                           # have the questions changed since the fit?
 
-A check goes hits > question > features > model > policy > explanation: see `Gate.check_batch`. A
-gate is a frozen value; adapting returns another one. It reads the first `k` distinct hits only.
-`suffice.gate.training` fits and adapts.
+A check goes hits > question > features > model > policy > familiarity > explanation: see
+`Gate.check_batch`. A gate is a frozen value; adapting returns another one. It reads the first `k`
+distinct hits only. `suffice.gate.training` fits and adapts.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from suffice.gate.calibration import Correction, FeatureProfile, Platt, VennAber
 from suffice.gate.drift import Drift, measure_drift
 from suffice.gate.explanation import Occlusion, explain_verdicts
 from suffice.gate.extraction import NO_ENCODERS, Encoders, FeatureBatch, featurize
+from suffice.gate.familiarity import FormProfile, widen_interval
 from suffice.gate.features import ABSENT_COLUMNS, FEATURES, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.hits import (
     DocumentMap,
@@ -62,10 +63,10 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 Given = Sequence[tuple[Any, Any, Any]]  # question, hits, other runs
-GATE_KIND, GATE_VERSION = "gate", 2
+GATE_KIND, GATE_VERSION = "gate", 3
 PRESETS = FAST, QUALITY, HARDENED = ("fast", "quality", "hardened")  # any gate can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
-RECORDS = ("calibration", "profile", "policy")
+RECORDS = ("calibration", "profile", "policy", "familiarity")
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
 
 
@@ -78,6 +79,7 @@ class Gate:
     interval: VennAbers
     policy: Policy
     card: Mapping[str, Any]  # preset, k, seed, metrics, hashes of the data
+    forms: FormProfile  # how the training questions and hits were written
     encoders: Encoders = NO_ENCODERS  # of the quality preset
     stuffing_filter: StuffingFilter | None = None  # of the hardened preset
 
@@ -129,7 +131,8 @@ class Gate:
         description = self.model.describe(batch)
         odds, effects = self._occlusion.effects(description.table, self.model.log_odds, explain)
         p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
-        low, high = self.interval.apply(odds)
+        familiarity = self.forms.measure(batch)
+        low, high = widen_interval(*self.interval.apply(odds), familiarity.values)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
@@ -142,8 +145,12 @@ class Gate:
             )
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
-        verdicts = zip(estimates, actions, explanations, strict=True)
-        return [Verdict(estimate, action, **more) for estimate, action, more in verdicts]
+        familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
+        verdicts = zip(estimates, actions, explanations, familiar, strict=True)
+        return [
+            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why)
+            for estimate, action, more, (value, why) in verdicts
+        ]
 
     def probabilities(
         self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None
@@ -262,7 +269,7 @@ class Gate:
             "local": None if local is None else local.calibration,
         }
         stored = {name: None if part is None else asdict(part) for name, part in parts.items()}
-        records = (stored, asdict(model.profile), asdict(self.policy))
+        records = (stored, asdict(model.profile), asdict(self.policy), asdict(self.forms))
         about: Any = {
             "settings": {**self.card, "schema": feature_schema(), "model": model.base.settings},
             "inputs": {"examples": self.card["data"]},
@@ -297,7 +304,9 @@ class Gate:
         # Numbers so large that their difference is NaN are damage, too.
         refit = _refit(folder)
         with data_errors(f"the gate in {folder}", hint=refit), np.errstate(invalid="raise"):
-            stored, profile, policy = (read_json(folder / f"{name}.json") for name in RECORDS)
+            stored, profile, policy, forms = (
+                read_json(folder / f"{name}.json") for name in RECORDS
+            )
             correction, after = (
                 None if stored[name] is None else dataclass_from_json(Correction, stored[name])
                 for name in ("correction", "after")
@@ -316,7 +325,8 @@ class Gate:
             )
             interval = dataclass_from_json(VennAbers, stored["interval"])
             chosen = Policy.from_json(policy)
-            gate = cls(words, model, interval, chosen, card, encoders, stuffing_filter)
+            written = dataclass_from_json(FormProfile, forms)
+            gate = cls(words, model, interval, chosen, card, written, encoders, stuffing_filter)
             gate.check(PROBE, [PROBE])  # records that do not fit together fail now
         return gate
 

@@ -27,6 +27,7 @@ from suffice.gate.calibration import (
     fit_interval,
 )
 from suffice.gate.extraction import Encoders, Extraction, FeatureBatch, featurize
+from suffice.gate.familiarity import DISTANCE_FOLDS, FormProfile, form_table
 from suffice.gate.features import AGREEMENT, LOCAL_FEATURE
 from suffice.gate.hits import NormalizedHits, normalize_hits, normalize_other_runs
 from suffice.gate.model import CalibratedModel, GateModel, LocalModel, SubmodelLabels
@@ -237,6 +238,7 @@ class FittedGate(NamedTuple):
     interval: VennAbers
     policy: Policy
     card: Card
+    forms: FormProfile
 
 
 def require_fit_extra() -> None:
@@ -328,7 +330,16 @@ def _settle(
     profile = FeatureProfile.fit(old.names, table, share, action_shares(actions))
     profile = replace(profile, medians=old.medians, spreads=old.spreads)
     interval = fit_interval(odds, rest.complete)
-    return FittedGate(replace(model, profile=profile), interval, policy, card)
+    forms = fit_forms(rest, card["seed"])
+    return FittedGate(replace(model, profile=profile), interval, policy, card, forms)
+
+
+def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
+    """How questions and hits were written that had hits; those without any are always familiar."""
+    held = np.array([bool(one.evidence.hits) for one in examples.batch.hits], dtype=bool)
+    some = examples.where(held) if held.any() else examples
+    folds = group_folds(some.groups, DISTANCE_FOLDS, seed)
+    return FormProfile.fit(form_table(some.batch), folds, seed=seed)
 
 
 def _fit_local_model(

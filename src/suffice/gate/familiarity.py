@@ -1,0 +1,321 @@
+"""Familiarity: how like the training questions and hits these ones are, from 0 to 1.
+
+    form_table        a dozen columns that say how question and hits are written, not what about
+    FormProfile       these columns at fit time: centres, their common spread, usual distances
+    widen_interval    an interval that is the wider, the less familiar the question
+
+Familiarity is the share of training questions that were at least as far from all others as this
+one: 0.5 is usual, below LOW_FAMILIARITY the probability says little. `docs/decisions/0034` has
+the figures behind the columns and the constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError
+from suffice.gate.extraction import Extraction, FeatureBatch, parse_passage, text_with_byline
+from suffice.gate.features import SET_COLUMNS
+from suffice.gate.hits import NormalizedHits
+from suffice.gate.question import ParsedQuestion
+from suffice.lexicon import FUNCTION_WORDS, OTHER_FUNCTION_WORDS, OTHER_PARTICLES
+from suffice.numeric import log_odds_array, sigmoid
+from suffice.types import LOW_FAMILIARITY
+
+Floats = npt.NDArray[np.floating[Any]]
+COLUMNS = {  # the name of each, and how it is called where a question is far off in it
+    "titled": "the share of hits with a title",
+    "length": "the length of the hits",
+    "length_spread": "how much the length of the hits varies",
+    "digits": "the share of digits in the hits",
+    "names": "the share of names in the hits",
+    "hits": "the number of hits",
+    "distinct_titles": "how many hits have the same title",
+    "question_length": "the length of the question",
+    "question_names": "the share of names in the question",
+    "question_rarity": "how rare the words of the question are",
+    "covered": "how many words of the question are in the hits",
+    "question_foreign": "the language of the question",
+    "hits_foreign": "the language of the hits",
+}
+AT = {name: at for at, name in enumerate(COLUMNS)}
+HEAD_BYTES = 240  # of each hit, to judge its language and its digits
+CLUSTERS, CLUSTER_SIZE = 16, 100  # centres at most, and training questions for each at least
+CLUSTER_STEPS = 30
+MIN_SPREAD = 0.05  # of a column: one that never varied must not count without limit
+SHRINKAGE, RIDGE = 0.1, 0.05  # of the common covariance, in units of the columns' spreads
+DISTANCES = 200  # quantiles of the usual distances that are kept
+DISTANCE_FOLDS = 5
+MAX_NUMBER = 1e9  # in a saved profile
+MAX_WIDENING = 4.5  # log-odds on either side, where familiarity is 0
+WIDENING_POWER = 4  # how fast that falls as familiarity rises
+BYTES_PER_WORD = 6
+USUALLY = 0.9  # the share of training questions within a column's range
+
+
+# ---- English or not
+
+MIN_WORDS = 3  # fewer are not judged
+MIN_SCRIPT_BYTES, SCRIPT_SHARE = 12, 0.6  # of non-ASCII bytes, to be of another script
+_ENGLISH = frozenset(word.encode() for word in FUNCTION_WORDS)
+_OTHER = frozenset(word.encode() for word in OTHER_FUNCTION_WORDS)
+_PARTICLES = frozenset(word.encode() for word in OTHER_PARTICLES)
+_NON_ASCII = bytes(range(0x80, 0x100))
+_DIGITS = b"0123456789"
+
+
+def is_foreign(flat: bytes) -> bool:
+    """Whether a normalized text is surely not English: by its script, or by its small words.
+
+    Names, code, tables and texts of a word or two have neither, and are not judged foreign.
+    """
+    accents = 0
+    if flat.isascii():
+        if b" the " in flat:  # most English texts, for speed
+            return False
+        words = flat.split()
+    else:
+        others = len(flat) - len(flat.translate(None, _NON_ASCII))
+        if others >= MIN_SCRIPT_BYTES and others > SCRIPT_SHARE * len(flat.replace(b" ", b"")):
+            return True
+        words = flat.replace("¿".encode(), b"").split()
+        accents = len(words) - sum(map(bytes.isascii, words))
+    if len(words) < MIN_WORDS or _OTHER.isdisjoint(words):
+        return False
+    # Particles like "de la", and accents, are in English texts, too: in names. They only support.
+    supports = accents + sum(map(_PARTICLES.__contains__, words))
+    other = sum(map(_OTHER.__contains__, words)) + supports / 2
+    return other > sum(map(_ENGLISH.__contains__, words))
+
+
+# ---- columns
+
+
+def form_table(batch: FeatureBatch) -> Floats:
+    """(questions, COLUMNS); zeros where there are no hits."""
+    parts = zip(batch.hits, batch.questions, batch.extractions, strict=True)
+    return np.array([_form(*one) for one in parts], dtype=float).reshape(-1, len(COLUMNS))
+
+
+_COVERED = SET_COLUMNS.index("cov_any")
+_NO_HITS = [0.0] * len(COLUMNS)
+
+
+def _form(hits: NormalizedHits, question: ParsedQuestion, extraction: Extraction) -> list[float]:
+    documents = hits.documents
+    k = len(documents)
+    if not k:
+        return _NO_HITS
+    # Parsed and cached by the extraction.
+    passages = [parse_passage(one.title, text_with_byline(one)) for one in documents]
+    sizes = [len(one.flat) for one in passages]
+    lengths = list(map(log1p, sizes))
+    mean = sum(lengths) / k
+    heads = [one.flat[:HEAD_BYTES] for one in passages]
+    foreign = sum(map(is_foreign, heads))
+    head = b"".join(heads)
+    tokens = question.tokens
+    return [
+        sum([bool(one.title) for one in documents]) / k,
+        mean,
+        (sum([(one - mean) ** 2 for one in lengths]) / k) ** 0.5,
+        4 * (len(head) - len(head.translate(None, _DIGITS))) / (len(head) or 1),
+        100 * sum([len(one.runs) for one in passages]) / (sum(sizes) or 1),
+        log1p(k),
+        len({one.key for one in passages}) / k,
+        log1p(len(tokens)),
+        len(question.names) / (len(tokens) or 1),
+        sum(question.rarity) / (len(question.rarity) or 1),
+        float(extraction.figures[_COVERED]),
+        float(is_foreign(question.flat)),
+        foreign / k,
+    ]
+
+
+# ---- the profile of the training questions
+
+
+class Familiarity(NamedTuple):
+    """Of each question: from 0 to 1, and where it is low the sentences that say why."""
+
+    values: Floats
+    reasons: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class FormProfile:
+    """How the training questions and hits were written, as centres of many questions each.
+
+    A question's distance is that to the nearest centre, by one covariance for all. `distances`
+    are quantiles of the distances of training questions from centres of other questions.
+    """
+
+    means: tuple[float, ...]
+    spreads: tuple[float, ...]
+    centres: tuple[tuple[float, ...], ...]  # (centres, COLUMNS), standardized
+    precision: tuple[tuple[float, ...], ...]  # (COLUMNS, COLUMNS)
+    distances: tuple[float, ...]  # rising
+    low: tuple[float, ...]  # the usual range of each column
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rows = [self.means, self.spreads, self.low, self.high, *self.centres, *self.precision]
+        numbers = [number for row in (*rows, self.distances) for number in row]
+        if {len(row) for row in rows} != {len(COLUMNS)} or len(self.precision) != len(COLUMNS):
+            raise InputError(f"the profile of forms must have {len(COLUMNS)} columns everywhere")
+        if not self.centres or not self.distances or min(self.spreads) <= 0:
+            raise InputError("the profile of forms needs centres, distances and spreads above 0")
+        if not all(abs(one) <= MAX_NUMBER for one in numbers):
+            raise InputError(f"a number of the profile of forms is beyond {MAX_NUMBER:,g}")
+        if bool((np.diff(self.distances) < 0).any()):
+            raise InputError("the distances of the profile of forms must rise")
+
+    @classmethod
+    def fit(cls, table: Floats, folds: npt.NDArray[np.integer[Any]], *, seed: int) -> FormProfile:
+        """From (questions, COLUMNS); questions of one fold are measured by the others."""
+        table = np.asarray(table, dtype=float)
+        distances = np.concatenate(
+            [
+                _Space.fit(table[folds != fold], seed).distances(table[folds == fold])
+                for fold in np.unique(folds)
+                if (folds != fold).any()
+            ]
+            or [_Space.fit(table, seed).distances(table)]
+        )
+        space = _Space.fit(table, seed)
+        outside = (1 - USUALLY) / 2
+        low, high = np.quantile(table, [outside, 1 - outside], axis=0)
+        kept = np.quantile(distances, np.linspace(0, 1, DISTANCES + 1))
+        return cls(
+            *(tuple(one.tolist()) for one in (space.means, space.spreads)),
+            *(tuple(map(tuple, one.tolist())) for one in (space.centres, space.precision)),
+            *(tuple(one.tolist()) for one in (kept, low, high)),
+        )
+
+    def measure(self, batch: FeatureBatch) -> Familiarity:
+        """The familiarity of each question. No hits at all are familiar: they are never enough."""
+        table = form_table(batch)
+        known, shares = self._shares
+        values = np.interp(self._space.distances(table), known, shares, right=0.0)
+        values[[not one.evidence.hits for one in batch.hits]] = 1.0
+        low = (values < LOW_FAMILIARITY).tolist()
+        reasons = [self._reasons(row) if is_low else () for row, is_low in zip(table, low)]
+        return Familiarity(values, reasons)
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """Distances, and the share of training questions at least as far off."""
+        return np.array(self.distances), np.linspace(1, 0, len(self.distances))
+
+    def _reasons(self, row: Floats) -> tuple[str, ...]:
+        value = {name: float(row[at]) for name, at in AT.items()}
+        low = {name: self.low[at] for name, at in AT.items()}
+        high = {name: self.high[at] for name, at in AT.items()}
+        told = []
+        if value["question_foreign"] > high["question_foreign"]:
+            told.append("The question is not in English.")
+        if value["hits_foreign"] > high["hits_foreign"]:
+            part = "The hits are" if value["hits_foreign"] == 1 else "Some hits are"
+            told.append(f"{part} not in English.")
+        if value["titled"] == 0 and self.means[AT["titled"]] >= 0.5:
+            told.append("No hit has a title; most training hits have one.")
+        for name, what in (("length", "The hits are"), ("question_length", "The question is")):
+            if not low[name] <= value[name] <= high[name]:
+                told.append(_length_sentence(what, value[name], low[name], high[name]))
+        if value["covered"] == 0 < low["covered"]:
+            told.append("The question shares no word with any hit.")
+        if not told:
+            most = list(COLUMNS.values())[self._space.farthest_column(row)]
+            told.append(f"Unlike the training questions, most of all by {most}.")
+        return tuple(told)
+
+    @cached_property
+    def _space(self) -> _Space:
+        arrays = (self.means, self.spreads, self.centres, self.precision)
+        return _Space(*(np.array(one, dtype=float) for one in arrays))
+
+
+def _length_sentence(what: str, value: float, low: float, high: float) -> str:
+    scale = BYTES_PER_WORD if what.startswith("The hits") else 1
+    words, least, most = (max(1, round(np.expm1(one) / scale)) for one in (value, low, high))
+    form = "short" if value < low else "long"
+    about = f"about {words:,} word{'' if words == 1 else 's'}"
+    return f"{what} unusually {form}: {about}, in training {least:,} to {most:,}."
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Standardized columns, centres in them, and the inverse of their common covariance."""
+
+    means: Floats
+    spreads: Floats
+    centres: Floats
+    precision: Floats
+
+    @classmethod
+    def fit(cls, table: Floats, seed: int) -> _Space:
+        means, spreads = table.mean(0), np.maximum(table.std(0), MIN_SPREAD)
+        rows = (table - means) / spreads
+        count = max(1, min(CLUSTERS, len(rows) // CLUSTER_SIZE))
+        centres, nearest = _cluster(rows, count, seed)
+        apart = rows - centres[nearest]
+        covariance = apart.T @ apart / len(rows)
+        covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance))
+        precision = np.linalg.inv(covariance + RIDGE * np.eye(len(covariance)))
+        return cls(means, spreads, centres, precision)
+
+    def distances(self, table: Floats) -> Floats:
+        """From the nearest centre: (questions,)."""
+        whiten, centres = self._whitened
+        apart = ((table - self.means) @ whiten)[:, None] - centres
+        return np.asarray((apart * apart).sum(2).min(1))
+
+    def farthest_column(self, row: Floats) -> int:
+        """The column that adds most to the distance from the nearest centre."""
+        whiten, centres = self._whitened
+        nearest = (((row - self.means) @ whiten - centres) ** 2).sum(1).argmin()
+        apart = (row - self.means) / self.spreads - self.centres[nearest]
+        return int((apart**2 / np.diag(np.linalg.inv(self.precision))).argmax())
+
+    @cached_property
+    def _whitened(self) -> tuple[Floats, Floats]:
+        """The map to columns in which distances are plain, and the centres there."""
+        root = np.linalg.cholesky(self.precision)
+        return root / self.spreads[:, None], self.centres @ root
+
+
+def _cluster(rows: Floats, count: int, seed: int) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """k-means: the centres, and the nearest one of each row. The same rows give the same bytes."""
+    draw = np.random.default_rng(seed)
+    centres = rows[draw.integers(len(rows))][None]
+    for _ in range(count - 1):  # k-means++
+        away = _squares(rows, centres).min(1)
+        chance = away / away.sum() if away.any() else None
+        centres = np.concatenate([centres, rows[draw.choice(len(rows), p=chance)][None]])
+    nearest = _squares(rows, centres).argmin(1)
+    for _ in range(CLUSTER_STEPS):
+        centres = np.array(
+            [rows[nearest == at].mean(0) if (nearest == at).any() else centres[at]
+             for at in range(count)]
+        )  # fmt: skip
+        nearest = _squares(rows, centres).argmin(1)
+    return centres, nearest
+
+
+def _squares(rows: Floats, centres: Floats) -> Floats:
+    return np.asarray(((rows[:, None] - centres) ** 2).sum(2))
+
+
+# ---- the interval
+
+
+def widen_interval(low: Floats, high: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
+    """The interval for questions of this familiarity; unchanged where it is 1."""
+    more = MAX_WIDENING * (1 - familiarity) ** WIDENING_POWER
+    return sigmoid(log_odds_array(low) - more), sigmoid(log_odds_array(high) + more)
