@@ -30,9 +30,9 @@ def search(query: str) -> list[str]:
 class Answer(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.retrieve = GatedRetrieve(
-            search, budget=ExpansionBudget()
-        )  # the line to add; was: search
+        # The line to add; was: search. Yours needs no `min_familiarity`: these pages are far shorter
+        # than the texts that the gate was trained on, so that it would hold nothing back.
+        self.retrieve = GatedRetrieve(search, budget=ExpansionBudget(), min_familiarity=0)
         self.answer = dspy.Predict("context, question -> answer")
 
     def forward(self, question: str) -> dspy.Prediction:

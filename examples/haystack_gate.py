@@ -33,8 +33,14 @@ pipeline = Pipeline()
 pipeline.add_component("retriever", retriever)
 pipeline.add_component(
     "gate",
-    CompletenessGate(retriever=InMemoryBM25Retriever(store, top_k=2), budget=ExpansionBudget()),
-)  # to add
+    # To add. Yours needs no `min_familiarity`: these pages are far shorter than the texts that the
+    # gate was trained on, so that it would hold nothing back.
+    CompletenessGate(
+        retriever=InMemoryBM25Retriever(store, top_k=2),
+        budget=ExpansionBudget(),
+        min_familiarity=0,
+    ),
+)
 pipeline.add_component("prompt", PromptBuilder(PROMPT, required_variables=["query", "documents"]))
 pipeline.connect("retriever.documents", "gate.documents")  # to add
 pipeline.connect("gate.answer", "prompt.documents")  # was: retriever.documents

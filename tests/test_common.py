@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, SufficeError
@@ -31,7 +31,7 @@ Shown = dict[str, str]
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return familiar_gate()
 
 
 def shown(pairs: Sequence[tuple[str, str]]) -> list[Shown]:
@@ -211,7 +211,16 @@ def test_only_a_gate_with_an_address_can_be_written_down(gate: Gate, tmp_path: P
 
 def test_the_mark_is_small_and_plain(gate: Gate) -> None:
     metadata = verdict_metadata(search_and_check(QUESTION, search, gate).verdict)
-    assert set(metadata) == {"action", "p_complete", "low", "high", "missing", "next_queries"}
+    assert set(metadata) == {
+        "action",
+        "p_complete",
+        "low",
+        "high",
+        "missing",
+        "next_queries",
+        "familiarity",
+        "unfamiliar",
+    }
     assert metadata["missing"] == ["Fritz Lang"]
 
 

@@ -8,7 +8,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, found
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, familiar_gate, found
 
 pytest.importorskip("dspy", reason="DSPy is not installed: pip install 'suffice[dspy]'")
 
@@ -42,7 +42,7 @@ class Program(dspy.Module):
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return familiar_gate()
 
 
 def test_passages_pass_only_when_they_are_enough(gate: Gate) -> None:

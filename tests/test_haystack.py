@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
 
 pytest.importorskip("haystack", reason="Haystack is not installed: pip install 'suffice[haystack]'")
 
@@ -29,7 +29,7 @@ TEMPLATE = "{% for document in documents %}{{ document.content }} {% endfor %}"
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return familiar_gate()
 
 
 def document(pair: tuple[str, str], **more: Any) -> Document:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
 
 pytest.importorskip(
     "langchain_core", reason="LangChain is not installed: pip install 'suffice[langchain]'"
@@ -50,7 +50,7 @@ class Listening(FixedRetriever):
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return familiar_gate()
 
 
 def titles(documents: list[Document]) -> list[str]:

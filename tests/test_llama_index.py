@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, found
+from tests.bridge_question import DIRECTOR, FILM, QUESTION, WRONG, familiar_gate, found
 
 pytest.importorskip(
     "llama_index.core", reason="LlamaIndex is not installed: pip install 'suffice[llama-index]'"
@@ -37,7 +37,7 @@ class FixedRetriever(BaseRetriever):
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return familiar_gate()
 
 
 def titles(nodes: list[NodeWithScore]) -> list[str]:

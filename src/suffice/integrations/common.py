@@ -4,13 +4,15 @@
     found = search_and_check(question, search, gate, budget=budget)   also searches what is missing
 
 `search` takes queries and returns lists of the framework's documents. Documents pass only if the
-verdict is ANSWER. No framework is imported here.
+verdict is ANSWER, or if the gate is not familiar with such questions and hits: then its verdict is
+no reason to hold anything back. No framework is imported here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +23,15 @@ from suffice.errors import InputError
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
 from suffice.storage.fields import content_id
-from suffice.types import Action, DocId, Document, Filter, Hit, Verdict
+from suffice.types import LOW_FAMILIARITY, Action, DocId, Document, Filter, Hit, Verdict
 
-__all__ = ["GatedDocuments", "load_gate", "search_and_check", "search_and_check_async"]
+__all__ = [
+    "GatedDocuments",
+    "UnfamiliarWarning",
+    "load_gate",
+    "search_and_check",
+    "search_and_check_async",
+]
 
 METADATA_KEY = "suffice"  # where a document's metadata holds the verdict on its set
 T = TypeVar("T")
@@ -39,9 +47,42 @@ class GatedDocuments(Generic[T]):
     documents: list[T]
     verdict: Verdict
 
-    def passed(self, *, hold_back: bool = True) -> list[T]:
-        """The documents if they are enough, else none; all of them without `hold_back`."""
-        return self.documents if self.verdict.action is Action.ANSWER or not hold_back else []
+    def passed(
+        self, *, hold_back: bool = True, min_familiarity: float = LOW_FAMILIARITY
+    ) -> list[T]:
+        """The documents if they are enough, else none.
+
+        All of them without `hold_back`, and where the gate is less familiar with such questions
+        than `min_familiarity`.
+        """
+        enough = self.verdict.action is Action.ANSWER or not hold_back
+        return self.documents if enough or self.is_unfamiliar(min_familiarity) else []
+
+    def is_unfamiliar(self, min_familiarity: float = LOW_FAMILIARITY) -> bool:
+        """Whether the verdict is no reason to hold documents back; warns the first time."""
+        if self.verdict.familiarity >= min_familiarity:
+            return False
+        _warn_unfamiliar(self.verdict.unfamiliar)
+        return True
+
+
+class UnfamiliarWarning(UserWarning):
+    """The gate does not know such questions or hits, so that it holds no document back."""
+
+
+_warned: list[str] = []  # in this process, at most one
+
+
+def _warn_unfamiliar(sentences: Sequence[str]) -> None:
+    why = " ".join(sentences)
+    if not _warned:
+        _warned.append(why)
+        message = (
+            "suffice is not familiar with such questions or hits, and holds no document back."
+            f" {why} Label some of your own questions and run `suffice fit`, or use"
+            " gate.adapt(examples). This warning is shown once."
+        )
+        warnings.warn(message, UnfamiliarWarning, stacklevel=4)
 
 
 def load_gate(gate: GateLike | Path | str | None) -> GateLike:

@@ -16,6 +16,7 @@ from typing import Any
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
 from suffice.integrations import common
+from suffice.types import LOW_FAMILIARITY
 
 try:
     import dspy
@@ -32,7 +33,8 @@ class GatedRetrieve(dspy.Module):
     """The passages if the gate finds them enough, else an empty list; `missing` says what lacks.
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all passages pass, and only `action` says what the gate thinks.
+    all passages pass, and only `action` says what the gate thinks. So they do where the verdict has
+    less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class GatedRetrieve(dspy.Module):
         *,
         budget: ExpansionBudget | None = None,
         hold_back: bool = True,
+        min_familiarity: float = LOW_FAMILIARITY,
     ) -> None:
         super().__init__()
         self.retriever, self.budget, self.hold_back = retriever, budget, hold_back
+        self.min_familiarity = min_familiarity
         self.gate = common.load_gate(gate)
 
     def forward(self, query: str) -> Any:
@@ -68,8 +72,9 @@ class GatedRetrieve(dspy.Module):
 
     def _prediction(self, found: common.GatedDocuments[Any]) -> Any:
         verdict = found.verdict
+        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
         return dspy.Prediction(
-            passages=[one["passage"] for one in found.passed(hold_back=self.hold_back)],
+            passages=[one["passage"] for one in found.passed(**options)],
             verdict=verdict,
             action=str(verdict.action),
             missing=list(verdict.missing),

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
 from suffice.integrations import common
 from suffice.protocols import GateLike
-from suffice.types import Action
+from suffice.types import LOW_FAMILIARITY, Action
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -44,7 +44,9 @@ class CompletenessGate:
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. `rounds_left` is how
     many searches the pipeline has left: with 0 nothing is sent to `expand`. What `expand` already
-    has is sent to `held`. With a `retriever` and a `budget` the component searches by itself.
+    has is sent to `held`. With a `retriever` and a `budget` the component searches by itself. Where
+    the verdict has less familiarity than `min_familiarity`, the gate does not know such texts: it
+    sends all documents to `answer`, with the verdict in their `meta`, and warns once.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class CompletenessGate:
         rounds_left: int = 1,
         retriever: Any = None,
         budget: ExpansionBudget | None = None,
+        min_familiarity: float = LOW_FAMILIARITY,
     ) -> None:
         common.check_expansion(retriever, budget)
+        self.min_familiarity = min_familiarity
         self.gate, self.rounds_left = gate, rounds_left
         self.retriever, self.budget = retriever, budget
         self._loaded: GateLike | None = None
@@ -85,7 +89,7 @@ class CompletenessGate:
         def search(queries: Sequence[str]) -> list[list[Document]]:
             return [retrieve(one) for one in queries]
 
-        return _outputs(common.search_and_check(query, search, self._load(), **self._limits))
+        return self._outputs(common.search_and_check(query, search, self._load(), **self._limits))
 
     @component.output_types(**OUTPUTS)
     async def run_async(self, query: str, documents: list[Document]) -> dict[str, Any]:
@@ -96,7 +100,7 @@ class CompletenessGate:
 
         gate = await asyncio.to_thread(self._load)
         found = await common.search_and_check_async(query, search, gate, **self._limits)
-        return _outputs(found)
+        return self._outputs(found)
 
     async def _retrieve(self, query: str) -> list[Document]:
         if hasattr(self.retriever, "run_async"):
@@ -108,6 +112,7 @@ class CompletenessGate:
     def to_dict(self) -> dict[str, Any]:
         budget = None if self.budget is None else asdict(self.budget)
         parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "budget": budget}
+        parts["min_familiarity"] = self.min_familiarity
         return default_to_dict(self, gate=common.gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
     @classmethod
@@ -117,12 +122,15 @@ class CompletenessGate:
             given["budget"] = ExpansionBudget(**given["budget"])
         return default_from_dict(cls, {**data, "init_parameters": given})  # type: ignore[no-any-return]
 
-
-def _outputs(found: common.GatedDocuments[Document]) -> dict[str, Any]:
-    verdict = found.verdict
-    by_action: dict[Action, dict[str, Any]] = {
-        Action.ANSWER: {"answer": found.documents},
-        Action.EXPAND: {"expand": list(verdict.next_queries), "held": found.documents},
-        Action.ABSTAIN: {"abstain": list(verdict.missing)},
-    }
-    return {**by_action[verdict.action], "verdict": verdict.as_json()}
+    def _outputs(self, found: common.GatedDocuments[Document]) -> dict[str, Any]:
+        verdict = found.verdict
+        if verdict.action is not Action.ANSWER and found.is_unfamiliar(self.min_familiarity):
+            mark = {common.METADATA_KEY: common.verdict_metadata(verdict)}
+            marked = [replace(one, meta={**one.meta, **mark}) for one in found.documents]
+            return {"answer": marked, "verdict": verdict.as_json()}
+        by_action: dict[Action, dict[str, Any]] = {
+            Action.ANSWER: {"answer": found.documents},
+            Action.EXPAND: {"expand": list(verdict.next_queries), "held": found.documents},
+            Action.ABSTAIN: {"abstain": list(verdict.missing)},
+        }
+        return {**by_action[verdict.action], "verdict": verdict.as_json()}

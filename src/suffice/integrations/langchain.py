@@ -14,6 +14,7 @@ from typing import Any
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
 from suffice.integrations import common
+from suffice.types import LOW_FAMILIARITY
 
 try:
     from langchain_core.documents import Document
@@ -30,13 +31,16 @@ class GatedRetriever(BaseRetriever):
     """The documents of the retriever if the gate finds them enough, else an empty list.
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all documents pass, and only their metadata says what the gate thinks.
+    all documents pass, and only their metadata says what the gate thinks. So they do where the
+    verdict has less familiarity than `min_familiarity`: the gate does not know such texts, and
+    warns once.
     """
 
     retriever: Any = Field(description="A retriever, or a Runnable from a question to documents.")
     gate: Any = Field(default=None, repr=False)  # would fill a screen
     budget: ExpansionBudget | None = None
     hold_back: bool = True
+    min_familiarity: float = LOW_FAMILIARITY
     _loaded: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
@@ -77,10 +81,11 @@ class GatedRetriever(BaseRetriever):
 
     def _passed(self, found: common.GatedDocuments[Document]) -> list[Document]:
         mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
+        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
         # Copies: a store in memory returns the documents that it keeps.
         return [
             one.model_copy(update={"metadata": {**one.metadata, **mark}})
-            for one in found.passed(hold_back=self.hold_back)
+            for one in found.passed(**options)
         ]
 
 

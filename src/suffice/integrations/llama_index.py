@@ -16,7 +16,7 @@ from typing import Any
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import InputError, MissingExtraError
 from suffice.integrations import common
-from suffice.types import Verdict
+from suffice.types import LOW_FAMILIARITY, Verdict
 
 try:
     from llama_index.core.bridge.pydantic import Field, PrivateAttr, field_serializer
@@ -35,13 +35,15 @@ class CompletenessGate(BaseNodePostprocessor):
     """The nodes if the gate finds them enough, else none. Put it after rerankers and cut-offs.
 
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
-    all nodes pass, and only their metadata says what the gate thinks.
+    all nodes pass, and only their metadata says what the gate thinks. So they do where the verdict
+    has less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
     """
 
     gate: Any = Field(default=None, repr=False)  # would fill a screen
     retriever: Any = Field(default=None, exclude=True)
     budget: ExpansionBudget | None = Field(default=None, exclude=True)
     hold_back: bool = True
+    min_familiarity: float = LOW_FAMILIARITY
     _loaded: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
@@ -86,7 +88,8 @@ class CompletenessGate(BaseNodePostprocessor):
 
     def _passed(self, found: common.GatedDocuments[NodeWithScore]) -> Nodes:
         mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        return [_marked(one, mark) for one in found.passed(hold_back=self.hold_back)]
+        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
+        return [_marked(one, mark) for one in found.passed(**options)]
 
 
 def _question(bundle: QueryBundle | None) -> str:
