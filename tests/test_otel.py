@@ -59,6 +59,8 @@ def test_a_verdict_is_an_evaluation_event_without_any_text(gate: Gate, heard: He
     assert event.attributes["gen_ai.evaluation.score.value"] == verdict.p_complete
     assert event.attributes["gen_ai.evaluation.score.label"] == "abstain"
     assert event.attributes["suffice.missing.count"] == 1
+    assert event.attributes["suffice.familiarity"] == verdict.familiarity
+    assert "suffice.unfamiliar" not in event.attributes
     assert "Lang" not in span.to_json()
     assert "Metropolis" not in span.to_json()
 
@@ -67,6 +69,7 @@ def test_texts_are_recorded_only_on_request(gate: Gate, heard: Heard) -> None:
     verdict = TracedGate(gate, texts=True, tracer=heard.tracer).check(QUESTION, SHORT)
     (event,) = heard.spans()[0].events
     assert event.attributes["suffice.missing"] == ("Fritz Lang",)
+    assert event.attributes["suffice.unfamiliar"] == verdict.unfamiliar
     assert event.attributes["gen_ai.evaluation.explanation"].startswith(verdict.reasons[0].words)
 
 

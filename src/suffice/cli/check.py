@@ -34,6 +34,7 @@ NEXT_STEP = {
     "expand": "search for the lines under 'look for', add the hits, and check again",
     "abstain": "do not answer from these hits; say what is missing, or search elsewhere",
 }
+FIT_STEP = "label some of your own questions, and make a gate that knows them: suffice fit --help"
 
 
 @command
@@ -128,7 +129,7 @@ def _check_one(
         print_json(verdict_record(question, verdict))
     else:
         print(verdict)
-        say("\nnext: " + NEXT_STEP[str(verdict.action)])
+        say("\nnext: " + (FIT_STEP if verdict.unfamiliar else NEXT_STEP[str(verdict.action)]))
 
 
 def _read_hits(path: Path) -> list[Any]:
@@ -175,4 +176,6 @@ def _json_line(record: dict[str, Any]) -> str:
 def _short_line(record: dict[str, Any]) -> str:
     missing = f"  missing: {'; '.join(record['missing'][:3])}" if record["missing"] else ""
     question = printable(record["question"])[:90]
-    return f"{record['action']:<8} {record['p_complete']:.3f}  {question}{printable(missing)}"
+    unfamiliar = "  (unfamiliar)" if record["unfamiliar"] else ""
+    start = f"{record['action']:<8} {record['p_complete']:.3f}  {question}"
+    return start + printable(missing) + unfamiliar

@@ -32,8 +32,8 @@ INSTRUCTIONS = (
     "Tells whether the passages at hand hold everything that a multi-hop question needs, before "
     "an answer is written. Call check_context with the question and the passages. On 'answer', "
     "answer from them. On 'expand', search for next_queries (without any: for more passages on the "
-    "question), add what is found, and check again. "
-    "On 'abstain', say what is missing instead of guessing."
+    "question), add what is found, and check again. On 'abstain', say what is missing instead of "
+    "guessing. Where 'unfamiliar' is not empty, the gate does not know such texts: judge by yourself."
 )
 
 
@@ -75,7 +75,8 @@ def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> M
     @server.tool(annotations=read_only)
     def check_context(question: QuestionArg, passages: PassagesArg) -> dict[str, Any]:
         """Are these passages enough to answer the question? Says answer, expand or abstain, the
-        probability, what is missing and what to search for next. An empty list is fine."""
+        probability, what is missing and what to search for next; familiarity, and where it is low
+        why. An empty list is fine."""
         with _tool_errors():
             hits = [one if isinstance(one, str) else one.model_dump() for one in passages]
             (verdict,) = gate.check_batch([(question, hits)])

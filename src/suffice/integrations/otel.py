@@ -45,12 +45,14 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         "suffice.p_complete.low": verdict.estimate.low,
         "suffice.p_complete.high": verdict.estimate.high,
         "suffice.missing.count": len(verdict.missing),
+        "suffice.familiarity": verdict.familiarity,
     }
     if texts:
         reasons = "; ".join(reason.words for reason in verdict.reasons)
         attributes["gen_ai.evaluation.explanation"] = reasons
         attributes["suffice.missing"] = list(verdict.missing)
         attributes["suffice.next_queries"] = list(verdict.next_queries)
+        attributes["suffice.unfamiliar"] = list(verdict.unfamiliar)
     return attributes
 
 

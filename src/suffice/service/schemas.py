@@ -88,7 +88,10 @@ class BatchLine(_Evidence):
 
 
 class VerdictResponse(BaseModel):
-    """The verdict. `low` and `high` bound p_complete; `graph` only if requested."""
+    """The verdict. `low` and `high` bound p_complete; `graph` only if requested.
+
+    Where `unfamiliar` is not empty, the gate does not know such questions or hits.
+    """
 
     action: Action
     p_complete: float
@@ -97,6 +100,8 @@ class VerdictResponse(BaseModel):
     missing: list[str]
     next_queries: list[str]
     reasons: list[Reason]
+    familiarity: float = Field(description="How like the training questions and hits, 0 to 1.")
+    unfamiliar: list[str] = Field(description="Where familiarity is low: why, in sentences.")
     graph: EvidenceGraph | None = None
 
 

@@ -22,7 +22,8 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
   const expand = make("button", { type: "button", id: "check-expand", onclick: onExpand }, "Expand from the library");
   const why = make("p", { class: "soft small", id: "expand-why" });
   const from = make("p", { class: "soft small" });
-  const words = make("div", {}, title, says, from, make("div", { class: "row" }, expand), why);
+  const unknown = make("p", { class: "unfamiliar", role: "note" });
+  const words = make("div", {}, title, says, unknown, from, make("div", { class: "row" }, expand), why);
   const top = make("section", { class: "verdict", "aria-labelledby": "verdict-title" }, dial.node, words);
   const rounds = make("div");
   const rest = make("div");
@@ -37,6 +38,8 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
     title.textContent = word;
     says.textContent = verdict.action === "answer" && verdict.missing.length ? ANSWER_WITH_GAP : sentence;
     from.textContent = answerAt === null ? "This gate never answers." : `The gate answers at ${two(answerAt)} or more.`;
+    unknown.hidden = !verdict.unfamiliar.length;
+    unknown.textContent = `Familiarity ${two(verdict.familiarity)}: ${verdict.unfamiliar.join(" ")} The probability may be far off.`;
     dial.show(verdict, answerAt);
     rest.replaceChildren(
       ...section("The question", markedQuestion(question, verdict.graph)),

@@ -1,0 +1,350 @@
+"""Familiarity: what is like the training texts, what is not, and what a verdict says of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.bridge_question import familiar_gate
+from tests.service import running_app
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.errors import InputError
+from suffice.gate.familiarity import COLUMNS, FormProfile, is_foreign, widen_interval
+from suffice.gate.gate import SHIPPED_MODELS, Gate
+from suffice.gate.question import parse_question
+from suffice.integrations import common
+from suffice.integrations.common import GatedDocuments, UnfamiliarWarning
+from suffice.types import LOW_FAMILIARITY, Action, Estimate, Verdict
+
+POLICY = (
+    "How many vacation days do I get in my first year?",
+    ["Employees get 25 days of paid leave each year.", "Sick leave has no limit."],
+)
+WIKIPEDIA = (
+    "Who is the mother of the director of the 1928 film Dog Law?",
+    [
+        {
+            "title": title,
+            "text": f"{title} is a 1928 American silent western film directed by {name} and "
+            f"starring {star}. It was produced by Film Booking Offices of America and was released "
+            f"in the United States on {day} September 1928. {name} wrote the screenplay together "
+            f"with {star}, who had worked with him in California before.",
+        }
+        for title, name, star, day in (
+            ("Dog Law", "Jerome Storm", "Ranger the Dog", 2),
+            ("Fangs of the Wild", "Jerome Storm", "Dorothy Kitchen", 5),
+            ("Captain Careless", "Jerome Storm", "Bob Steele", 26),
+            ("Tracked", "Jerome Storm", "Sam Nelson", 4),
+            ("The Law of Fear", "Jerome Storm", "Jane Reid", 8),
+        )
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def gate() -> Gate:
+    return Gate.load()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wer ist der Regisseur von Metropolis?",
+        "Was ist die Hauptstadt von Frankreich?",
+        "Quelle est la capitale de la France ?",
+        "¿Quién dirigió la película Metropolis?",
+        "Qual è la capitale della Francia?",
+        "Jaka jest stolica Francji?",
+        "Vad heter Frankrikes huvudstad?",
+        "Mikä on Ranskan pääkaupunki?",
+        "Thủ đô của Pháp là gì?",
+        "法国的首都是哪里？",
+        "Какой город является столицей Франции?",
+        "フランスの首都はどこですか",
+        "ما هي عاصمة فرنسا؟",
+    ],
+)
+def test_other_languages_are_recognized(gate: Gate, text: str) -> None:
+    assert is_foreign(parse_question(text, gate.words).flat)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the capital of France?",
+        "capital france",
+        "Who wrote 红楼梦?",
+        "Who directed Der Untergang and Das Boot?",
+        "Who founded Universidad de los Andes?",
+        "When was Los Angeles founded?",
+        "Che Guevara death year",
+        "Uma Thurman first film",
+        "La La Land director",
+        "Zürich Genève Köln",
+        "SELECT id, name FROM users WHERE id = 3",
+        "def f(x): return x + 1",
+        "docker compose up -d exits 137",
+        "| year | revenue | cost |\n| 2020 | 1,204 | 310 |",
+        "",
+        "ist",
+    ],
+)
+def test_english_names_code_and_tables_are_not_foreign(gate: Gate, text: str) -> None:
+    assert not is_foreign(parse_question(text, gate.words).flat)
+
+
+def test_wikipedia_is_familiar_and_a_policy_is_not(gate: Gate) -> None:
+    known, unknown = gate.check_batch([WIKIPEDIA, POLICY])
+    assert known.familiarity > 0.3
+    assert known.unfamiliar == ()
+    assert "familiarity" not in str(known)
+    assert unknown.familiarity < 0.01
+    assert unknown.unfamiliar[0] == "No hit has a title; most training hits have one."
+    assert unknown.estimate.high - unknown.estimate.low > 0.3
+    assert str(unknown).splitlines()[-1].startswith("  familiarity 0.00: No hit has a title;")
+
+
+def test_each_reason_is_said_where_it_holds(gate: Gate) -> None:
+    paris = "Paris ist die Hauptstadt und die größte Stadt von Frankreich."
+    german = gate.check("Was ist die Hauptstadt von Frankreich?", [paris])
+    assert german.unfamiliar[:2] == (
+        "The question is not in English.",
+        "The hits are not in English.",
+    )
+    question, hits = WIKIPEDIA
+    some = gate.check(
+        question, [*hits, *({"title": "Paris", "text": paris + " " * n} for n in (1, 2))]
+    )
+    assert "Some hits are not in English." in some.unfamiliar
+    long = [{**one, "text": one["text"] * 12} for one in hits]
+    assert any("unusually long: about" in one for one in gate.check(question, long).unfamiliar)
+    apart = gate.check(
+        "Kubernetes pods evicted?", [{"title": "Leek soup", "text": "Leeks, potatoes."}]
+    )
+    assert "The question shares no word with any hit." in apart.unfamiliar
+    assert all(one.endswith(".") for one in (*some.unfamiliar, *apart.unfamiliar))
+
+
+def test_no_hits_are_familiar_and_never_enough(gate: Gate) -> None:
+    nothing = gate.check(POLICY[0], [])
+    assert (nothing.familiarity, nothing.unfamiliar) == (1.0, ())
+    assert nothing.estimate.high < 0.01
+
+
+def test_probability_and_action_do_not_depend_on_familiarity(gate: Gate) -> None:
+    anywhere = familiar_gate().check_batch([WIKIPEDIA, POLICY])
+    here = gate.check_batch([WIKIPEDIA, POLICY])
+    assert [(one.p_complete, one.action) for one in anywhere] == [
+        (one.p_complete, one.action) for one in here
+    ]
+    assert anywhere[1].estimate.high - anywhere[1].estimate.low < 0.1
+
+
+def test_the_interval_widens_as_familiarity_falls() -> None:
+    low, high = widen_interval(np.full(5, 0.4), np.full(5, 0.5), np.array([1, 0.5, 0.1, 0.01, 0]))
+    assert (round(float(low[0]), 6), round(float(high[0]), 6)) == (0.4, 0.5)
+    assert (np.diff(low) < 0).all()
+    assert (np.diff(high) > 0).all()
+    assert low[-1] < 0.01
+    assert high[-1] > 0.98
+
+
+def test_two_kinds_of_training_questions_leave_what_is_between_them_unfamiliar() -> None:
+    draw = np.random.default_rng(0)
+    left = draw.normal(0, 1, (400, len(COLUMNS)))
+    right = left + 20
+    table = np.concatenate([left, right])
+    profile = FormProfile.fit(table, np.arange(800) % 5, seed=0)
+    known, shares = profile._shares
+    near, between = profile._space.distances(np.array([table[0], table[0] + 10]))
+    assert np.interp(near, known, shares) > 0.05
+    assert between > known[-1]
+    assert profile == FormProfile.fit(table, np.arange(800) % 5, seed=0)
+
+
+def test_a_fifth_of_the_training_questions_are_as_far_off_as_the_last_fifth() -> None:
+    table = np.random.default_rng(1).normal(size=(500, len(COLUMNS)))
+    new = np.random.default_rng(2).normal(size=(500, len(COLUMNS)))
+    profile = FormProfile.fit(table, np.arange(500) % 5, seed=0)
+    values = np.interp(profile._space.distances(new), *profile._shares, right=0.0)
+    assert abs((values < 0.2).mean() - 0.2) < 0.06
+
+
+def test_a_profile_of_one_question_is_a_profile() -> None:
+    one = FormProfile.fit(np.zeros((1, len(COLUMNS))), np.zeros(1, dtype=int), seed=0)
+    assert one.distances[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"means": (0.0,)}, "13 columns"),
+        ({"centres": ()}, "needs centres"),
+        ({"distances": (2.0, 1.0)}, "must rise"),
+        ({"distances": (0.0, float("nan"))}, "beyond"),
+        ({"spreads": (0.0,) * len(COLUMNS)}, "above 0"),
+    ],
+)
+def test_a_damaged_profile_is_refused(gate: Gate, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(gate.forms, **change)
+
+
+def test_both_shipped_gates_have_the_same_record() -> None:
+    fast, quality = (
+        json.loads((SHIPPED_MODELS / f"gate-{preset}" / "familiarity.json").read_text())
+        for preset in ("fast", "quality")
+    )
+    assert fast == quality == json.loads(json.dumps(asdict(Gate.load().forms)))
+
+
+def test_a_gate_comes_back_from_disk_with_its_familiarity(gate: Gate, tmp_path: Path) -> None:
+    gate.save(tmp_path / "saved")
+    assert Gate.load(tmp_path / "saved").check(*POLICY) == gate.check(*POLICY)
+
+
+def test_it_takes_a_small_part_of_a_check(gate: Gate) -> None:
+    batch = gate._batch([WIKIPEDIA], None)
+
+    def best(work: Any) -> float:
+        times = []
+        for _ in range(50):
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    measured = best(lambda: gate.forms.measure(batch))
+    assert measured < 0.15 * best(lambda: gate.check(*WIKIPEDIA, explain=False))
+
+
+# ---- where it is shown
+
+
+VERDICT = Verdict(
+    Estimate(0.1, 0.0, 0.8),
+    Action.ABSTAIN,
+    familiarity=0.02,
+    unfamiliar=("No hit has a <title>.", "The hits\x1b are unusually short."),
+)
+
+
+def test_a_verdict_shows_low_familiarity_on_one_line_and_safely() -> None:
+    assert str(VERDICT).splitlines()[1:] == [
+        "  familiarity 0.02: No hit has a <title>. The hits  are unusually short."
+        " The probability may be far off."
+    ]
+    html = VERDICT._repr_html_()
+    assert "<td>unfamiliar</td>" in html
+    assert "&lt;title&gt;" in html
+    record = VERDICT.as_json()
+    assert (record["familiarity"], len(record["unfamiliar"])) == (0.02, 2)
+    assert "unfamiliar" not in Verdict(Estimate(0.9, 0.8, 1), Action.ANSWER)._repr_html_()
+
+
+def test_the_command_prints_it(tmp_path: Path) -> None:
+    hits = tmp_path / "hits.json"
+    hits.write_text(json.dumps(POLICY[1]))
+    shown = CliRunner().invoke(app, ["check", POLICY[0], "--hits", str(hits)])
+    assert "familiarity 0.00: No hit has a title" in shown.stdout
+    assert "next: label some of your own questions" in shown.stderr
+    record = json.loads(
+        CliRunner().invoke(app, ["check", POLICY[0], "--hits", str(hits), "--json"]).stdout
+    )
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text(json.dumps({"question": POLICY[0], "hits": POLICY[1]}) + "\n")
+    lines = CliRunner().invoke(app, ["check", "--batch", str(batch)]).stdout
+    assert lines.rstrip().endswith("(unfamiliar)")
+    assert record["familiarity"] < LOW_FAMILIARITY
+    assert record["unfamiliar"][0].startswith("No hit has a title")
+
+
+def test_the_service_answers_with_it_and_documents_it() -> None:
+    with running_app() as client:
+        asked = {"question": POLICY[0], "hits": POLICY[1]}
+        data = client.post("/v1/check", json=asked).json()["data"]
+        schema = client.get("/openapi.json").json()["components"]["schemas"]["VerdictResponse"]
+    assert data["familiarity"] < LOW_FAMILIARITY
+    assert data["unfamiliar"][0].startswith("No hit has a title")
+    assert {"familiarity", "unfamiliar"} <= set(schema["required"])
+
+
+# ---- guards
+
+
+def test_a_guard_holds_nothing_back_that_the_gate_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(common, "_warned", [])
+    unknown = GatedDocuments(["a", "b"], VERDICT)
+    with pytest.warns(UnfamiliarWarning, match=r"holds no document back.*suffice fit.*adapt"):
+        assert unknown.passed() == ["a", "b"]
+    assert unknown.passed() == ["a", "b"]  # warned once, a second warning would be an error
+    assert unknown.passed(min_familiarity=0.01) == []
+    known = GatedDocuments(["a"], replace(VERDICT, familiarity=0.5, unfamiliar=()))
+    assert known.passed() == []
+    assert known.passed(min_familiarity=0.6) == ["a"]
+
+
+def test_langchain_passes_unfamiliar_documents_on_and_marks_them(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain_core")
+    from langchain_core.documents import Document
+    from langchain_core.runnables import RunnableLambda
+
+    from suffice.integrations.langchain import GatedRetriever
+
+    monkeypatch.setattr(common, "_warned", ["already"])
+    found = RunnableLambda(lambda query: [Document(page_content=one) for one in POLICY[1]])
+    passed = GatedRetriever(retriever=found, gate=gate).invoke(POLICY[0])
+    assert [one.page_content for one in passed] == POLICY[1]
+    assert passed[0].metadata["suffice"]["unfamiliar"][0].startswith("No hit has a title")
+    assert GatedRetriever(retriever=found, gate=gate, min_familiarity=0).invoke(POLICY[0]) == []
+
+
+def test_llama_index_passes_unfamiliar_nodes_on_and_marks_them(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llama_index.core")
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    from suffice.integrations.llama_index import CompletenessGate
+
+    monkeypatch.setattr(common, "_warned", ["already"])
+    nodes = [NodeWithScore(node=TextNode(text=one)) for one in POLICY[1]]
+    passed = CompletenessGate(gate=gate).postprocess_nodes(nodes, query_str=POLICY[0])
+    assert len(passed) == 2
+    assert passed[0].node.metadata["suffice"]["familiarity"] < LOW_FAMILIARITY
+    strict = CompletenessGate(gate=gate, min_familiarity=0)
+    assert strict.postprocess_nodes(nodes, query_str=POLICY[0]) == []
+
+
+def test_haystack_sends_unfamiliar_documents_to_answer_and_marks_them(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("haystack")
+    from haystack import Document
+
+    from suffice.integrations.haystack import CompletenessGate
+
+    monkeypatch.setattr(common, "_warned", ["already"])
+    documents = [Document(content=one) for one in POLICY[1]]
+    sent = CompletenessGate(gate).run(query=POLICY[0], documents=documents)
+    assert set(sent) == {"answer", "verdict"}
+    assert [one.content for one in sent["answer"]] == POLICY[1]
+    assert sent["answer"][0].meta["suffice"]["action"] == "abstain"
+    assert "suffice" not in documents[0].meta
+    strict = CompletenessGate(gate, min_familiarity=0)
+    assert "abstain" in strict.run(query=POLICY[0], documents=documents)
+    assert (
+        CompletenessGate.from_dict(CompletenessGate(min_familiarity=0.3).to_dict()).min_familiarity
+        == 0.3
+    )
