@@ -20,7 +20,7 @@ def names(requirements: list[str]) -> set[str]:
 
 def test_the_version_the_package_and_the_changelog_agree() -> None:
     newest = re.search(
-        r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert newest is not None
     assert newest[1] == PROJECT["version"] == suffice.__version__

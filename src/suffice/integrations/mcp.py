@@ -33,7 +33,7 @@ INSTRUCTIONS = (
     "an answer is written. Call check_context with the question and the passages. On 'answer', "
     "answer from them. On 'expand', search for next_queries (without any: for more passages on the "
     "question), add what is found, and check again. On 'abstain', say what is missing instead of "
-    "guessing. Where 'unfamiliar' is not empty, the gate does not know such texts: judge by yourself."
+    "guessing. Where 'unfamiliar' is not empty, the gate does not know such texts: judge yourself."
 )
 
 
