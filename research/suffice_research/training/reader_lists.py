@@ -26,12 +26,11 @@ __all__ = [
 ]
 
 Ints = np.ndarray
-CLS, SEP, COLON, PERIOD = 101, 102, 1024, 1012  # of the uncased vocabulary
+CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
 GROUPS = 6  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
-LEARN = 0
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {

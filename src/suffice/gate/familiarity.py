@@ -217,23 +217,23 @@ class FormProfile:
         value = {name: float(row[at]) for name, at in AT.items()}
         low = {name: self.low[at] for name, at in AT.items()}
         high = {name: self.high[at] for name, at in AT.items()}
-        told = []
+        sentences = []
         if value["question_foreign"] > high["question_foreign"]:
-            told.append("The question is not in English.")
+            sentences.append("The question is not in English.")
         if value["hits_foreign"] > high["hits_foreign"]:
             part = "The hits are" if value["hits_foreign"] == 1 else "Some hits are"
-            told.append(f"{part} not in English.")
+            sentences.append(f"{part} not in English.")
         if value["titled"] == 0 and self.means[AT["titled"]] >= 0.5:
-            told.append("No hit has a title; most training hits have one.")
+            sentences.append("No hit has a title; most training hits have one.")
         for name, what in (("length", "The hits are"), ("question_length", "The question is")):
             if not low[name] <= value[name] <= high[name]:
-                told.append(_length_sentence(what, value[name], low[name], high[name]))
+                sentences.append(_length_sentence(what, value[name], low[name], high[name]))
         if value["covered"] == 0 < low["covered"]:
-            told.append("The question shares no word with any hit.")
-        if not told:
+            sentences.append("The question shares no word with any hit.")
+        if not sentences:
             most = list(COLUMNS.values())[self._space.farthest_column(row)]
-            told.append(f"Unlike the training questions, most of all by {most}.")
-        return tuple(told)
+            sentences.append(f"Unlike the training questions, most of all by {most}.")
+        return tuple(sentences)
 
     @cached_property
     def _space(self) -> _Space:
