@@ -423,6 +423,19 @@ def _token_spans(
             yield from (passages[span.passage], inside[0], inside[-1] + 1)
 
 
+def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
+    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, 0 anything else."""
+    kinds = np.zeros(tokenizer.get_vocab_size(), np.uint8)
+    for token, number in tokenizer.get_vocab().items():
+        if token.startswith("##"):
+            kinds[number] = 1
+        elif token.isascii() and token.isdigit():
+            kinds[number] = 2 + len(token)
+        elif token.isalpha():
+            kinds[number] = 2
+    return kinds
+
+
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
     """Write cases as token ids and numbers of passages."""
     draw = np.random.default_rng(seed)
@@ -457,6 +470,7 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
         "source": np.array([names.index(case.source) for case in cases], np.uint8),
         "part": np.array([PARTS.index(case.part) for case in cases], np.uint8),
         "names": np.array(names),
+        "kinds": token_kinds(tokenizer),
     }
     for name, row in ragged.items():
         arrays |= row.arrays(name, np.uint16 if name in TOKEN_ROWS else np.uint32)

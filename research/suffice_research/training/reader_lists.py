@@ -3,13 +3,15 @@
 Two lists of a question come together: one holds everything that is needed, the other lacks at least
 one passage of it. Both have the same number of hits, drawn before anything else, in random order,
 with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
-others hold passages that only look right. Needs numpy alone: it runs on the training machine.
+others hold passages that only look right. In training a word or number that question and passage
+share is now and then replaced: in both, which changes nothing, or in one of them alone, which
+leaves the list incomplete. Needs numpy alone: it runs on the training machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +28,14 @@ __all__ = [
 ]
 
 Ints = np.ndarray
+PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numbers by length
 CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
 GROUPS = 6  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
+BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
+RARE = 1e-4  # of all tokens: a word that says what the question is about
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {
@@ -47,6 +52,7 @@ class Hit:
     passages: tuple[int, ...]
     title: Ints  # token ids
     needed: bool
+    renames: Mapping[int, int]  # tokens that are replaced
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,9 @@ class Pack:
         self.names = [str(name) for name in self._arrays["names"]]
         self.source = self._arrays["source"]
         self.part = self._arrays["part"]
+        self.kinds = self._arrays["kinds"]  # of each token, see `reader_data.token_kinds`
         self.passages = len(self._arrays["texts_starts"]) - 1
+        self.counts = np.bincount(self._arrays["texts"], minlength=len(self.kinds))
 
     def row(self, name: str, number: int) -> Ints:
         starts = self._arrays[f"{name}_starts"]
@@ -105,26 +113,106 @@ def _titles(
 
 def _make(
     pack: Pack, case: int, form: int, chosen: Sequence[int], needed: set[int], style: float,
-    merge: bool, draw: np.random.Generator,
+    merge: bool, draw: np.random.Generator, change: _Change | None = None,
 ) -> HitList:  # fmt: skip
+    change = change or _Change()
     order = [chosen[at] for at in draw.permutation(len(chosen)).tolist()]
     titles = _titles(pack, order, style, draw)
-    hits = [Hit((one,), title, one in needed) for one, title in zip(order, titles, strict=True)]
+    hits = [
+        Hit((one,), title, one in needed and one not in change.broken, change.in_hits)
+        for one, title in zip(order, titles, strict=True)
+    ]
     if merge and len(hits) > 1:
         one, other = hits[-2:]
-        hits[-2:] = [Hit(one.passages + other.passages, one.title, one.needed or other.needed)]
+        both = one.passages + other.passages
+        hits[-2:] = [Hit(both, one.title, one.needed or other.needed, change.in_hits)]
     count = len(needed) if needed else -1
-    complete = bool(needed) and needed <= set(chosen)
-    return HitList(case, pack.question(case, form), tuple(hits), complete, style, count)
+    complete = bool(needed) and needed <= set(chosen) and not change.broken
+    question = renamed(pack.question(case, form), change.in_question)
+    return HitList(case, question, tuple(hits), complete, style, count)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Words replaced in a list, and the needed passages that no longer fit the question."""
+
+    in_question: Mapping[int, int] = field(default_factory=dict)
+    in_hits: Mapping[int, int] = field(default_factory=dict)
+    broken: frozenset[int] = frozenset()
+
+
+def renamed(ids: Ints, renames: Mapping[int, int]) -> Ints:
+    """Token ids with some of them replaced."""
+    ids = ids.copy()
+    for old, new in renames.items():
+        ids[ids == old] = new
+    return ids
+
+
+def _words(pack: Pack, question: Ints) -> list[int]:
+    """Whole words and numbers of a question that say what it is about."""
+    kinds = pack.kinds[question]
+    split = np.r_[kinds[1:], 0] == PIECE  # the word goes on
+    often = pack.counts[question] >= RARE * pack.counts.sum()
+    telling = (kinds > WORD + 1) | (kinds == WORD) & ~often
+    return _unique(question[~split & telling].tolist())
+
+
+def _rename(
+    pack: Pack, case: int, draw: np.random.Generator
+) -> tuple[dict[int, int], frozenset[int]] | None:
+    """A telling word or number of the question and another for it; the needed passages with it."""
+    passages = {
+        at: {*pack.row("texts", at).tolist(), *pack.row("titles", at).tolist()}
+        for at in pack.row("needed", case).tolist()
+    }
+    question = pack.question(case)
+    shared = [
+        one for one in _words(pack, question) if any(one in held for held in passages.values())
+    ]
+    if not shared:
+        return None
+    numbers = [one for one in shared if pack.kinds[one] > WORD]
+    old = min(shared, key=lambda one: int(pack.counts[one]))
+    if numbers and draw.random() < 0.7:
+        old = numbers[int(draw.integers(len(numbers)))]
+    if pack.kinds[old] > WORD:
+        others = np.flatnonzero((pack.kinds == pack.kinds[old]) & (pack.counts > 0)).tolist()
+    else:  # a word that another question is about
+        like = np.flatnonzero(pack.source == pack.source[case])
+        other = int(like[draw.integers(len(like))])
+        others = [one for one in _words(pack, pack.question(other)) if pack.kinds[one] == WORD]
+        others = sorted(others, key=lambda one: int(pack.counts[one]))[:1]
+    others = [one for one in others if one not in question]
+    if not others:
+        return None
+    new = others[int(draw.integers(len(others)))]
+    return {old: new}, frozenset(at for at, held in passages.items() if old in held)
+
+
+def _changes(pack: Pack, case: int, draw: np.random.Generator) -> tuple[_Change, _Change, bool]:
+    """What changes in the complete list and in the other; whether the change alone breaks it."""
+    kind = draw.random()
+    found = _rename(pack, case, draw) if kind < BROKEN + RENAMED else None
+    if found is None:
+        return _Change(), _Change(), False
+    renames, held = found
+    both = _Change(renames, renames)
+    if kind > BROKEN:
+        return both, both, False
+    broken = _Change(renames, {}, held) if draw.random() < 0.5 else _Change({}, renames, held)
+    return both, broken, True
 
 
 def _unique(rows: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def draw_pair(pack: Pack, case: int, size: int, draw: np.random.Generator) -> list[HitList]:
+def draw_pair(
+    pack: Pack, case: int, size: int, draw: np.random.Generator, *, change: bool = False
+) -> list[HitList]:
     """A complete list and an incomplete one of `size` hits; two incomplete ones where nothing
-    answers the question.
+    answers the question. `change` replaces words now and then.
     """
     needed = pack.row("needed", case).tolist()
     wanted = set(needed)
@@ -157,9 +245,10 @@ def draw_pair(pack: Pack, case: int, size: int, draw: np.random.Generator) -> li
     part = (kept + others)[:size]
     if not needed:
         part = (others[1:] if draw.random() < 0.5 else others)[:size]
+    first, second, breaks = _changes(pack, case, draw) if change else (_Change(), _Change(), False)
     return [
-        _make(pack, case, form, whole, wanted, style, merge, draw),
-        _make(pack, case, form, part, wanted, style, merge, draw),
+        _make(pack, case, form, whole, wanted, style, merge, draw, first),
+        _make(pack, case, form, whole if breaks else part, wanted, style, merge, draw, second),
     ]
 
 
@@ -203,7 +292,7 @@ class Batch:
 
 def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Ints, Ints]]:
     """(ids, evidence of each token, answer of each token) for each window of a hit."""
-    text: list[int] = list(hit.title)
+    text: list[int] = renamed(hit.title, hit.renames).tolist()
     if text:
         text.append(COLON)
     marks = [-1] * len(text)
@@ -211,13 +300,13 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
     evidence, answers = pack.spans("evidence", listed.case), pack.spans("answers", listed.case)
     known = len(evidence) > 0
     for passage in hit.passages:
-        ids = pack.row("texts", passage).tolist()
+        ids = renamed(pack.row("texts", passage), hit.renames).tolist()
         mark, place = [0 if known else -1] * len(ids), [0] * len(ids)
         for where, start, end in evidence.tolist():
-            if where == passage:
+            if where == passage and hit.needed:
                 mark[start:end] = [1] * (end - start)
         for where, start, end in answers.tolist():
-            if where == passage:
+            if where == passage and hit.needed:
                 place[start:end] = [1] * (end - start)
         text += ids
         marks += mark
@@ -308,5 +397,5 @@ def draw_batch(
         pool = pools[names[int(draw.choice(len(names), p=shares / shares.sum()))]]
         case = int(pool[draw.integers(len(pool))])
         if size > 1 or len(pack.row("needed", case)) <= 1:
-            lists += draw_pair(pack, case, size, draw)
+            lists += draw_pair(pack, case, size, draw, change=True)
     return collate(pack, lists, draw)

@@ -32,7 +32,13 @@ from suffice_research.training.reader_lists import (
     draw_pair,
     natural_list,
 )
-from suffice_research.training.reader_model import Outputs, Reader, load_minilm, load_mpnet
+from suffice_research.training.reader_model import (
+    Layer,
+    Outputs,
+    Reader,
+    load_minilm,
+    load_mpnet,
+)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
@@ -73,6 +79,11 @@ def run(model: Reader, batch: Mapping[str, Any]) -> Outputs:
             batch["longest"], batch["widths"], len(batch["complete"]),
         )  # fmt: skip
     return Outputs(*(one.float() for one in found))
+
+
+def compile_layers() -> None:
+    torch._dynamo.config.cache_size_limit = 64  # one per shape of mask, mode and width
+    Layer.forward = torch.compile(Layer.forward, dynamic=True)
 
 
 def to_device(batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,10 +326,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--most", type=int, default=400)
+    parser.add_argument("--compile", action="store_true", help="the layers, for speed")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     args = parser.parse_args(arguments)
     torch.manual_seed(args.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
+    if args.compile:
+        compile_layers()
     pack = Pack(args.pack)
     options = {"seed": args.seed, "limit_s": args.limit, "workers": args.workers}
     figures: dict[str, object] = {}
