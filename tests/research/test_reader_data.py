@@ -24,7 +24,9 @@ from suffice_research.training.reader_lists import (
     Pack,
     collate,
     draw_pair,
+    draw_sentences,
     natural_list,
+    renamed,
 )
 
 FILES = sorted(EVERYDAY.glob("*.jsonl"))
@@ -117,6 +119,62 @@ def test_two_lists_of_a_question_are_alike_but_for_what_is_missing(packed):
         assert len(whole.hits) == len(part.hits)
     assert area_under_curve(sizes) == pytest.approx(0.5, abs=0.01)
     assert 0.42 < area_under_curve(lengths) < 0.58
+
+
+def test_what_other_parts_need_is_never_shown_in_training(packed):
+    learned = packed.cases_of(PARTS.index("learn")).tolist()
+    judged = set(range(len(packed.part))) - set(learned)
+    needed, known = (
+        {at for case in some for at in packed.row("needed", case).tolist()}
+        for some in (judged, learned)
+    )
+    hidden = needed - known
+    assert hidden
+    assert hidden.isdisjoint(packed.shown.tolist())
+    for case in learned:
+        for row in ("retrieved", "distractors"):
+            assert hidden.isdisjoint(packed.row(row, case).tolist())
+
+
+def test_a_word_replaced_in_one_place_alone_leaves_the_list_incomplete(packed):
+    draw = np.random.default_rng(4)
+    broken = kept = 0
+    for case in [*range(len(packed.part))] * 3:
+        needed = set(packed.row("needed", case).tolist())
+        whole, part = draw_pair(packed, case, 4, draw, change=True)
+        assert whole.complete == bool(needed)
+        assert not part.complete
+        kept += any(hit.renames for hit in whole.hits)
+        held = {passage for hit in part.hits for passage in hit.passages}
+        if needed and needed <= held:  # nothing is missing but the word
+            broken += 1
+            single = all(len(hit.passages) == 1 for hit in part.hits)  # none is joined
+            lost = [not hit.needed and needed.intersection(hit.passages) for hit in part.hits]
+            assert any(lost) or not single
+    assert broken > 50
+    assert kept > 50
+    assert renamed(np.array([5, 7, 5]), {5: 9}).tolist() == [9, 7, 9]
+
+
+def test_a_question_made_of_a_sentence_lacks_it_in_one_list_alone(packed):
+    draw = np.random.default_rng(5)
+    made = 0
+    for case in range(len(packed.part)):
+        lists = draw_sentences(packed, case, 4, draw)
+        if lists is None:
+            continue
+        made += 1
+        whole, part = lists
+        assert (whole.complete, part.complete) == (True, False)
+        assert whole.question.tolist() == part.question.tolist()
+        assert 0 < len(whole.question) <= 64
+        assert sum(hit.needed for hit in whole.hits) == whole.count
+        assert sum(hit.needed for hit in part.hits) == whole.count - 1
+        assert len(whole.hits) == len(part.hits) <= 4
+        assert not any(hit.cut[1] for hit in whole.hits)
+        (cut,) = (hit for hit in part.hits if hit.cut[1])
+        assert cut.cut[1] - cut.cut[0] < len(packed.row("texts", cut.passages[0]))
+    assert made > 100
 
 
 def test_a_batch_holds_every_token_of_every_hit(packed):

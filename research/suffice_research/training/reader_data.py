@@ -10,7 +10,8 @@ hits from cases. Each case belongs to one part:
     test     figures of a known source
     unseen   figures of a domain that nothing was trained on
 
-Questions about one article, website or case are in one part.
+Questions about one article, website or case are in one part. What a question of another part needs
+is in no list of `learn`: shown there as a passage that does not help, it would be known as such.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
 UNSEEN_SOURCES = ("covidqa", "everyday/legal_finance", "everyday/home_texts")
 EVERYDAY = Path(__file__).resolve().parents[2] / "everyday"
 RETRIEVED = 24  # hits of BM25 that are kept for each question
+SEARCHED = 3 * RETRIEVED  # before those that may not be shown are left out
 CHUNK = 110  # words, where long articles are cut
 DISTRACTORS = 40  # passages that look right, of a case
 TOKEN_ROWS = ("texts", "titles", "questions")
@@ -381,10 +383,30 @@ def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
             show_progress=False,
         )
         asked = bm25s.tokenize([cases[n].question for n in numbers], show_progress=False)
-        hits, _ = index.retrieve(asked, k=min(RETRIEVED, len(pool)), show_progress=False)
+        hits, _ = index.retrieve(asked, k=min(SEARCHED, len(pool)), show_progress=False)
         for number, row in zip(numbers, hits.tolist(), strict=True):
             found[number] = [pool[at] for at in row]
     return found
+
+
+def _hide_judged(
+    cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]]
+) -> tuple[list[Case], list[list[Passage]], set[Passage]]:
+    """Cases and what was found, in `learn` without what a question of another part needs; and every
+    passage that may be shown in training.
+    """
+    learned = [case for case in cases if case.part == LEARN]
+    shown = {one for case in learned for one in (*case.needed, *case.distractors)}
+    needed = {one for case in learned for one in case.needed}
+    shown -= {one for case in cases if case.part != LEARN for one in case.needed} - needed
+    hidden, found = [], []
+    for case, hits in zip(cases, retrieved, strict=True):
+        if case.part == LEARN:
+            others = tuple(one for one in case.distractors if one in shown)
+            case, hits = replace(case, distractors=others), [one for one in hits if one in shown]
+        hidden.append(case)
+        found.append(list(hits[:RETRIEVED]))
+    return hidden, found, shown
 
 
 def question_forms(question: str, draw: np.random.Generator) -> list[str]:
@@ -439,7 +461,7 @@ def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
     """Write cases as token ids and numbers of passages."""
     draw = np.random.default_rng(seed)
-    retrieved = search_sources(cases)
+    cases, retrieved, shown = _hide_judged(cases, search_sources(cases))
     passages = number_passages(cases, retrieved)
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -471,6 +493,7 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
         "part": np.array([PARTS.index(case.part) for case in cases], np.uint8),
         "names": np.array(names),
         "kinds": token_kinds(tokenizer),
+        "shown": np.array([number for one, number in passages.items() if one in shown], np.uint32),
     }
     for name, row in ragged.items():
         arrays |= row.arrays(name, np.uint16 if name in TOKEN_ROWS else np.uint32)

@@ -5,7 +5,8 @@ one passage of it. Both have the same number of hits, drawn before anything else
 with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
 others hold passages that only look right. In training a word or number that question and passage
 share is now and then replaced: in both, which changes nothing, or in one of them alone, which
-leaves the list incomplete. Needs numpy alone: it runs on the training machine.
+leaves the list incomplete. Some questions are made of a sentence of a passage, without a part of it;
+without that sentence the list is incomplete. Needs numpy alone: it runs on the training machine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ __all__ = [
     "collate",
     "draw_batch",
     "draw_pair",
+    "draw_sentences",
     "natural_list",
+    "renamed",
 ]
 
 Ints = np.ndarray
@@ -32,16 +35,19 @@ PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numb
 CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
+SENTENCES = "sentences"  # the source whose questions are made here
 GROUPS = 6  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
+OFTEN = 2e-3  # of all tokens: a word that keywords leave out
+SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
 RARE = 1e-4  # of all tokens: a word that says what the question is about
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {
-    "everyday": 0.34, "hotpotqa": 0.13, "2wiki": 0.12, "musique": 0.05, "squad2": 0.16,
-    "policyqa": 0.08, "entailmentbank": 0.03, "strategyqa": 0.04, "hover": 0.03, "tatqa": 0.05,
-    "multihop_rag": 0.04, "covidqa": 0.04,
+    "everyday": 0.20, "hotpotqa": 0.11, "2wiki": 0.08, "musique": 0.04, "squad2": 0.16,
+    "policyqa": 0.06, "entailmentbank": 0.03, "strategyqa": 0.04, "hover": 0.03, "tatqa": 0.04,
+    "multihop_rag": 0.03, "sentences": 0.18,
 }  # fmt: skip
 
 
@@ -53,16 +59,18 @@ class Hit:
     title: Ints  # token ids
     needed: bool
     renames: Mapping[int, int]  # tokens that are replaced
+    cut: tuple[int, int] = (0, 0)  # tokens that are taken out of the passage
 
 
 @dataclass(frozen=True)
 class HitList:
-    case: int
     question: Ints
     hits: tuple[Hit, ...]
     complete: bool
     style: float  # of the titles: below 0.4 none, below 0.5 names that say nothing
     count: int  # documents that the question needs; -1 where that is not known
+    evidence: Ints  # (passage, first token, end) in each row
+    answers: Ints  # likewise
 
 
 class Pack:
@@ -75,6 +83,7 @@ class Pack:
         self.source = self._arrays["source"]
         self.part = self._arrays["part"]
         self.kinds = self._arrays["kinds"]  # of each token, see `reader_data.token_kinds`
+        self.shown = self._arrays["shown"]  # passages that training may show
         self.passages = len(self._arrays["texts_starts"]) - 1
         self.counts = np.bincount(self._arrays["texts"], minlength=len(self.kinds))
 
@@ -129,7 +138,8 @@ def _make(
     count = len(needed) if needed else -1
     complete = bool(needed) and needed <= set(chosen) and not change.broken
     question = renamed(pack.question(case, form), change.in_question)
-    return HitList(case, question, tuple(hits), complete, style, count)
+    evidence, answers = (pack.spans(name, case) for name in ("evidence", "answers"))
+    return HitList(question, tuple(hits), complete, style, count, evidence, answers)
 
 
 @dataclass(frozen=True)
@@ -228,12 +238,12 @@ def draw_pair(
         cut = int(draw.integers(1, len(hard) + 1)) if hard else 0
         others = _unique([*trap, *hard[:cut], *found])
     else:
-        some = draw.integers(0, pack.passages, size).tolist()
+        some = draw.choice(pack.shown, size).tolist()
         mixed = [*hard[:1], *found[:2], *some]
         others = _unique([*trap, *(mixed[at] for at in draw.permutation(len(mixed)).tolist())])
     others = [at for at in others if at not in wanted]
     while len(others) < size + 1:
-        others = _unique([*others, int(draw.integers(0, pack.passages))])
+        others = _unique([*others, int(draw.choice(pack.shown))])
         others = [at for at in others if at not in wanted]
     lacking = 1 if draw.random() < 0.7 else int(draw.integers(1, len(needed) + 1)) if needed else 0
     kept = [needed[at] for at in draw.permutation(len(needed)).tolist()][
@@ -250,6 +260,62 @@ def draw_pair(
         _make(pack, case, form, whole, wanted, style, merge, draw, first),
         _make(pack, case, form, whole if breaks else part, wanted, style, merge, draw, second),
     ]
+
+
+def draw_sentences(
+    pack: Pack, case: int, size: int, draw: np.random.Generator
+) -> list[HitList] | None:
+    """A question made of one or two sentences of what BM25 found for a case: with them, and with
+    one of them taken out. None where no passage has a sentence to spare.
+    """
+    found = _unique(pack.row("retrieved", case).tolist())
+    found = [found[at] for at in draw.permutation(len(found)).tolist()]
+    wanted = 2 if size > 1 and draw.random() < 0.3 else 1
+    chosen: dict[int, tuple[int, int]] = {}
+    for passage in found:
+        places = _sentences(pack.row("texts", passage))
+        if len(places) > 1 and len(chosen) < wanted:
+            chosen[passage] = places[int(draw.integers(len(places)))]
+    if len(chosen) < wanted:
+        return None
+    parts = [
+        _asked(pack, pack.row("texts", at)[slice(*place)], draw) for at, place in chosen.items()
+    ]
+    question = np.concatenate(parts)[:QUESTION]
+    others = [at for at in found if at not in chosen]
+    order = [*chosen, *others[: max(0, size - wanted)]]
+    lacking = list(chosen)[int(draw.integers(wanted))]
+    style = draw.random()
+    titles = dict(zip(order, _titles(pack, order, style, draw), strict=True))
+    evidence = np.array([[at, *place] for at, place in chosen.items()])
+    lists = []
+    for whole in (True, False):
+        hits = []
+        for at in [order[n] for n in draw.permutation(len(order)).tolist()]:
+            gone = not whole and at == lacking
+            cut = chosen[at] if gone else (0, 0)
+            hits.append(Hit((at,), titles[at], at in chosen and not gone, {}, cut))
+        nothing = np.zeros((0, 3), np.int64)
+        lists.append(HitList(question, tuple(hits), whole, style, wanted, evidence, nothing))
+    return lists
+
+
+def _sentences(ids: Ints) -> list[tuple[int, int]]:
+    """First token and end of each sentence that is neither short nor long."""
+    ends = (np.flatnonzero(np.isin(ids, SENTENCE_ENDS)) + 1).tolist()
+    places = zip([0, *ends], [*ends, len(ids)], strict=True)
+    return [(start, end) for start, end in places if 8 <= end - start <= 50]
+
+
+def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
+    """What somebody might search for who knows a part of the sentence: the rest is the answer."""
+    kept = sentence[np.isin(sentence, SENTENCE_ENDS, invert=True)]
+    start = int(draw.integers(0, max(1, len(kept) - len(kept) // 3)))
+    kept = np.delete(kept, slice(start, start + len(kept) // 3))
+    often = pack.counts[kept] >= OFTEN * pack.counts.sum()
+    if draw.random() < 0.7:  # keywords
+        kept = kept[~often | (draw.random(len(kept)) < 0.25)]
+    return kept[draw.random(len(kept)) > 0.05]
 
 
 def natural_list(
@@ -297,17 +363,18 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
         text.append(COLON)
     marks = [-1] * len(text)
     answer = [0] * len(text)
-    evidence, answers = pack.spans("evidence", listed.case), pack.spans("answers", listed.case)
-    known = len(evidence) > 0
+    known = len(listed.evidence) > 0
     for passage in hit.passages:
         ids = renamed(pack.row("texts", passage), hit.renames).tolist()
         mark, place = [0 if known else -1] * len(ids), [0] * len(ids)
-        for where, start, end in evidence.tolist():
+        for where, start, end in listed.evidence.tolist():
             if where == passage and hit.needed:
                 mark[start:end] = [1] * (end - start)
-        for where, start, end in answers.tolist():
+        for where, start, end in listed.answers.tolist():
             if where == passage and hit.needed:
                 place[start:end] = [1] * (end - start)
+        for row in (ids, mark, place):
+            del row[slice(*hit.cut)]
         text += ids
         marks += mark
         answer += place
@@ -388,14 +455,18 @@ def draw_batch(
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Batch:  # fmt: skip
     """Pairs of lists with about so many windows in all; the number of hits is the same for each."""
+    every = np.concatenate([pool for pool in pools.values() if len(pool)])
+    pools = {**pools, SENTENCES: every}
     names = [name for name in weights if len(pools.get(name, ()))]
     shares = np.array([weights[name] for name in names])
     size = int(draw.choice([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20],
                            p=[.07, .08, .1, .1, .1, .1, .12, .2, .06, .04, .03]))  # fmt: skip
     lists: list[HitList] = []
     while len(lists) * max(size, 2) < windows:
-        pool = pools[names[int(draw.choice(len(names), p=shares / shares.sum()))]]
-        case = int(pool[draw.integers(len(pool))])
-        if size > 1 or len(pack.row("needed", case)) <= 1:
+        name = names[int(draw.choice(len(names), p=shares / shares.sum()))]
+        case = int(pools[name][draw.integers(len(pools[name]))])
+        if name == SENTENCES:
+            lists += draw_sentences(pack, case, size, draw) or []
+        elif size > 1 or len(pack.row("needed", case)) <= 1:
             lists += draw_pair(pack, case, size, draw, change=True)
     return collate(pack, lists, draw)

@@ -9,6 +9,8 @@ upper layers can tell hits apart at a quarter of the cost. It says
     count      how many documents the question needs: 0 (nothing known) to 5
     evidence   for each block of four tokens, whether it is evidence
     span       for each token, whether the answer starts or ends there
+    relevance  for each window, the score of the cross-encoder that the student starts from: a
+               reader that keeps to it does not forget what it came with
 
 The student starts from ms-marco-MiniLM-L-12-v2, the teacher from all-mpnet-base-v2.
 """
@@ -24,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Outputs", "Reader", "Shape", "load_minilm", "load_mpnet"]
+__all__ = ["CrossEncoder", "Outputs", "Reader", "Shape", "load_minilm", "load_mpnet"]
 
 BLOCK, SLOTS, COUNTS = 4, 32, 6
 
@@ -50,6 +52,7 @@ class Outputs(NamedTuple):
     count: Tensor  # (lists, COUNTS)
     evidence: Tensor  # (windows, blocks)
     span: Tensor  # (windows, tokens, 2)
+    relevance: Tensor  # (windows,)
 
 
 class Layer(nn.Module):  # type: ignore[misc]
@@ -73,9 +76,8 @@ class Layer(nn.Module):  # type: ignore[misc]
             return values.view(rows, tokens, self.heads, size // self.heads).transpose(1, 2)
 
         read = functional.scaled_dot_product_attention(
-            split(self.query(x)), split(self.key(x)), split(self.value(x)), attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-        )  # fmt: skip
+            split(self.query(x)), split(self.key(x)), split(self.value(x)), attn_mask=mask
+        )
         read = self.out(read.transpose(1, 2).reshape(rows, tokens, size))
         x = self.norm(x + functional.dropout(read, self.dropout, self.training))
         made = self.down(self.bend(self.up(x)))
@@ -97,7 +99,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         self.slots = nn.Embedding(SLOTS, size)
         self.whole = nn.Parameter(torch.zeros(size))
         self.to_needed, self.to_evidence = nn.Linear(size, 1), nn.Linear(size, 1)
-        self.to_span = nn.Linear(size, 2)
+        self.to_span, self.to_relevance = nn.Linear(size, 2), nn.Linear(size, 1)
         self.to_set = nn.Linear(2 * size, size)
         self.to_complete, self.to_count = nn.Linear(size, 1), nn.Linear(size, COUNTS)
         nn.init.normal_(self.slots.weight, std=0.3)
@@ -110,7 +112,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         """See `Batch` in `suffice_research.training.reader_lists`."""
         rows, tokens = ids.shape
         size, width = self.shape.hidden, (tokens - 1) // BLOCK + 1
-        spans, parts = [], []
+        spans, parts, relevance = [], [], []
         groups = zip(
             ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
         )
@@ -122,6 +124,7 @@ class Reader(nn.Module):  # type: ignore[misc]
             for layer in self.pair:
                 x = layer(x, mask)
             spans.append(functional.pad(self.to_span(x), (0, 0, 0, tokens - most)))
+            relevance.append(self.to_relevance(x[:, 0])[:, 0])
             blocks, _ = pool(x, present)
             parts.append(functional.pad(blocks, (0, 0, 0, width - blocks.shape[1])))
         blocks = torch.cat(parts) + self.slots(slot)[:, None]
@@ -145,7 +148,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         evidence[take] = marks[put]
         return Outputs(
             self.to_needed(heads)[:, 0], self.to_complete(about)[:, 0], self.to_count(about),
-            evidence.view(rows, width)[:, 1:], torch.cat(spans),
+            evidence.view(rows, width)[:, 1:], torch.cat(spans), torch.cat(relevance),
         )  # fmt: skip
 
     def _embed(self, ids: Tensor, types: Tensor) -> Tensor:
@@ -239,6 +242,34 @@ def _load(
     ]
     if left.unexpected_keys or lost:
         raise SystemExit(f"the base does not fit: {left}")
+
+
+class CrossEncoder(nn.Module):  # type: ignore[misc]
+    """ms-marco-MiniLM-L-12-v2 as it is: the relevance of each window."""
+
+    def __init__(self, weights: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.base = load_minilm(weights, range(12), (), relu=False, dropout=0.0)
+        self.pooler = nn.Linear(384, 384)
+        self.classifier = nn.Linear(384, 1)
+        for name in ("pooler", "classifier"):
+            key = "bert.pooler.dense" if name == "pooler" else name
+            for kind in ("weight", "bias"):
+                getattr(getattr(self, name), kind).data.copy_(weights[f"{key}.{kind}"])
+        self.requires_grad_(False)
+
+    def forward(self, ids: Tensor, types: Tensor, widths: Sequence[int]) -> Tensor:
+        found = []
+        groups = zip(
+            ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
+        )
+        for some, kinds, most in groups:
+            some, kinds = some[:, :most], kinds[:, :most]
+            x, mask = self.base._embed(some, kinds), (some > 0)[:, None, None, :]
+            for layer in self.base.pair:
+                x = layer(x, mask)
+            found.append(self.classifier(torch.tanh(self.pooler(x[:, 0])))[:, 0])
+        return torch.cat(found)
 
 
 def load_minilm(

@@ -33,7 +33,7 @@ from suffice_research.training.reader_lists import (
     natural_list,
 )
 from suffice_research.training.reader_model import (
-    Layer,
+    CrossEncoder,
     Outputs,
     Reader,
     load_minilm,
@@ -44,6 +44,9 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the student starts from
 TEACHER_PAIR, TEACHER_JOINT = tuple(range(10)), (8, 9, 10, 11)
 LEARN, STACK, TEST, UNSEEN = range(4)
+JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
+WARM_STEPS = 120
+SMOOTHING = 0.03  # of the labels
 PART_FILE = 15_000_000  # bytes of one file of weights
 
 
@@ -81,11 +84,6 @@ def run(model: Reader, batch: Mapping[str, Any]) -> Outputs:
     return Outputs(*(one.float() for one in found))
 
 
-def compile_layers() -> None:
-    torch._dynamo.config.cache_size_limit = 64  # one per shape of mask, mode and width
-    Layer.forward = torch.compile(Layer.forward, dynamic=True)
-
-
 def to_device(batch: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: one.to(DEVICE, non_blocking=True) if isinstance(one, Tensor) else one
@@ -110,6 +108,15 @@ def _bce(logits: Tensor, wanted: Tensor, held: Tensor, positive: float = 1.0) ->
     return (lost * weight).sum() / weight.sum().clamp(min=1)
 
 
+def _smooth(labels: Tensor) -> Tensor:
+    return labels.float() * (1 - 2 * SMOOTHING) + SMOOTHING
+
+
+def relevance_loss(outputs: Outputs, relevance: Tensor) -> Tensor:
+    """How far the score is from that of the cross-encoder, which is between -12 and 12."""
+    return functional.smooth_l1_loss(outputs.relevance, relevance / 4)
+
+
 def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     needed, complete = batch["needed"], batch["complete"].float()
     hits = hit_logits(outputs, batch)
@@ -117,10 +124,12 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     there = (needed >= 0).float()
     share = there / there.sum(1, keepdim=True).clamp(min=1)
     lost = functional.binary_cross_entropy_with_logits(
-        hits, needed.clamp(min=0).float(), reduction="none"
+        hits, _smooth(needed.clamp(min=0)), reduction="none"
     )
     total = (lost * share).sum(1).mean() * 2
-    total = total + 1.5 * functional.binary_cross_entropy_with_logits(outputs.complete, complete)
+    total = total + 1.5 * functional.binary_cross_entropy_with_logits(
+        outputs.complete, _smooth(complete)
+    )
     whole, part = outputs.complete[0::2], outputs.complete[1::2]
     differ = complete[0::2] - complete[1::2]
     margin = functional.softplus(part - whole) * differ.clamp(min=0)
@@ -164,9 +173,9 @@ def soft_loss(outputs: Outputs, taught: Outputs, batch: Mapping[str, Any]) -> Te
 
 def train(
     model: Reader, pack: Pack, *, steps: int, windows: int, rate: float, seed: int, limit_s: float,
-    teacher: Reader | None = None, workers: int = 14,
+    base: CrossEncoder | None = None, teacher: Reader | None = None, workers: int = 14,
 ) -> None:  # fmt: skip
-    """Learn for `steps`, or until `limit_s` (then it ends with whatever rate it has reached)."""
+    """Learn for `steps`, or for `limit_s` where that is less; the rate falls to nothing by then."""
     model.to(DEVICE).train()
     model.words.requires_grad_(False)
     fresh = [
@@ -179,6 +188,7 @@ def train(
             "to_needed",
             "to_evidence",
             "to_span",
+            "to_relevance",
             "to_set",
             "to_complete",
             "to_count",
@@ -188,11 +198,7 @@ def train(
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
     groups = [{"params": rest, "lr": rate}, {"params": fresh, "lr": 4 * rate}]
     optimiser = torch.optim.AdamW(
-        groups, weight_decay=0.02, betas=(0.9, 0.98), fused=DEVICE == "cuda"
-    )
-    warm = max(1, steps // 16)
-    rise = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda at: min((at + 1) / warm, max(0.02, (steps - at) / (steps - warm)))
+        groups, weight_decay=0.05, betas=(0.9, 0.98), fused=DEVICE == "cuda"
     )
     loader = DataLoader(
         _Batches(pack, windows, steps, seed), batch_size=None, num_workers=workers,
@@ -200,9 +206,16 @@ def train(
     )  # fmt: skip
     started, recent, tokens = time.perf_counter(), [], 0
     for step, one in enumerate(loader):
+        done = max(step / steps, (time.perf_counter() - started) / limit_s)
+        for group, highest in zip(optimiser.param_groups, (rate, 4 * rate), strict=True):
+            group["lr"] = highest * min((step + 1) / WARM_STEPS, max(0.01, 1 - done))
         batch = to_device(one)
         outputs = run(model, batch)
         loss = hard_loss(outputs, batch)
+        if base is not None:
+            with torch.no_grad(), torch.autocast(DEVICE, dtype=torch.bfloat16):
+                relevance = base(batch["ids"], batch["types"], batch["widths"]).float()
+            loss = loss + 0.4 * relevance_loss(outputs, relevance)
         if teacher is not None:
             with torch.inference_mode():
                 taught = run(teacher, batch)
@@ -212,16 +225,14 @@ def train(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        rise.step()
         recent.append(loss.detach())
         tokens += int((one["ids"] > 0).sum())
-        if (step + 1) % max(1, steps // 25) == 0 or step + 1 == steps:
+        if (step + 1) % 100 == 0 or step + 1 == steps or done >= 1:
             spent = time.perf_counter() - started
             print(f"step {step + 1:6} loss {torch.stack(recent[-400:]).mean():.4f} {spent:5.0f} s "
                   f"{tokens / spent / 1e6:.2f} M tokens/s", flush=True)  # fmt: skip
-            if spent > limit_s:
-                print("out of time", flush=True)
-                break
+        if done >= 1:
+            break
     model.eval()
 
 
@@ -326,15 +337,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--most", type=int, default=400)
-    parser.add_argument("--compile", action="store_true", help="the layers, for speed")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     args = parser.parse_args(arguments)
     torch.manual_seed(args.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    if args.compile:
-        compile_layers()
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it prepares itself anew for every shape
     pack = Pack(args.pack)
-    options = {"seed": args.seed, "limit_s": args.limit, "workers": args.workers}
+    minilm = weights_of(args.minilm)
+    base = CrossEncoder(minilm).to(DEVICE).eval()
+    options = {
+        "seed": args.seed, "limit_s": args.limit, "workers": args.workers, "base": base
+    }  # fmt: skip
     figures: dict[str, object] = {}
     teacher = None
     if args.teacher_steps or args.teacher:
@@ -347,18 +360,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
                   rate=args.rate[0], **options)  # fmt: skip
             if args.teacher:
                 torch.save(teacher.state_dict(), args.teacher)
-            for part, name in ((TEST, "test"), (UNSEEN, "unseen")):
+            for part, name in JUDGED:
                 figures[f"teacher {name}"] = judge(teacher, pack, part, most=args.most)
                 print("teacher", name)
                 show(figures[f"teacher {name}"])  # type: ignore[arg-type]
     if args.steps:
-        student = load_minilm(weights_of(args.minilm), PAIR, JOINT)
+        student = load_minilm(minilm, PAIR, JOINT)
         if args.start:
             student.load_state_dict(weights_of(args.start), strict=False)
         train(student, pack, steps=args.steps, windows=args.windows[1], rate=args.rate[1],
               teacher=teacher, **options)  # fmt: skip
         save(student, args.out)
-        for part, name in ((TEST, "test"), (UNSEEN, "unseen")):
+        for part, name in JUDGED:
             figures[f"student {name}"] = judge(student, pack, part, most=args.most)
             print("student", name)
             show(figures[f"student {name}"])  # type: ignore[arg-type]
