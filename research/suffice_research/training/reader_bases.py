@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from suffice.errors import MissingExtraError
+from suffice_research.training.reader_training import smaller
 
 __all__ = ["shrink"]
 
@@ -26,7 +27,7 @@ def shrink(weights: Mapping[str, np.ndarray], out: Path, *, limit: int = LIMIT) 
     parts: list[dict[str, np.ndarray]] = [{}]
     size = 0
     for name, one in weights.items():
-        items = _smaller(name, np.asarray(one, np.float32))
+        items = smaller(name, np.asarray(one, np.float32))
         count = sum(part.nbytes for part in items.values())
         if size + count > limit:
             parts.append({})
@@ -37,14 +38,6 @@ def shrink(weights: Mapping[str, np.ndarray], out: Path, *, limit: int = LIMIT) 
     for path, part in zip(paths, parts, strict=True):
         np.savez_compressed(path, **part)  # type: ignore[arg-type]
     return paths
-
-
-def _smaller(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    if array.ndim != 2 or len(array) <= 64:
-        return {name: array.astype(np.float16)}
-    scale = np.maximum(np.abs(array).max(1) / 127, 6e-8).astype(np.float16)
-    levels = np.rint(array / scale.astype(np.float32)[:, None])
-    return {name: np.clip(levels, -127, 127).astype(np.int8), f"{name}/scale": scale}
 
 
 def _main() -> None:

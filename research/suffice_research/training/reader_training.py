@@ -3,7 +3,7 @@
 First the teacher (mpnet), then the student (MiniLM), which learns from labels and teacher alike,
 each for a given number of steps. It runs with torch and numpy alone: the training machine needs
 this file, `reader_lists.py` and `reader_model.py` in a folder of their package's name. It writes
-`student-N.npz`: half precision, without the vectors of words, which stay the base's. No shipped
+`teacher-N.npz` and `student-N.npz`, without the vectors of words, which stay the base's. No shipped
 gate uses a reader yet.
 """
 
@@ -252,8 +252,15 @@ def auroc(scores: np.ndarray, labels: np.ndarray) -> float:
 def judge(model: Reader, pack: Pack, part: int, *, most: int = 400) -> dict[str, dict[str, float]]:
     """AUROC of completeness by source, on drawn lists and on what BM25 found."""
     figures: dict[str, dict[str, float]] = {}
-    for number, name in enumerate(pack.names):
-        cases = np.flatnonzero((pack.part == part) & (pack.source == number))[:most].tolist()
+    groups = dict.fromkeys(
+        name if part == UNSEEN else name.split("/")[0] for name in pack.names
+    )  # everyday is one source, but for the files that nothing is trained on
+    for name in groups:
+        numbers = [
+            at for at, one in enumerate(pack.names) if one == name or one.startswith(f"{name}/")
+        ]
+        cases = np.flatnonzero((pack.part == part) & np.isin(pack.source, numbers))
+        cases = np.random.default_rng(0).permutation(cases)[:most].tolist()
         if len(cases) < 4:
             continue
         row = {"cases": float(len(cases))}
@@ -306,20 +313,31 @@ def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
     return found
 
 
-def save(model: Reader, out: Path) -> None:
-    """Half precision, in files small enough to carry."""
+def smaller(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """A large matrix as int8 with a scale for each row, anything else in half precision."""
+    if array.ndim != 2 or len(array) <= 64:
+        return {name: array.astype(np.float16)}
+    scale = np.maximum(np.abs(array).max(1) / 127, 6e-8).astype(np.float16)
+    levels = np.rint(array / scale.astype(np.float32)[:, None])
+    return {name: np.clip(levels, -127, 127).astype(np.int8), f"{name}/scale": scale}
+
+
+def save(model: Reader, out: Path, name: str, *, small: bool = False) -> None:
+    """NAME-0.npz and so on, small enough to carry: half precision, or int8 where it is `small`."""
     part: dict[str, np.ndarray] = {}
     size = number = 0
-    for name, one in model.state_dict().items():
-        if name == "words.weight":
+    for key, one in model.state_dict().items():
+        if key == "words.weight":
             continue
-        array = one.cpu().numpy().astype(np.float16)
-        if size + array.nbytes > PART_FILE:
-            np.savez(out / f"student-{number}.npz", **part)  # type: ignore[arg-type]
+        array = one.float().cpu().numpy()
+        items = smaller(key, array) if small else {key: array.astype(np.float16)}
+        count = sum(item.nbytes for item in items.values())
+        if size + count > PART_FILE:
+            np.savez(out / f"{name}-{number}.npz", **part)  # type: ignore[arg-type]
             part, size, number = {}, 0, number + 1
-        part[name] = array
-        size += array.nbytes
-    np.savez(out / f"student-{number}.npz", **part)  # type: ignore[arg-type]
+        part |= items
+        size += count
+    np.savez(out / f"{name}-{number}.npz", **part)  # type: ignore[arg-type]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -327,8 +345,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("--minilm", type=Path, nargs="+", required=True)
     parser.add_argument("--mpnet", type=Path, nargs="*", default=[])
-    parser.add_argument("--teacher", type=Path, help="where the trained teacher is, or goes")
-    parser.add_argument("--teacher-steps", type=int, default=0)
+    parser.add_argument("--teacher", type=Path, nargs="*", help="teacher-N.npz to start from")
+    parser.add_argument("--teacher-steps", type=int, default=0, help="0: it teaches as it is")
     parser.add_argument("--start", type=Path, nargs="*", help="student-N.npz of an earlier run")
     parser.add_argument("--steps", type=int, default=0, help="of the student")
     parser.add_argument("--windows", type=int, nargs=2, default=(512, 1024))
@@ -352,25 +370,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     teacher = None
     if args.teacher_steps or args.teacher:
         teacher = load_mpnet(weights_of(args.mpnet), TEACHER_PAIR, TEACHER_JOINT)
-        if args.teacher and args.teacher.exists():
-            teacher.load_state_dict(torch.load(args.teacher, weights_only=True))
-            teacher.to(DEVICE).eval()
-        else:
+        if args.teacher:
+            teacher.load_state_dict(weights_of(args.teacher), strict=False)
+        if args.teacher_steps:
             train(teacher, pack, steps=args.teacher_steps, windows=args.windows[0],
                   rate=args.rate[0], **options)  # fmt: skip
-            if args.teacher:
-                torch.save(teacher.state_dict(), args.teacher)
+            save(teacher, args.out, "teacher", small=True)
             for part, name in JUDGED:
                 figures[f"teacher {name}"] = judge(teacher, pack, part, most=args.most)
                 print("teacher", name)
                 show(figures[f"teacher {name}"])  # type: ignore[arg-type]
+        teacher.to(DEVICE).eval()
     if args.steps:
         student = load_minilm(minilm, PAIR, JOINT)
         if args.start:
             student.load_state_dict(weights_of(args.start), strict=False)
         train(student, pack, steps=args.steps, windows=args.windows[1], rate=args.rate[1],
               teacher=teacher, **options)  # fmt: skip
-        save(student, args.out)
+        save(student, args.out, "student")
         for part, name in JUDGED:
             figures[f"student {name}"] = judge(student, pack, part, most=args.most)
             print("student", name)
