@@ -1,5 +1,6 @@
 """Nothing but the text may say whether a list is complete, and no case is in two parts."""
 
+import json
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_length_and_titles_do_not_tell_needed_documents_from_others(path, cases)
 
 def test_every_everyday_case_is_whole_and_has_an_id_of_its_own(cases):
     assert len(cases) > 3500
-    assert max(Counter(case.group for case in cases).values()) == 1
+    ids = [json.loads(line)["id"] for path in FILES for line in path.read_text().splitlines()]
+    assert max(Counter(ids).values()) == 1
     for case in cases:
         passages = [*case.needed, *case.distractors]
         assert case.question.strip(), case.group
@@ -80,9 +82,12 @@ def test_every_everyday_case_is_whole_and_has_an_id_of_its_own(cases):
 
 def test_parts_keep_groups_together_and_unseen_sources_away(cases):
     parts: dict[str, set[str]] = {}
+    of_group: dict[str, set[str]] = {}
     for case in cases:
         assert case.part in PARTS
         parts.setdefault(case.source, set()).add(case.part)
+        of_group.setdefault(case.group, set()).add(case.part)
+    assert all(len(some) == 1 for some in of_group.values())
     assert parts["everyday/legal_finance"] == parts["everyday/home_texts"] == {"unseen"}
     assert parts["everyday/people"] == {"learn", "stack", "test"}
 

@@ -10,8 +10,9 @@ hits from cases. Each case belongs to one part:
     test     figures of a known source
     unseen   figures of a domain that nothing was trained on
 
-Questions about one article, website or case are in one part. What a question of another part needs
-is in no list of `learn`: shown there as a passage that does not help, it would be known as such.
+Questions about one article or website, and those of the same words, are in one part. What a
+question of another part needs is in no list of `learn`: shown there as a passage that does not
+help, it would be known as such.
 """
 
 from __future__ import annotations
@@ -312,9 +313,8 @@ def everyday_cases(folder: Path) -> Iterator[Case]:
             needed = tuple(Passage(one["title"], one["text"]) for one in row["docs"])
             others = tuple(Passage(one["title"], one["text"]) for one in row["distractors"])
             source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
-            yield _with_part(
-                Case(source, row["id"], row["question"], needed, others, (), answers[:1])
-            )
+            words = " ".join(re.findall(r"\w+", row["question"].lower()))  # some are asked twice
+            yield _with_part(Case(source, words, row["question"], needed, others, (), answers[:1]))
 
 
 SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
