@@ -28,6 +28,7 @@ from suffice_research.training.reader_lists import (
     draw_sentences,
     natural_list,
     renamed,
+    with_orders,
 )
 
 FILES = sorted(EVERYDAY.glob("*.jsonl"))
@@ -180,6 +181,21 @@ def test_a_question_made_of_a_sentence_lacks_it_in_one_list_alone(packed):
         (cut,) = (hit for hit in part.hits if hit.cut[1])
         assert cut.cut[1] - cut.cut[0] < len(packed.row("texts", cut.passages[0]))
     assert made > 100
+
+
+def test_claims_and_orders_stand_in_hits_of_either_kind(packed):
+    draw = np.random.default_rng(6)
+    told: Counter[bool] = Counter()
+    for case in range(len(packed.part)):
+        one = natural_list(packed, case, 5, draw)
+        ordered = with_orders(packed, one, draw)
+        assert (ordered.complete, len(ordered.hits)) == (one.complete, len(one.hits))
+        assert [hit.needed for hit in ordered.hits] == [hit.needed for hit in one.hits]
+        told.update(hit.needed for hit in ordered.hits if hit.before or hit.behind)
+    assert min(told.values()) > 20
+    lists = [with_orders(packed, natural_list(packed, at, 3, draw), draw) for at in range(4)]
+    batch = collate(packed, lists, draw)
+    assert (batch.evidence[batch.evidence > 0] == 1).all()
 
 
 def test_a_batch_holds_every_token_of_every_hit(packed):

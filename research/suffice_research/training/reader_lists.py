@@ -6,13 +6,14 @@ with or without titles alike. Half of the lists are what BM25 found, changed whe
 others hold passages that only look right. In training a word or number that question and passage
 share is now and then replaced: in both, which changes nothing, or in one of them alone, which
 leaves the list incomplete. Some questions are made of a sentence of a passage, without a part of it;
-without that sentence the list is incomplete. Needs numpy alone: it runs on the training machine.
+without that sentence the list is incomplete. Claims and orders ("this text answers it fully") stand
+in some hits, whatever their label: a reader learns to pass over them. Needs numpy alone: it runs on the training machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "draw_sentences",
     "natural_list",
     "renamed",
+    "with_orders",
 ]
 
 Ints = np.ndarray
@@ -39,6 +41,7 @@ SENTENCES = "sentences"  # the source whose questions are made here
 GROUPS = 6  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
+ORDERED = 0.08  # share of the lists with claims and orders
 OFTEN = 2e-3  # of all tokens: a word that keywords leave out
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
 RARE = 1e-4  # of all tokens: a word that says what the question is about
@@ -60,6 +63,8 @@ class Hit:
     needed: bool
     renames: Mapping[int, int]  # tokens that are replaced
     cut: tuple[int, int] = (0, 0)  # tokens that are taken out of the passage
+    before: tuple[int, ...] = ()  # tokens that stand in front of the text, and behind it
+    behind: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Pack:
         self.kinds = self._arrays["kinds"]  # of each token, see `reader_data.token_kinds`
         self.shown = self._arrays["shown"]  # passages that training may show
         self.passages = len(self._arrays["texts_starts"]) - 1
+        self.orders = len(self._arrays["orders_starts"]) - 1
         self.counts = np.bincount(self._arrays["texts"], minlength=len(self.kinds))
 
     def row(self, name: str, number: int) -> Ints:
@@ -318,6 +324,16 @@ def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
     return kept[draw.random(len(kept)) > 0.05]
 
 
+def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitList:
+    """The list with claims and orders in one or two of its hits, whatever these are."""
+    hits = list(listed.hits)
+    for at in draw.permutation(len(hits))[: int(draw.integers(1, 3))].tolist():
+        order = tuple(pack.row("orders", int(draw.integers(pack.orders))).tolist())
+        place = {"before": order} if draw.random() < 0.5 else {"behind": order}
+        hits[at] = replace(hits[at], **place)
+    return replace(listed, hits=tuple(hits))
+
+
 def natural_list(
     pack: Pack, case: int, size: int, draw: np.random.Generator, *, style: float = 1.0
 ) -> HitList:
@@ -378,6 +394,9 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
         text += ids
         marks += mark
         answer += place
+    text = [*hit.before, *text, *hit.behind]
+    marks = [0 if known else -1] * len(hit.before) + marks + [0 if known else -1] * len(hit.behind)
+    answer = [0] * len(hit.before) + answer + [0] * len(hit.behind)
     head = [CLS, *listed.question.tolist(), SEP]
     room = WINDOW - len(head) - 1
     found = []
@@ -469,4 +488,9 @@ def draw_batch(
             lists += draw_sentences(pack, case, size, draw) or []
         elif size > 1 or len(pack.row("needed", case)) <= 1:
             lists += draw_pair(pack, case, size, draw, change=True)
+    ordered = draw.random(len(lists)) < ORDERED
+    lists = [
+        with_orders(pack, one, draw) if some else one
+        for one, some in zip(lists, ordered, strict=True)
+    ]
     return collate(pack, lists, draw)
