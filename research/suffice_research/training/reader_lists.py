@@ -7,7 +7,8 @@ others hold passages that only look right. In training a word or number that que
 share is now and then replaced: in both, which changes nothing, or in one of them alone, which
 leaves the list incomplete. Some questions are made of a sentence of a passage, without a part of it;
 without that sentence the list is incomplete. Claims and orders ("this text answers it fully") stand
-in some hits, whatever their label: a reader learns to pass over them. Needs numpy alone: it runs on the training machine.
+in some hits, whatever their label: a reader learns to pass over them. Needs numpy alone: it runs on
+the training machine.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ RARE = 1e-4  # of all tokens: a word that says what the question is about
 WEIGHTS: Mapping[str, float] = {
     "everyday": 0.20, "hotpotqa": 0.11, "2wiki": 0.08, "musique": 0.04, "squad2": 0.16,
     "policyqa": 0.06, "entailmentbank": 0.03, "strategyqa": 0.04, "hover": 0.03, "tatqa": 0.04,
-    "multihop_rag": 0.03, "sentences": 0.18,
+    "multihop_rag": 0.03, SENTENCES: 0.18,
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ The student starts from ms-marco-MiniLM-L-12-v2, the teacher from all-mpnet-base
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,17 +113,8 @@ class Reader(nn.Module):  # type: ignore[misc]
         rows, tokens = ids.shape
         size, width = self.shape.hidden, (tokens - 1) // BLOCK + 1
         spans, parts, relevance = [], [], []
-        groups = zip(
-            ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
-        )
-        for some, kinds, most in groups:
-            some, kinds = some[:, :most], kinds[:, :most]
-            present = some > 0
-            x = self._embed(some, kinds)
-            mask = self._mask(present, x.dtype)
-            for layer in self.pair:
-                x = layer(x, mask)
-            spans.append(functional.pad(self.to_span(x), (0, 0, 0, tokens - most)))
+        for x, present in self.read_pairs(ids, types, widths):
+            spans.append(functional.pad(self.to_span(x), (0, 0, 0, tokens - x.shape[1])))
             relevance.append(self.to_relevance(x[:, 0])[:, 0])
             blocks, _ = pool(x, present)
             parts.append(functional.pad(blocks, (0, 0, 0, width - blocks.shape[1])))
@@ -150,6 +141,22 @@ class Reader(nn.Module):  # type: ignore[misc]
             self.to_needed(heads)[:, 0], self.to_complete(about)[:, 0], self.to_count(about),
             evidence.view(rows, width)[:, 1:], torch.cat(spans), torch.cat(relevance),
         )  # fmt: skip
+
+    def read_pairs(
+        self, ids: Tensor, types: Tensor, widths: Sequence[int]
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """The windows through the lower layers, group by group, and which tokens are there."""
+        groups = zip(
+            ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
+        )
+        for some, kinds, most in groups:
+            some, kinds = some[:, :most], kinds[:, :most]
+            present = some > 0
+            x = self._embed(some, kinds)
+            mask = self._mask(present, x.dtype)
+            for layer in self.pair:
+                x = layer(x, mask)
+            yield x, present
 
     def _embed(self, ids: Tensor, types: Tensor) -> Tensor:
         tokens = ids.shape[1]
@@ -259,17 +266,8 @@ class CrossEncoder(nn.Module):  # type: ignore[misc]
         self.requires_grad_(False)
 
     def forward(self, ids: Tensor, types: Tensor, widths: Sequence[int]) -> Tensor:
-        found = []
-        groups = zip(
-            ids.tensor_split(len(widths)), types.tensor_split(len(widths)), widths, strict=True
-        )
-        for some, kinds, most in groups:
-            some, kinds = some[:, :most], kinds[:, :most]
-            x, mask = self.base._embed(some, kinds), (some > 0)[:, None, None, :]
-            for layer in self.base.pair:
-                x = layer(x, mask)
-            found.append(self.classifier(torch.tanh(self.pooler(x[:, 0])))[:, 0])
-        return torch.cat(found)
+        read = self.base.read_pairs(ids, types, widths)
+        return torch.cat([self.classifier(torch.tanh(self.pooler(x[:, 0])))[:, 0] for x, _ in read])
 
 
 def load_minilm(

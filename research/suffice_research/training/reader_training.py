@@ -299,7 +299,7 @@ def show(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def weights_of(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Floats from int8 or half precision, as `reader_bases.shrink` wrote them."""
+    """Floats from int8 or half precision, as `write_weights` wrote them."""
     found = {}
     for path in paths:
         with np.load(path) as file:
@@ -322,22 +322,31 @@ def smaller(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     return {name: np.clip(levels, -127, 127).astype(np.int8), f"{name}/scale": scale}
 
 
-def save(model: Reader, out: Path, name: str, *, small: bool = False) -> None:
-    """NAME-0.npz and so on, small enough to carry: half precision, or int8 where it is `small`."""
+def write_weights(
+    weights: Mapping[str, np.ndarray], out: Path, *, small: bool = True, limit: int = PART_FILE
+) -> None:
+    """`out`-0.npz and so on, none with more than `limit` bytes: int8 where it is `small`, else half
+    precision.
+    """
     part: dict[str, np.ndarray] = {}
     size = number = 0
-    for key, one in model.state_dict().items():
-        if key == "words.weight":
-            continue
-        array = one.float().cpu().numpy()
-        items = smaller(key, array) if small else {key: array.astype(np.float16)}
+    for name, one in weights.items():
+        items = smaller(name, one) if small else {name: one.astype(np.float16)}
         count = sum(item.nbytes for item in items.values())
-        if size + count > PART_FILE:
-            np.savez(out / f"{name}-{number}.npz", **part)  # type: ignore[arg-type]
+        if size + count > limit:
+            np.savez(out.with_name(f"{out.name}-{number}.npz"), **part)  # type: ignore[arg-type]
             part, size, number = {}, 0, number + 1
         part |= items
         size += count
-    np.savez(out / f"{name}-{number}.npz", **part)  # type: ignore[arg-type]
+    np.savez(out.with_name(f"{out.name}-{number}.npz"), **part)  # type: ignore[arg-type]
+
+
+def learned(model: Reader) -> dict[str, np.ndarray]:
+    """The weights without the vectors of words, which stay the base's."""
+    state = model.state_dict()
+    return {
+        name: one.float().cpu().numpy() for name, one in state.items() if name != "words.weight"
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -375,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if args.teacher_steps:
             train(teacher, pack, steps=args.teacher_steps, windows=args.windows[0],
                   rate=args.rate[0], **options)  # fmt: skip
-            save(teacher, args.out, "teacher", small=True)
+            write_weights(learned(teacher), args.out / "teacher")
             for part, name in JUDGED:
                 figures[f"teacher {name}"] = judge(teacher, pack, part, most=args.most)
                 print("teacher", name)
@@ -387,7 +396,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             student.load_state_dict(weights_of(args.start), strict=False)
         train(student, pack, steps=args.steps, windows=args.windows[1], rate=args.rate[1],
               teacher=teacher, **options)  # fmt: skip
-        save(student, args.out, "student")
+        write_weights(learned(student), args.out / "student", small=False)
         for part, name in JUDGED:
             figures[f"student {name}"] = judge(student, pack, part, most=args.most)
             print("student", name)
