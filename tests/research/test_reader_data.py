@@ -16,6 +16,7 @@ from suffice_research.training.reader_data import (
     Span,
     everyday_cases,
     load_cases,
+    main,
     pack,
     question_forms,
 )
@@ -104,6 +105,18 @@ def test_the_public_sets_are_read(data_folder):
     (span,) = marked.answers
     assert span.passage in marked.needed
     assert span.passage.text[span.start : span.end].strip()
+
+
+def test_what_is_not_there_is_an_error_with_a_hint(tmp_path, capsys):
+    here = tmp_path / "tokenizer.json"
+    command = ["--data", str(tmp_path), "--out", str(tmp_path / "pack.npz"), "--tokenizer"]
+    assert main([*command, str(here)]) == 2
+    assert "tokenizer.json does not exist" in capsys.readouterr().err
+    here.write_text("{}")
+    assert main([*command, str(here)]) == 2
+    assert "hotpotqa_dev.json.gz does not exist" in (printed := capsys.readouterr().err)
+    assert "hint: " in printed
+    assert not (tmp_path / "pack.npz").exists()
 
 
 def test_two_lists_of_a_question_are_alike_but_for_what_is_missing(packed):

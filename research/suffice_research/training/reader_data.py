@@ -33,6 +33,9 @@ import bm25s
 import numpy as np
 from tokenizers import Tokenizer
 
+from suffice.errors import InputError
+from suffice_research.training.sources import exit_code
+
 __all__ = ["PARTS", "SOURCES", "Case", "Passage", "Span", "everyday_cases", "load_cases", "pack"]
 
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
@@ -112,6 +115,11 @@ class Case:
 
 
 def _text(path: Path) -> str:
+    if not path.is_file():
+        raise InputError(
+            f"{path} does not exist",
+            hint="--data is the folder that holds hotpotqa/, squad2/, everyday/, ...",
+        )
     content = path.read_bytes()
     return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
 
@@ -535,13 +543,20 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
     np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, nargs="+", default=[EVERYDAY])
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args(arguments)
+    return exit_code(lambda: _pack_all(args))
+
+
+def _pack_all(args: argparse.Namespace) -> None:
+    if not args.tokenizer.is_file():
+        hint = "tokenizer.json of ms-marco-MiniLM-L-12-v2"
+        raise InputError(f"{args.tokenizer} does not exist", hint=hint)
     cases = load_cases(args.data, args.everyday)
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(PARTS))
     for case in cases:
@@ -552,4 +567,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())
