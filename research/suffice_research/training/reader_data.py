@@ -13,6 +13,9 @@ hits from cases. Each case belongs to one part:
 Questions about one article or website, and those of the same words, are in one part. What a
 question of another part needs is in no list of `learn`: shown there as a passage that does not
 help, it would be known as such.
+
+`research/asked` adds to `learn` what a language model asked about its passages: see
+`suffice_research.training.asked_questions`.
 """
 
 from __future__ import annotations
@@ -34,13 +37,24 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from suffice.errors import InputError
-from suffice_research.training.sources import exit_code
+from suffice_research.training.sources import exit_code, normalize_words
 
-__all__ = ["PARTS", "SOURCES", "Case", "Passage", "Span", "everyday_cases", "load_cases", "pack"]
+__all__ = [
+    "PARTS",
+    "SOURCES",
+    "Case",
+    "Passage",
+    "Span",
+    "asked_cases",
+    "everyday_cases",
+    "hide_judged",
+    "load_cases",
+    "pack",
+]
 
 PARTS = LEARN, STACK, TEST, UNSEEN = ("learn", "stack", "test", "unseen")
 UNSEEN_SOURCES = ("covidqa", "everyday/legal_finance", "everyday/home_texts")
-EVERYDAY = Path(__file__).resolve().parents[2] / "everyday"
+EVERYDAY, ASKED = (Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked"))
 RETRIEVED = 24  # hits of BM25 that are kept for each question
 SEARCHED = 3 * RETRIEVED  # before those that may not be shown are left out
 CHUNK = 110  # words, where long articles are cut
@@ -91,6 +105,11 @@ STOP_WORDS = frozenset(
 class Passage:
     title: str
     text: str
+
+    @property
+    def key(self) -> str:
+        """A short hash, by which `research/asked` names passages without holding their text."""
+        return hashlib.sha256(f"{self.title}\0{self.text}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -354,7 +373,7 @@ def everyday_cases(folder: Path) -> Iterator[Case]:
             needed = tuple(Passage(one["title"], one["text"]) for one in row["docs"])
             others = tuple(Passage(one["title"], one["text"]) for one in row["distractors"])
             source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
-            words = " ".join(re.findall(r"\w+", row["question"].lower()))  # some are asked twice
+            words = normalize_words(row["question"])  # some are asked twice
             yield _with_part(Case(source, words, row["question"], needed, others, (), answers[:1]))
 
 
@@ -387,7 +406,54 @@ def load_cases(data: Path, everyday: Sequence[Path]) -> list[Case]:
     return cases + [case for folder in everyday for case in everyday_cases(folder)]
 
 
+def shown_passages(cases: Iterable[Case]) -> set[Passage]:
+    """What training may show: passages of `learn`, but none that only questions of other parts
+    need.
+    """
+    shown: set[Passage] = set()
+    needed: set[Passage] = set()
+    judged: set[Passage] = set()
+    for case in cases:
+        if case.part == LEARN:
+            shown.update(case.needed, case.distractors)
+            needed.update(case.needed)
+        else:
+            judged.update(case.needed)
+    return shown - (judged - needed)
+
+
+def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
+    """What a language model asked about passages of these cases, all of part `learn`, and how many
+    of its questions are left out: those about a passage that is not there or may not be shown, and
+    those of the same words as a question of another part.
+    """
+    shown = {one: one.key for one in shown_passages(cases)}
+    by_key = {key: one for one, key in shown.items()}
+    sources: dict[str, dict[str, None]] = {}  # of each passage, in order
+    for case in cases:
+        for one in (*case.needed, *case.distractors):
+            if one in shown:
+                sources.setdefault(shown[one], {}).setdefault(_collection(case.source))
+    judged = {normalize_words(case.question) for case in cases if case.part != LEARN}
+    found, rows = [], [row for path in sorted(folder.glob("*.jsonl*")) for row in _lines(path)]
+    for row in rows:
+        keys, words = [*row["needed"], *row["others"]], normalize_words(row["question"])
+        first, *rest = (sources.get(key, {}) for key in keys)
+        common = [one for one in first if all(one in other for other in rest)]
+        if not common or words in judged:
+            continue
+        needed, others = (tuple(by_key[key] for key in row[name]) for name in ("needed", "others"))
+        source = f"{ASKED.name}/{common[0]}"
+        found.append(Case(source, words, row["question"], needed, others, part=LEARN))
+    return found, len(rows) - len(found)
+
+
 # ---- the packed file
+
+
+def _collection(source: str) -> str:
+    """Where the passages of a source come from; everyday is one collection."""
+    return source.removeprefix(f"{ASKED.name}/").split("/")[0]
 
 
 @dataclass
@@ -409,11 +475,11 @@ class _Ragged:
 
 
 def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
-    """What BM25 finds for each case among all passages of its source; everyday is one source."""
+    """What BM25 finds for each case among all passages that its own come from."""
     found: list[list[Passage]] = [[] for _ in cases]
     by_source: dict[str, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
-        by_source[case.source.split("/")[0]].append(number)
+        by_source[_collection(case.source)].append(number)
     for numbers in by_source.values():
         pool = list(
             dict.fromkeys(one for n in numbers for one in (*cases[n].needed, *cases[n].distractors))
@@ -430,16 +496,13 @@ def search_sources(cases: Sequence[Case]) -> list[list[Passage]]:
     return found
 
 
-def _hide_judged(
+def hide_judged(
     cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]]
 ) -> tuple[list[Case], list[list[Passage]], set[Passage]]:
     """Cases and what was found, in `learn` without what a question of another part needs; and every
     passage that may be shown in training.
     """
-    learned = [case for case in cases if case.part == LEARN]
-    shown = {one for case in learned for one in (*case.needed, *case.distractors)}
-    needed = {one for case in learned for one in case.needed}
-    shown -= {one for case in cases if case.part != LEARN for one in case.needed} - needed
+    shown = shown_passages(cases)
     hidden, found = [], []
     for case, hits in zip(cases, retrieved, strict=True):
         if case.part == LEARN:
@@ -502,7 +565,7 @@ def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
     """Write cases as token ids and numbers of passages."""
     draw = np.random.default_rng(seed)
-    cases, retrieved, shown = _hide_judged(cases, search_sources(cases))
+    cases, retrieved, shown = hide_judged(cases, search_sources(cases))
     passages = number_passages(cases, retrieved)
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -547,6 +610,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, nargs="+", default=[EVERYDAY])
+    parser.add_argument("--asked", type=Path, default=ASKED)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args(arguments)
@@ -558,11 +622,14 @@ def _pack_all(args: argparse.Namespace) -> None:
         hint = "tokenizer.json of ms-marco-MiniLM-L-12-v2"
         raise InputError(f"{args.tokenizer} does not exist", hint=hint)
     cases = load_cases(args.data, args.everyday)
+    asked, left_out = asked_cases(args.asked, cases)
+    cases += asked
     counts: dict[str, list[int]] = defaultdict(lambda: [0] * len(PARTS))
     for case in cases:
         counts[case.source][PARTS.index(case.part)] += 1
     for name, row in sorted(counts.items()):
         print(f"{name:26}", *(f"{part} {n:6,}" for part, n in zip(PARTS, row, strict=True)))
+    print(f"{'asked, left out':26} learn {left_out:6,}")
     pack(cases, Tokenizer.from_file(str(args.tokenizer)), args.out)
 
 

@@ -6,6 +6,7 @@ open their data here and speak alike: seconds and lines on stderr, an error with
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +18,16 @@ from suffice.datasets.dataset import Dataset
 from suffice.errors import InputError, SufficeError
 from suffice_research.controlled import controlled_collection
 
-__all__ = ["SEED", "SOURCES", "ProgressLog", "Source", "chosen_sources", "exit_code", "open_source"]
+__all__ = [
+    "SEED",
+    "SOURCES",
+    "ProgressLog",
+    "Source",
+    "chosen_sources",
+    "exit_code",
+    "normalize_words",
+    "open_source",
+]
 
 SEED = 42  # of the controlled collection, the draws, the splits and the models
 
@@ -123,3 +133,8 @@ def exit_code(work: Callable[[], None]) -> int:
         print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def normalize_words(question: str) -> str:
+    """The words of a question: questions of the same words are the same."""
+    return " ".join(re.findall(r"\w+", question.lower()))

@@ -1,0 +1,248 @@
+"""Documents to ask about, and which of the questions that a language model asked are kept.
+
+A group is a question with its needed documents and look-alikes, as `reader_data` has them. A
+language model is tuned on the groups of part `learn`, asks further questions about their documents,
+and judges them: see `asked_model`. Nothing here needs torch or the data sets.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suffice.errors import InputError
+from suffice_research.training.sources import normalize_words
+
+if TYPE_CHECKING:
+    from suffice_research.training.reader_data import Case, Passage
+
+__all__ = [
+    "AskedQuestion",
+    "Document",
+    "Group",
+    "KeptQuestion",
+    "draw_groups",
+    "keep_questions",
+    "load_groups",
+    "load_questions",
+    "save_kept",
+    "save_rows",
+]
+
+# Groups of part `learn` from each public source; everyday has all of its cases.
+MOST: Mapping[str, int] = {
+    "squad2": 2500, "policyqa": 1200, "hotpotqa": 1200, "multihop_rag": 800, "tatqa": 600,
+    "2wiki": 300, "musique": 200,
+}  # fmt: skip
+MOST_JUDGED = 150  # groups for figures, of each public source
+DOCUMENTS, CHARACTERS = 10, 5000  # of a group at most; everyday may have more characters
+LOOK_ALIKES, FOUND = 2, 6  # of each kind in a public group; hits that these are drawn from
+LEARN, STACK, TEST, UNSEEN = "learn", "stack", "test", "unseen"
+
+NOT_NEEDED, NEEDED = 0.22, 0.6  # probabilities between the two are unsure
+NOT_COMPLETE = 0.05  # below it, something is missing for sure
+NOTHING, NOTHING_SHARE = 0.12, 0.4  # questions that nothing answers: highest probability, share
+WORDS = (3, 45)  # of a question
+PLAIN_BYTES = 2_000_000  # a longer file is compressed
+
+
+@dataclass(frozen=True)
+class Document:
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Group:
+    case: int  # its number among all cases
+    source: str
+    part: str
+    question: str
+    needed: tuple[int, ...]  # places among the documents
+    docs: tuple[Document, ...]  # as they are shown: half of the public ones without their titles
+    keys: tuple[str, ...]  # `Passage.key` of each
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question about a group, the documents that it was to need, and how it was judged."""
+
+    case: int
+    needed: tuple[int, ...]
+    question: str
+    p: tuple[float, ...] = ()  # of each document, that it is needed; of all, that they suffice
+
+
+@dataclass(frozen=True)
+class KeptQuestion:
+    question: str
+    needed: tuple[str, ...]  # keys of passages
+    others: tuple[str, ...]
+
+
+# ---- groups
+
+
+def draw_groups(
+    cases: Sequence[Case], retrieved: Sequence[Sequence[Passage]], shown: Collection[Passage],
+    numbered: Collection[Passage],
+) -> list[Group]:  # fmt: skip
+    """Groups in random order, from cases as `reader_data.hide_judged` leaves them. Those of part
+    `learn` hold passages of `shown` only, besides what their question needs.
+    """
+    draw = np.random.default_rng(0)
+    groups: list[Group] = []
+    counts: Counter[tuple[str, str]] = Counter()
+    for number in draw.permutation(len(cases)).tolist():
+        case = cases[number]
+        source = case.source.split("/")[0]
+        own = source == "everyday"
+        if not own:
+            if counts[source, case.part] >= _most(source, case.part):
+                continue
+            counts[source, case.part] += 1
+        if case.part == STACK:
+            continue
+        others = [one for one in case.distractors if one in numbered]
+        if not own:
+            others = _look_alikes(case, others, retrieved[number], shown, draw)
+        if case.part == LEARN:
+            others = [one for one in others if one in shown]
+        passages = list(dict.fromkeys([*case.needed, *others]))[:DOCUMENTS]
+        if len(passages) < 2 or (not own and sum(len(one.text) for one in passages) > CHARACTERS):
+            continue
+        needed = tuple(passages.index(one) for one in case.needed if one in passages)
+        docs = tuple(
+            Document(one.title if own or draw.random() < 0.5 else "", one.text) for one in passages
+        )
+        keys = tuple(one.key for one in passages)
+        groups.append(Group(number, case.source, case.part, case.question, needed, docs, keys))
+    return groups
+
+
+def _most(source: str, part: str) -> int:
+    if part == LEARN:
+        return MOST.get(source, 0)
+    return MOST_JUDGED if part == UNSEEN or (part == TEST and source in MOST) else 0
+
+
+def _look_alikes(
+    case: Case, others: Sequence[Passage], hits: Sequence[Passage], shown: Collection[Passage],
+    draw: np.random.Generator,
+) -> list[Passage]:  # fmt: skip
+    """Some of the case's own look-alikes and some of what BM25 found."""
+    hard = [others[at] for at in draw.permutation(len(others))[:LOOK_ALIKES]]
+    found = [
+        one
+        for one in hits
+        if one not in case.needed and one not in hard and (case.part != LEARN or one in shown)
+    ][:FOUND]
+    return list(
+        dict.fromkeys(hard + [found[at] for at in draw.permutation(len(found))[:LOOK_ALIKES]])
+    )
+
+
+# ---- kept questions
+
+
+def keep_questions(
+    asked: Iterable[AskedQuestion], groups: Mapping[int, Group], known: Collection[str]
+) -> tuple[list[KeptQuestion], Counter[str]]:
+    """The questions whose judgement is sure, in the order of their words, and how many were kept or
+    left out for which reason. What counts is which documents the model found needed, not those that
+    it was told to ask for. `known` are the words of questions that the data sets have.
+    """
+    draw = np.random.default_rng(0)
+    seen: set[tuple[int, str]] = set()
+    kept: list[KeptQuestion] = []
+    counts: Counter[str] = Counter()
+    for one in asked:
+        again = (one.case, one.question.lower())
+        reason = "asked twice" if again in seen else _reason_against(one, draw)
+        if not reason:
+            seen.add(again)
+            if normalize_words(one.question) in known:
+                reason = "known question"
+        if reason:
+            counts[reason] += 1
+            continue
+        keys, needed = groups[one.case].keys, _found_needed(one)
+        counts[f"kept, {len(needed)} needed"] += 1
+        others = tuple(key for at, key in enumerate(keys) if at not in needed)
+        kept.append(KeptQuestion(one.question, tuple(keys[at] for at in sorted(needed)), others))
+    return sorted(kept, key=lambda row: (row.question.lower(), *asdict(row).values())), counts
+
+
+def _found_needed(one: AskedQuestion) -> set[int]:
+    return {at for at, p in enumerate(one.p[:-1]) if p >= NEEDED}
+
+
+def _reason_against(one: AskedQuestion, draw: np.random.Generator) -> str:
+    """Why a question is left out; nothing if it is kept."""
+    documents, found = one.p[:-1], _found_needed(one)
+    if not WORDS[0] <= len(one.question.split()) <= WORDS[1] or "[" in one.question:
+        return "form"
+    if any(NOT_NEEDED < p < NEEDED for p in documents):
+        return "unsure"
+    if len(found) > 1 and not found <= set(one.needed):
+        return "several that were not asked for"
+    if found and one.p[-1] < NOT_COMPLETE:
+        return "not complete"
+    if not found and (max(documents) > NOTHING or draw.random() > NOTHING_SHARE):
+        return "nothing answers it"
+    return ""
+
+
+# ---- files
+
+
+def _lines(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        raise InputError(
+            f"{path} does not exist",
+            hint="the steps are groups, ask, judge, keep: each reads what the ones before it wrote",
+        )
+    content = path.read_bytes()
+    yield from (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+
+
+def save_rows(rows: Iterable[Group | AskedQuestion], path: Path) -> None:
+    """One by one: what was made stays where a later one fails."""
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(asdict(row)) + "\n")
+
+
+def load_groups(path: Path) -> list[Group]:
+    return [
+        Group(
+            row["case"], row["source"], row["part"], row["question"], tuple(row["needed"]),
+            tuple(Document(**one) for one in row["docs"]), tuple(row["keys"]),
+        )
+        for row in map(json.loads, _lines(path))
+    ]  # fmt: skip
+
+
+def load_questions(path: Path) -> list[AskedQuestion]:
+    return [
+        AskedQuestion(row["case"], tuple(row["needed"]), row["question"], tuple(row.get("p", ())))
+        for row in map(json.loads, _lines(path))
+    ]
+
+
+def save_kept(rows: Iterable[KeptQuestion], folder: Path) -> Path:
+    """`questions.jsonl` in the folder, or `questions.jsonl.gz` if that would be long."""
+    content = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows).encode()
+    plain, packed = folder / "questions.jsonl", folder / "questions.jsonl.gz"
+    path, old = (packed, plain) if len(content) > PLAIN_BYTES else (plain, packed)
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content, mtime=0) if path == packed else content)
+    old.unlink(missing_ok=True)
+    return path

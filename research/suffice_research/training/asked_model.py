@@ -1,0 +1,437 @@
+"""A language model that asks questions about documents, and judges which of them a question needs.
+
+It is tuned on groups (`asked_data`) for some seconds, in two tasks that mix:
+
+    [1] Title: text ... Needed: 2, 4 Question:     the question follows
+    [1] Title: text ... Question: ... 1? 2? all?   at each question mark, whether that document is
+                                                   needed, and whether they suffice together
+
+Then it asks, or judges what was asked. Needs numpy, torch and tokenizers: it runs on the training
+machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from suffice_research.training.asked_data import AskedQuestion, Document, Group
+from suffice_research.training.language_model import (
+    Decoder,
+    GgufFile,
+    Reading,
+    load_decoder,
+    load_tokenizer,
+    open_gguf,
+)
+from suffice_research.training.reader_training import auroc
+
+__all__ = ["AskingModel", "Tuning", "ask_all", "choose_needed", "judge_all", "other_half"]
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+EACH = 12  # questions about a group
+QUESTION = 48  # tokens of a question at most
+HEAT, BEST = 0.8, 60  # of the tokens that a question is drawn from
+ASKED_TOGETHER, JUDGED_TOGETHER = 64, 48  # groups
+FIGURES_ASKED, FIGURES_JUDGED = 150, 100  # groups of each source, for figures
+HEAD_RATE = 20  # the judging layer starts from nothing: it learns so many times faster
+WARM_STEPS, POOL, SHORT_POOL = 20, 512, 64
+
+
+@dataclass(frozen=True)
+class Tuning:
+    seconds: float
+    rate: float
+    asking: float  # the share of the examples that ask; the others judge
+    seed: int = 0
+    tokens: int = 10240  # in a batch
+    longest: int = 700  # tokens of an example
+
+
+class AskingModel(nn.Module):  # type: ignore[misc]
+    def __init__(self, decoder: Decoder, tokenizer: Tokenizer, end: int) -> None:
+        super().__init__()
+        self.decoder, self.tokenizer, self.end = decoder, tokenizer, end
+        self.judge = nn.Linear(decoder.sizes.hidden, 1, device=decoder.tokens.weight.device)
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text).ids)
+
+    def probabilities(self, hidden: Tensor) -> np.ndarray:
+        return np.asarray(torch.sigmoid(self.judge(hidden.float())[:, 0]).cpu())
+
+
+def load_model(file: GgufFile) -> AskingModel:
+    end = int(file.metadata["tokenizer.ggml.padding_token_id"])  # it also ends a question
+    return AskingModel(load_decoder(file, DEVICE), load_tokenizer(file), end)
+
+
+# ---- texts
+
+
+def document_text(docs: Sequence[Document]) -> str:
+    rows = []
+    for number, one in enumerate(docs, 1):
+        title = f"{one.title.strip()}: " if one.title.strip() else ""
+        rows.append(f"[{number}] {title}{' '.join(one.text.split())}\n")
+    return "".join(rows)
+
+
+def asking_text(needed: Sequence[int]) -> str:
+    numbers = ", ".join(str(at + 1) for at in sorted(needed))
+    return f"Needed: {numbers or 'none'}\nQuestion:"
+
+
+def judging_ids(model: AskingModel, question: str, docs: int) -> tuple[list[int], list[int]]:
+    """What follows the documents, and the places in it where the model judges."""
+    ids = model.ids(f"Question: {question}\n")
+    places = []
+    for name in (*range(1, docs + 1), "all"):
+        ids += model.ids(f" {name}?")
+        places.append(len(ids) - 1)
+    return ids, places
+
+
+# ---- tuning
+
+
+@dataclass(frozen=True)
+class Example:
+    ids: list[int]
+    question: int = 0  # the place of the question to learn; 0: none
+    places: tuple[int, ...] = ()  # where the model judges
+    labels: tuple[float, ...] = ()
+
+
+def draw_example(
+    model: AskingModel, group: Group, asking: float, draw: np.random.Generator
+) -> Example:
+    docs, needed = group.docs, set(group.needed)
+    order = draw.permutation(len(docs)).tolist()
+    if draw.random() < asking:
+        wanted = [at for at, one in enumerate(order) if one in needed]
+        head = model.ids(document_text([docs[one] for one in order]) + asking_text(wanted))
+        return Example([*head, *model.ids(f" {group.question}"), model.end], len(head))
+    if needed and draw.random() < 0.5:  # something is missing
+        count = 1 if draw.random() < 0.7 else len(needed)
+        gone = set(draw.permutation(sorted(needed))[:count].tolist())
+        order = [one for one in order if one not in gone] or order
+    head = model.ids(document_text([docs[one] for one in order]))
+    ids, places = judging_ids(model, group.question, len(order))
+    complete = bool(needed) and needed <= set(order)
+    labels = (*(float(one in needed) for one in order), float(complete))
+    return Example([*head, *ids], 0, tuple(len(head) + at for at in places), labels)
+
+
+def draw_batches(
+    model: AskingModel, groups: Sequence[Group], tuning: Tuning
+) -> Iterator[list[Example]]:
+    """Examples of about the same length, without end."""
+    draw = np.random.default_rng(tuning.seed)
+    pool: list[Example] = []
+    order: list[int] = []
+    while True:
+        if len(pool) < SHORT_POOL:
+            while len(pool) < POOL:
+                order = order or draw.permutation(len(groups)).tolist()
+                one = draw_example(model, groups[order.pop()], tuning.asking, draw)
+                if len(one.ids) <= tuning.longest:
+                    pool.append(one)
+            pool.sort(key=lambda example: len(example.ids))
+        start = end = int(draw.integers(len(pool)))
+        end += 1
+        while end < len(pool) and (end + 1 - start) * len(pool[end].ids) <= tuning.tokens:
+            end += 1
+        yield pool[start:end]
+        del pool[start:end]
+
+
+def _padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+    ids = np.full((len(rows), max(map(len, rows))), fill, np.int64)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = row
+    return torch.from_numpy(ids).to(DEVICE)
+
+
+def _half_precision() -> torch.autocast:
+    return torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=DEVICE == "cuda")
+
+
+def losses(model: AskingModel, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    """Of the questions' tokens, and of the judgements; 0 where there are none."""
+    with _half_precision():
+        hidden = model.decoder(_padded([one.ids for one in examples], model.end))
+    asked = [
+        (row, at - 1, one.ids[at])
+        for row, one in enumerate(examples)
+        if one.question
+        for at in range(one.question, len(one.ids))
+    ]
+    judged = [
+        (row, at, label)
+        for row, one in enumerate(examples)
+        for at, label in zip(one.places, one.labels, strict=True)
+    ]
+    asking = judging = hidden.new_zeros(())
+    if asked:
+        rows, places, wanted = (torch.tensor(one, device=DEVICE) for one in zip(*asked))
+        with _half_precision():
+            logits = model.decoder.logits(hidden[rows, places])
+        asking = functional.cross_entropy(logits.float(), wanted)
+    if judged:
+        rows, places, labels = (torch.tensor(one, device=DEVICE) for one in zip(*judged))
+        found = model.judge(hidden[rows, places].float())[:, 0]
+        judging = functional.binary_cross_entropy_with_logits(found, labels)
+    return asking, judging
+
+
+def tune(model: AskingModel, groups: Sequence[Group], tuning: Tuning) -> None:
+    """Everything but the vectors of tokens learns, until the time is over."""
+    started = time.monotonic()
+    model.train()
+    model.decoder.tokens.requires_grad_(False)
+    body = [one for one in model.decoder.parameters() if one.requires_grad]
+    rates = (tuning.rate, HEAD_RATE * tuning.rate)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": one, "lr": rate}
+            for one, rate in zip((body, list(model.judge.parameters())), rates, strict=True)
+        ],
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
+        fused=DEVICE == "cuda",
+    )
+    log = []
+    for step, examples in enumerate(draw_batches(model, groups, tuning)):
+        spent = time.monotonic() - started
+        if spent >= tuning.seconds:
+            break
+        share = min((step + 1) / WARM_STEPS, max(0.02, 1 - spent / tuning.seconds))
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * share
+        asking, judging = losses(model, examples)
+        optimizer.zero_grad(set_to_none=True)
+        (0.5 * asking + judging).backward()
+        nn.utils.clip_grad_norm_(body, 1.0)
+        optimizer.step()
+        log.append(torch.stack([asking.detach(), judging.detach()]))
+        if step % 25 == 24:
+            means = torch.stack(log[-25:]).mean(0).tolist()
+            print(
+                f"step {step + 1} ask {means[0]:.3f} judge {means[1]:.3f} {spent:.0f} s", flush=True
+            )
+    model.eval()
+
+
+# ---- figures
+
+
+@torch.inference_mode()  # type: ignore[untyped-decorator]
+def judge_lists(
+    model: AskingModel, lists: Sequence[tuple[Sequence[Document], str]], together: int = 128
+) -> list[np.ndarray]:
+    """Of each list of documents and question: the probability that each is needed, and of all."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(lists)
+    order = sorted(range(len(lists)), key=lambda at: len(document_text(lists[at][0])))
+    for start in range(0, len(order), together):
+        some = order[start : start + together]
+        rows, places = [], []
+        for at in some:
+            head = model.ids(document_text(lists[at][0]))
+            ids, inside = judging_ids(model, lists[at][1], len(lists[at][0]))
+            rows.append([*head, *ids])
+            places.append([len(head) + one for one in inside])
+        with _half_precision():
+            hidden = model.decoder(_padded(rows, model.end))
+        for row, at in enumerate(some):
+            found[at] = model.probabilities(hidden[row, places[row]])
+    return found
+
+
+def print_figures(model: AskingModel, groups: Sequence[Group], most: int) -> None:
+    """AUROC of completeness and of needed hits by source: each question with everything that it
+    needs, and with one document of it missing. The model was not tuned on these parts.
+    """
+    for part in ("test", "unseen"):
+        by_source: dict[str, list[Group]] = {}
+        for one in (one for one in groups if one.part == part):
+            name = one.source if part == "unseen" else one.source.split("/")[0]
+            by_source.setdefault(name, []).append(one)
+        for name, some in sorted(by_source.items()):
+            draw = np.random.default_rng(1)
+            lists: list[tuple[list[Document], str]] = []
+            complete: list[bool] = []
+            needed: list[bool] = []
+            for group in [some[at] for at in draw.permutation(len(some))[:most]]:
+                for order in _two_lists(group, draw) if group.needed else ():
+                    lists.append(([group.docs[at] for at in order], group.question))
+                    complete.append(set(group.needed) <= set(order))
+                    needed += [at in group.needed for at in order]
+            found = judge_lists(model, lists)
+            whole = auroc(np.array([one[-1] for one in found]), np.array(complete))
+            hits = auroc(np.concatenate([one[:-1] for one in found]), np.array(needed))
+            print(
+                f"{part} {name:24} lists {len(lists)} complete {whole:.3f} hits {hits:.3f}",
+                flush=True,
+            )
+
+
+def _two_lists(group: Group, draw: np.random.Generator) -> Iterator[list[int]]:
+    others = [at for at in range(len(group.docs)) if at not in group.needed]
+    size = max(1, len(group.docs) - 1, len(group.needed))
+    gone = int(draw.choice(group.needed))
+    for held in (group.needed, [at for at in group.needed if at != gone]):
+        chosen = [*held, *others][:size]
+        yield [chosen[at] for at in draw.permutation(len(chosen)).tolist()]
+
+
+# ---- asking
+
+
+def choose_needed(docs: int, draw: np.random.Generator, each: int = EACH) -> list[tuple[int, ...]]:
+    """The documents that each question is to need: half of them one, then two, three or none."""
+    found: list[tuple[int, ...]] = []
+    singles = draw.permutation(docs).tolist()
+    for at in range(each):
+        share = at / each
+        if share < 0.5 or docs < 2:
+            found.append((singles[at % docs],))
+        elif share < 0.78:
+            found.append(tuple(sorted(draw.permutation(docs)[:2].tolist())))
+        elif share < 0.88 and docs > 3:
+            found.append(tuple(sorted(draw.permutation(docs)[:3].tolist())))
+        else:
+            found.append(())
+    return found
+
+
+@torch.inference_mode()  # type: ignore[untyped-decorator]
+def ask(
+    model: AskingModel, groups: Sequence[Group], needed: Sequence[Sequence[tuple[int, ...]]],
+    seed: int,
+) -> list[AskedQuestion]:  # fmt: skip
+    """A question for each choice of needed documents; empty where it did not come to an end."""
+    torch.manual_seed(seed)
+    heads = [model.ids(document_text(group.docs)) for group in groups]
+    wanted = [model.ids(asking_text(one)) for row in needed for one in row]
+    reading = Reading(model.decoder, heads, max(map(len, wanted)) + QUESTION, model.end)
+    reading.repeat([len(row) for row in needed])
+    hidden = reading.read(wanted)[:, -1]
+    done = torch.zeros(len(wanted), dtype=torch.bool, device=reading.device)
+    written = []
+    for number in range(QUESTION):
+        best, tokens = (model.decoder.logits(hidden).float() / HEAT).topk(BEST, -1)
+        drawn = torch.multinomial(functional.softmax(best, -1), 1)
+        token = torch.where(done, model.end, tokens.gather(1, drawn)[:, 0])
+        done = done | (token == model.end)
+        written.append(token)
+        if number % 8 == 7 and bool(done.all()):
+            break
+        hidden = reading.read_ids(token[:, None], ~done[:, None])[:, -1]
+    texts = [_text(model, row) for row in torch.stack(written, 1).tolist()]
+    cases = [(group.case, one) for group, row in zip(groups, needed, strict=True) for one in row]
+    return [AskedQuestion(*case, text) for case, text in zip(cases, texts, strict=True)]
+
+
+def _text(model: AskingModel, ids: list[int]) -> str:
+    if model.end not in ids:
+        return ""
+    return str(model.tokenizer.decode(ids[: ids.index(model.end)])).strip()
+
+
+def ask_all(
+    path: Path, groups: Sequence[Group], tuning: Tuning, most: int
+) -> Iterator[AskedQuestion]:
+    """Tune on the groups of part `learn`, then ask about so many of them, drawn at random."""
+    learn = [one for one in groups if one.part == "learn"]
+    model = _tuned(open_gguf(path), learn, groups, tuning, FIGURES_ASKED)
+    draw = np.random.default_rng(3)
+    order = draw.permutation(len(learn)).tolist()
+    batches: list[list[int]] = []
+    for start in range(0, len(order), 8 * ASKED_TOGETHER):
+        block = order[start : start + 8 * ASKED_TOGETHER]
+        block.sort(key=lambda at: len(document_text(learn[at].docs)))
+        batches += [block[at : at + ASKED_TOGETHER] for at in range(0, len(block), ASKED_TOGETHER)]
+    for seed, batch in enumerate(batches[: -(-most // ASKED_TOGETHER)], 1):
+        some = [learn[at] for at in batch]
+        yield from ask(model, some, [choose_needed(len(one.docs), draw) for one in some], seed)
+
+
+def _tuned(
+    file: GgufFile, learn: Sequence[Group], groups: Sequence[Group], tuning: Tuning, figures: int
+) -> AskingModel:
+    if DEVICE == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it prepares itself anew for every shape
+    torch.manual_seed(0)
+    model = load_model(file)
+    tune(model, learn, tuning)
+    print_figures(model, groups, figures)
+    if DEVICE == "cuda":
+        model.decoder.to(torch.bfloat16)
+    return model
+
+
+# ---- judging
+
+
+def other_half(question: str) -> int:
+    """Which of two models judges a group: 0 or 1. It was tuned on the groups that the other one
+    judges. Groups of the same question are judged by the same one.
+    """
+    first = " ".join(sorted(question.lower().split())[:3])
+    return sum(map(ord, first)) % 2
+
+
+@torch.inference_mode()  # type: ignore[untyped-decorator]
+def judge(
+    model: AskingModel, groups: Sequence[Group], asked: Sequence[Sequence[AskedQuestion]]
+) -> list[AskedQuestion]:
+    """The questions of each group with their probabilities."""
+    flat = [(group, one) for group, row in zip(groups, asked, strict=True) for one in row]
+    tails, places = zip(
+        *(judging_ids(model, one.question, len(group.docs)) for group, one in flat), strict=True
+    )
+    heads = [model.ids(document_text(group.docs)) for group in groups]
+    width = max(map(len, tails))
+    reading = Reading(model.decoder, heads, width, model.end)
+    reading.repeat([len(row) for row in asked])
+    hidden = reading.read(tails)
+    rows = [row for row, inside in enumerate(places) for _ in inside]
+    columns = [
+        width - len(tail) + at for tail, inside in zip(tails, places, strict=True) for at in inside
+    ]
+    found = model.probabilities(hidden[rows, columns]).astype(float).round(3)
+    ends = np.cumsum([len(inside) for inside in places])[:-1]
+    return [
+        replace(one, p=tuple(p.tolist()))
+        for (_, one), p in zip(flat, np.split(found, ends), strict=True)
+    ]
+
+
+def judge_all(
+    path: Path, groups: Sequence[Group], asked: Sequence[AskedQuestion], tuning: Tuning
+) -> Iterator[AskedQuestion]:
+    """Each half of the questions, judged by a model that was tuned on the other half's groups."""
+    file = open_gguf(path)
+    learn = {one.case: one for one in groups if one.part == "learn"}
+    questions: dict[int, list[AskedQuestion]] = {}
+    for one in asked:
+        questions.setdefault(one.case, []).append(one)
+    for half in (0, 1):
+        rest = [one for one in learn.values() if other_half(one.question) != half]
+        model = _tuned(file, rest, groups, replace(tuning, seed=half), FIGURES_JUDGED)
+        mine = [learn[case] for case in questions if other_half(learn[case].question) == half]
+        mine.sort(key=lambda one: len(document_text(one.docs)))
+        for start in range(0, len(mine), JUDGED_TOGETHER):
+            some = mine[start : start + JUDGED_TOGETHER]
+            yield from judge(model, some, [questions[one.case] for one in some])
+        del model
