@@ -1,0 +1,199 @@
+"""What a language model asked: only about what training may show, and only where it is sure."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from suffice_research.training import asked_data
+from suffice_research.training.asked_data import (
+    AskedQuestion,
+    Document,
+    Group,
+    KeptQuestion,
+    draw_groups,
+    keep_questions,
+    load_groups,
+    load_questions,
+    save_kept,
+    save_rows,
+)
+from suffice_research.training.asked_questions import main
+from suffice_research.training.reader_data import (
+    ASKED,
+    EVERYDAY,
+    Case,
+    Passage,
+    asked_cases,
+    everyday_cases,
+    hide_judged,
+    number_passages,
+    search_sources,
+)
+from suffice_research.training.reader_lists import WEIGHTS
+
+RENT, DEPOSIT, PETS, HEATING = (
+    Passage("Lease", "The rent is 900 euros, due on the third."),
+    Passage("Deposit", "The deposit is two months' rent."),
+    Passage("", "Pets need the landlord's consent."),
+    Passage("", "The heating is serviced in May."),
+)
+LEASE = Group(7, "everyday/people", "learn", "When is the rent due?", (0,), (
+    Document("Lease", RENT.text), Document("Deposit", DEPOSIT.text), Document("", PETS.text),
+), (RENT.key, DEPOSIT.key, PETS.key))  # fmt: skip
+
+
+def judged(question: str, *p: float, needed: tuple[int, ...] = (0,)) -> AskedQuestion:
+    return AskedQuestion(7, needed, question, p)
+
+
+def test_groups_to_learn_from_hold_nothing_that_only_judged_questions_need():
+    cases = list(everyday_cases(EVERYDAY))[::4]
+    learned = {one for case in cases if case.part == "learn" for one in case.needed}
+    secret = {one for case in cases if case.part != "learn" for one in case.needed} - learned
+    # A look-alike of a question to learn from that a judged question needs.
+    at = next(at for at, case in enumerate(cases) if case.part == "learn")
+    cases[at] = replace(cases[at], distractors=(*cases[at].distractors[:2], min(secret, key=str)))
+    cases, retrieved, shown = hide_judged(cases, search_sources(cases))
+    groups = draw_groups(cases, retrieved, shown, number_passages(cases, retrieved))
+    assert {group.part for group in groups} == {"learn", "test", "unseen"}
+    hidden = {one.key for one in secret}
+    for group in groups:
+        assert group.part != "learn" or hidden.isdisjoint(group.keys)
+        assert len(group.docs) == len(group.keys) <= 10
+        needed = [Passage(group.docs[n].title, group.docs[n].text).key for n in group.needed]
+        assert needed == [group.keys[n] for n in group.needed]
+    assert any(hidden.intersection(group.keys) for group in groups)
+
+
+def test_a_question_is_kept_where_every_judgement_is_sure():
+    kept, counts = keep_questions(
+        [
+            judged("How high is the rent?", 0.97, 0.04, 0.01, 0.9),
+            judged("how high is the rent?", 0.97, 0.04, 0.01, 0.9),
+            judged("How much is the deposit in euros?", 0.8, 0.9, 0.0, 0.7, needed=(0, 1)),
+            judged("What has to be paid at first?", 0.8, 0.9, 0.0, 0.7, needed=(1,)),
+            judged("Who may have a dog?", 0.0, 0.5, 0.9, 0.9),
+            judged("When is it due again?", 0.7, 0.0, 0.0, 0.04),
+            judged("Rent?", 0.97, 0.04, 0.01, 0.9),
+            judged("What does [1] say about rent?", 0.97, 0.04, 0.01, 0.9),
+            judged("Is there a lift in the house?", 0.0, 0.13, 0.0, 0.0),
+            judged("When is the rent DUE", 0.97, 0.04, 0.01, 0.9),
+        ],
+        {7: LEASE},
+        {"when is the rent due"},
+    )
+    assert kept == [
+        KeptQuestion("How high is the rent?", (RENT.key,), (DEPOSIT.key, PETS.key)),
+        KeptQuestion("How much is the deposit in euros?", (RENT.key, DEPOSIT.key), (PETS.key,)),
+    ]
+    assert counts == {
+        "kept, 1 needed": 1, "kept, 2 needed": 1, "asked twice": 1, "unsure": 1, "form": 2,
+        "several that were not asked for": 1, "not complete": 1, "nothing answers it": 1,
+        "known question": 1,
+    }  # fmt: skip
+
+
+def test_what_the_model_found_needed_counts_not_what_it_was_to_ask_for():
+    ((one,), _) = keep_questions([judged("Are pets allowed?", 0, 0, 0.9, 0.9)], {7: LEASE}, ())
+    assert one.needed == (PETS.key,)
+
+
+def test_some_questions_that_nothing_answers_are_kept():
+    asked = [judged(f"Is flat {n} taken?", 0.01, 0.0, 0.0, 0.0) for n in range(400)]
+    kept, _ = keep_questions(asked, {7: LEASE}, ())
+    assert 130 < len(kept) < 190
+    assert all(one.needed == () and len(one.others) == 3 for one in kept)
+
+
+def test_rows_are_read_as_they_were_written(tmp_path):
+    save_rows([LEASE], tmp_path / "groups.jsonl")
+    assert load_groups(tmp_path / "groups.jsonl") == [LEASE]
+    asked = [AskedQuestion(7, (0, 2), "Who pays?"), judged("Who pays?", 0.1, 0.2, 0.3, 0.4)]
+    save_rows(asked, tmp_path / "asked.jsonl")
+    assert load_questions(tmp_path / "asked.jsonl") == asked
+
+
+def test_a_long_file_is_compressed_and_the_same_each_time(tmp_path, monkeypatch):
+    rows = [KeptQuestion("How high is the rent?", (RENT.key,), (PETS.key,))]
+    assert save_kept(rows, tmp_path).name == "questions.jsonl"
+    monkeypatch.setattr(asked_data, "PLAIN_BYTES", 10)
+    first = save_kept(rows, tmp_path).read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["questions.jsonl.gz"]
+    assert save_kept(rows, tmp_path).read_bytes() == first
+    assert json.loads(gzip.decompress(first))["needed"] == [RENT.key]
+
+
+def test_a_step_without_the_one_before_it_is_an_error_with_a_hint(tmp_path, capsys, monkeypatch):
+    from suffice_research.training import reader_data
+
+    monkeypatch.setattr(reader_data, "SOURCES", {})
+    missing = str(tmp_path / "groups.jsonl")
+    assert main(["keep", missing, missing, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "groups.jsonl does not exist" in (printed := capsys.readouterr().err)
+    assert "hint: the steps are groups, ask, judge, keep" in printed
+
+
+# ---- in the data that the reader learns from
+
+
+def write(folder: Path, *rows: tuple[str, tuple[Passage, ...], tuple[Passage, ...]]) -> Path:
+    questions = [
+        KeptQuestion(question, tuple(one.key for one in needed), tuple(one.key for one in others))
+        for question, needed, others in rows
+    ]
+    save_kept(questions, folder)
+    return folder
+
+
+def test_questions_about_unknown_or_hidden_passages_are_left_out(tmp_path):
+    cases = [
+        Case("everyday/people", "a", "When is the rent due?", (RENT,), (DEPOSIT, PETS), part="learn"),
+        Case("everyday/people", "b", "Who may have a dog?", (PETS,), (HEATING,), part="test"),
+        Case("tatqa", "c", "How high is the rent?", (RENT,), (DEPOSIT,), part="learn"),
+    ]  # fmt: skip
+    folder = write(
+        tmp_path,
+        ("How much is the deposit?", (DEPOSIT,), (RENT,)),
+        ("Is there a lift?", (), (RENT, DEPOSIT)),
+        ("May I have a cat?", (PETS,), (RENT,)),  # a judged question needs it
+        ("When is the heating serviced?", (HEATING,), ()),  # not of a question to learn from
+        ("Where is the lift?", (Passage("", "The lift is in the yard."),), (RENT,)),
+        ("who may have a dog", (RENT,), (DEPOSIT,)),  # a judged question
+    )
+    found, left_out = asked_cases(folder, cases)
+    assert left_out == 4
+    assert [(one.source, one.part, one.needed, one.distractors) for one in found] == [
+        ("asked/everyday", "learn", (DEPOSIT,), (RENT,)),
+        ("asked/everyday", "learn", (), (RENT, DEPOSIT)),
+    ]
+    assert found[0].source.split("/")[0] in WEIGHTS
+    hits = search_sources([*cases, *found])
+    assert set(hits[3]) == {RENT, DEPOSIT, PETS, HEATING}  # searched among everyday passages
+    _, hits, shown = hide_judged([*cases, *found], hits)
+    assert PETS not in shown
+    assert set(hits[3]) == {RENT, DEPOSIT}
+
+
+def counted(name: str, sizes: list[int]) -> str:
+    """A line of the table in the README."""
+    kinds = " / ".join(f"{sizes.count(size):,}" for size in range(4))
+    return f"| {name} | {len(sizes):,} | {kinds} |"
+
+
+def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
+    cases = list(everyday_cases(EVERYDAY))
+    found, left_out = asked_cases(ASKED, cases)
+    assert len(found) > 9000
+    assert {one.part for one in found} == {"learn"}
+    assert left_out > 9000  # those about public passages, which are not here
+    judged = {case.group for case in cases if case.part != "learn"}
+    assert judged.isdisjoint(one.group for one in found)
+    (path,) = ASKED.glob("*.jsonl*")
+    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    readme = (ASKED / "README.md").read_text(encoding="utf-8")
+    assert counted("everyday", [len(one.needed) for one in found]) in readme
+    assert counted("all", [len(row["needed"]) for row in rows]) in readme
+    for row in rows:
+        assert set(row) == {"question", "needed", "others"}
+        assert all(len(key) == 12 for key in (*row["needed"], *row["others"]))
