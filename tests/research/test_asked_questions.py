@@ -5,6 +5,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from suffice.errors import InputError
 from suffice_research.training import asked_data
 from suffice_research.training.asked_data import (
     AskedQuestion,
@@ -197,3 +200,16 @@ def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
     for row in rows:
         assert set(row) == {"question", "needed", "others"}
         assert all(len(key) == 12 for key in (*row["needed"], *row["others"]))
+
+
+def test_rows_of_another_file_and_nothing_to_keep_are_errors(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    for wrong in ('{"case": 1}\n', "[]\n", "no json\n", "\xff\n"):
+        path.write_text(wrong, encoding="latin-1")
+        with pytest.raises(InputError, match="line 1 of"):
+            load_questions(path)
+    kept = tmp_path / "questions.jsonl.gz"
+    kept.write_bytes(b"as it was")
+    with pytest.raises(InputError, match="no question was kept"):
+        save_kept([], tmp_path)
+    assert kept.read_bytes() == b"as it was"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from suffice_research.training.sources import normalize_words
 
 if TYPE_CHECKING:
     from suffice_research.training.reader_data import Case, Passage
+
+T = TypeVar("T")
 
 __all__ = [
     "AskedQuestion",
@@ -203,14 +205,19 @@ def _reason_against(one: AskedQuestion, draw: np.random.Generator) -> str:
 # ---- files
 
 
-def _lines(path: Path) -> Iterator[str]:
+STEPS = "the steps are groups, ask, judge, keep: each reads what the ones before it wrote"
+
+
+def _rows(path: Path, make: Callable[[Any], T]) -> list[T]:
     if not path.is_file():
-        raise InputError(
-            f"{path} does not exist",
-            hint="the steps are groups, ask, judge, keep: each reads what the ones before it wrote",
-        )
-    content = path.read_bytes()
-    yield from (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+        raise InputError(f"{path} does not exist", hint=STEPS)
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            found.append(make(json.loads(line)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"line {number} of {path} is not a row of it", hint=STEPS) from error
+    return found
 
 
 def save_rows(rows: Iterable[Group | AskedQuestion], path: Path) -> None:
@@ -221,25 +228,25 @@ def save_rows(rows: Iterable[Group | AskedQuestion], path: Path) -> None:
 
 
 def load_groups(path: Path) -> list[Group]:
-    return [
-        Group(
-            row["case"], row["source"], row["part"], row["question"], tuple(row["needed"]),
-            tuple(Document(**one) for one in row["docs"]), tuple(row["keys"]),
-        )
-        for row in map(json.loads, _lines(path))
-    ]  # fmt: skip
+    return _rows(path, lambda row: Group(
+        row["case"], row["source"], row["part"], row["question"], tuple(row["needed"]),
+        tuple(Document(**one) for one in row["docs"]), tuple(row["keys"]),
+    ))  # fmt: skip
 
 
 def load_questions(path: Path) -> list[AskedQuestion]:
-    return [
-        AskedQuestion(row["case"], tuple(row["needed"]), row["question"], tuple(row.get("p", ())))
-        for row in map(json.loads, _lines(path))
-    ]
+    return _rows(path, lambda row: AskedQuestion(
+        row["case"], tuple(row["needed"]), row["question"], tuple(row.get("p", ()))
+    ))  # fmt: skip
 
 
 def save_kept(rows: Iterable[KeptQuestion], folder: Path) -> Path:
-    """`questions.jsonl` in the folder, or `questions.jsonl.gz` if that would be long."""
+    """`questions.jsonl` in the folder, or `questions.jsonl.gz` if that would be long. What is there
+    already stays where there is nothing to write.
+    """
     content = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows).encode()
+    if not content:
+        raise InputError("no question was kept", hint=STEPS)
     plain, packed = folder / "questions.jsonl", folder / "questions.jsonl.gz"
     path, old = (packed, plain) if len(content) > PLAIN_BYTES else (plain, packed)
     folder.mkdir(parents=True, exist_ok=True)
