@@ -51,11 +51,15 @@ def test_a_check_says_what_the_gate_says(client: TestClient) -> None:
     assert result["data"]["p_complete"] == pytest.approx(expected["p_complete"])
     assert result["data"]["missing"] == ["Metropolis"]
     assert result["data"]["action"] == expected["action"]
+    assert [one["text"] for one in result["data"]["quotes"]] == [
+        one["text"] for one in expected["quotes"]
+    ]
 
 
 def test_a_check_may_be_short(client: TestClient) -> None:
     result = client.post("/v1/check", json={**CHECK, "explain": False}).json()["data"]
     assert (result["reasons"], result["missing"], result["next_queries"]) == ([], [], [])
+    assert result["quotes"] == []
 
 
 def test_no_hits_are_no_evidence(client: TestClient) -> None:
@@ -149,6 +153,14 @@ def test_a_batch_returns_line_by_line_in_order(client: TestClient) -> None:
     assert result[50]["question_id"] == "odd"
 
 
+def test_a_batch_may_be_checked_for_longer_than_its_body_may_take_to_arrive() -> None:
+    """The limit is on the client's pauses: all lines are here at once, and their checks are slow."""
+    lines = "\n".join([json.dumps(CHECK)] * 96)
+    with running_app(body_seconds=0.02) as client:
+        response = client.post("/v1/check/batch", content=lines, headers=LINES)
+    assert [one["ok"] for one in lines_of(response.text)] == [True] * 96
+
+
 def test_an_empty_batch_has_an_empty_answer(client: TestClient) -> None:
     response = client.post("/v1/check/batch", content=b"\n\n", headers=LINES)
     assert (response.status_code, response.text) == (200, "")
@@ -171,7 +183,7 @@ def test_a_batch_that_is_too_long_says_where_it_ended() -> None:
 
 def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None:
     (gate,) = client.get("/v1/gates").json()["data"]
-    assert (gate["name"], gate["preset"], gate["k"]) == ("default", "fast", 10)
+    assert (gate["name"], gate["preset"], gate["k"]) == ("default", "standard", 10)
     assert 0 < gate["policy"]["answer_at"] < 1
     assert gate["drift"] is None
 
@@ -292,7 +304,9 @@ def test_without_a_library_its_routes_say_how_to_add_one() -> None:
 def test_documents_come_and_go_with_a_key_that_may_write(tmp_path: Path) -> None:
     keys = ApiKeys(tmp_path / "keys.json")
     writer, reader = keys.create("writer", ("read", "write"))[0], keys.create("reader")[0]
-    settings = Settings(library=build_film_library(tmp_path / "cinema"), keys=str(keys.path))
+    settings = Settings(
+        library=build_film_library(tmp_path / "cinema"), keys=str(keys.path), preset="fast"
+    )
     new = {
         "documents": [
             {

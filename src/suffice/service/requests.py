@@ -141,11 +141,12 @@ async def body_chunks(request: Request) -> AsyncIterator[bytes]:
     while True:
         try:
             async with asyncio.timeout(seconds):
-                yield await anext(chunks)
+                chunk = await anext(chunks)
         except TimeoutError as error:
             raise _too_slow(seconds) from error
         except StopAsyncIteration:
             return
+        yield chunk  # outside the limit: what is done with it may take longer
 
 
 async def _chunks(request: Request) -> AsyncIterator[bytes]:
