@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
     from suffice.library import Library
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
     "Action",
     "Budget",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import StrEnum
 from typing import Any, Literal
@@ -134,11 +134,25 @@ LOW_FAMILIARITY = 0.1  # below it, a verdict says in what the question is unfami
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """The sentence of a hit that carries it."""
+
+    doc_id: str
+    p_needed: float  # that the question needs this hit
+    text: str
+
+    def __str__(self) -> str:
+        return f'evidence ({self.p_needed:.2f}) in {self.doc_id}: "{self.text}"'
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's answer for one question and its evidence.
 
     `familiarity` says how like the training questions and hits these are, from 0 to 1. Where it is
     low, `unfamiliar` says why: p_complete and action then say little, and the interval is wide.
+    `quotes` are the sentences that seem to be evidence, where a reader has read the hits. `notes`
+    say what it has not read: parts of hits that are too long or too many.
     """
 
     estimate: Estimate
@@ -148,6 +162,8 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
     familiarity: float = 1.0
     unfamiliar: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def p_complete(self) -> float:
@@ -168,6 +184,8 @@ class Verdict:
             ],
             "familiarity": self.familiarity,
             "unfamiliar": list(self.unfamiliar),
+            "quotes": [asdict(one) for one in self.quotes],
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -175,10 +193,12 @@ class Verdict:
         interval = f"{self.estimate.low:.2f} to {self.estimate.high:.2f}"
         lines = [f"{self.action.upper()}  p_complete {self.p_complete:.2f} ({interval})"]
         lines += [f"  {one.sign} {printable(one.words)}" for one in self.reasons]
+        lines += [f"  {printable(str(one))}" for one in self.quotes]
         lines += [f"  missing: {', '.join(map(printable, self.missing))}"] if self.missing else []
         lines += [f"  look for: {printable(query)}" for query in self.next_queries]
         if self.unfamiliar:
             lines.append(f"  {self._familiarity_line()}")
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
     def _familiarity_line(self) -> str:
@@ -189,10 +209,12 @@ class Verdict:
         """For a notebook, with everything that came from a text escaped."""
         low, high = f"{self.estimate.low:.2f}", f"{self.estimate.high:.2f}"
         rows = [(one.sign.replace("-", "&minus;"), _safe(one.words)) for one in self.reasons]
+        rows += [("evidence", _safe(str(one))) for one in self.quotes]
         rows += [("missing", _safe(name)) for name in self.missing]
         rows += [("look for", _safe(query)) for query in self.next_queries]
         if self.unfamiliar:
             rows.append(("unfamiliar", _safe(self._familiarity_line())))
+        rows += [("note", _safe(note)) for note in self.notes]
         body = "".join(
             f"<tr><td>{left}</td><td style='text-align:left'>{right}</td></tr>"
             for left, right in rows

@@ -33,7 +33,7 @@ def ask(
     library: opt.LibraryArgument,
     question: Annotated[str | None, Argument(help="The question.")] = None,
     gate: opt.GateName = "default",
-    preset: opt.Preset = "fast",
+    preset: opt.Preset = "standard",
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,

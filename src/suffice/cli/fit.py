@@ -39,8 +39,7 @@ def fit(
     k: opt.HitCount = 10,
     encoder: opt.EncoderName = "wordllama",
     others: opt.OtherRetrievers = None,
-    preset: opt.Preset = "fast",
-    reranker: opt.RerankerName = None,
+    preset: opt.Preset = "standard",
     policy: opt.PolicyName = "f1",
     alpha: opt.Alpha = 0.1,
     delta: opt.Delta = 0.1,
@@ -55,6 +54,7 @@ def fit(
     from suffice.evaluation import gate_evaluation as experiment
     from suffice.evaluation.benchmark_files import benchmark_questions
     from suffice.evaluation.searching import retrieve_dataset, to_labelled_question
+    from suffice.gate.gate import open_encoders
     from suffice.storage import BadRecords
 
     if sum(given is not None for given in (examples, dataset, benchmark)) != 1:
@@ -70,7 +70,7 @@ def fit(
         return
     choice = experiment.PolicyChoice(policy, alpha, delta, experiment.parse_costs(costs))
     experiment.require_fit_extra()
-    encoders = experiment.open_encoders(preset, reranker)
+    open_encoders(preset)  # what is missing is reported before the work
     bad = BadRecords(skip=skip_bad)
     with progress_bar(quiet=json) as progress:
         options: dict[str, Any] = {
@@ -90,7 +90,8 @@ def fit(
             labelled = [to_labelled_question(question) for question in retrieved]
         if not json:
             say(f"fitting on {len(labelled):,} questions ...")
-        gate = experiment.gate_fitter(choice, encoders, seed, k=k)(labelled)
+        told: Any = {"progress": progress, "total": len(labelled)}
+        gate = experiment.gate_fitter(choice, preset, seed, k, **told)(labelled)
         gate = experiment.with_seen_questions(gate, [question.question for question in labelled])
     gate.save(out)
     if json:

@@ -10,7 +10,9 @@ from suffice.cli.output import command, say
 
 @command
 def mcp(
-    library: opt.LibraryOption = None, gate: opt.GateName = "default", preset: opt.Preset = "fast"
+    library: opt.LibraryOption = None,
+    gate: opt.GateName = "default",
+    preset: opt.Preset = "standard",
 ) -> None:
     """Serve the gate to an MCP client over stdio."""
     from suffice.gate.gate_ref import open_gate

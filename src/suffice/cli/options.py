@@ -51,9 +51,8 @@ FittedGate = Annotated[
     str, Option("--gate", help="'fitted' on other folds, 'default', or a folder.")
 ]
 Preset = Annotated[
-    str, Option(help="fast; quality: uses an encoder; hardened: skips stuffed hits.")
+    str, Option(help="standard: reads the hits; fast: does not; hardened: skips stuffed hits.")
 ]
-RerankerName = Annotated[str | None, Option(help="quality: also use this cross-encoder; slow.")]
 PolicyName = Annotated[str, Option(help="How to choose the threshold: f1, cost or risk.")]
 Alpha = Annotated[float, Option(help="risk: at most this share of answers is incomplete ...")]
 Delta = Annotated[float, Option(help="... except with this probability.")]

@@ -35,7 +35,7 @@ def serve(
     port: Annotated[int, Option(min=0, max=65535, help="0: any free port.")] = 8080,
     workers: Annotated[int, Option(min=1, max=64, help="Processes; one per core.")] = 1,
     gate: Annotated[list[str] | None, Option(help="'default', a folder, or NAME=FOLDER.")] = None,
-    preset: opt.Preset = "fast",
+    preset: opt.Preset = "standard",
     keys: Annotated[Path | None, _KEY_FILE] = None,
     report: Annotated[Path | None, Option(help="A run of `evaluate gate --out`, to show.")] = None,
     model: opt.ModelName = None,

@@ -48,8 +48,7 @@ from suffice.evaluation.searching import (
     open_retrievers,
     retriever_factories,
 )
-from suffice.gate.extraction import NO_ENCODERS
-from suffice.gate.gate import FAST
+from suffice.gate.gate import FAST, STANDARD
 from suffice.gate.gate_ref import open_gate
 from suffice.gate.training import LabelledQuestion
 from suffice.protocols import (
@@ -368,7 +367,7 @@ def gates_for_questions(
     setup: AnswerSetup,
     *,
     gate: str = FITTED,
-    preset: str = FAST,
+    preset: str = STANDARD,
     seed: int = 42,
     cache: Path | None = None,
     progress: Progress | None = None,
@@ -441,7 +440,7 @@ def _fit_gate(
         examples.append(held_set(one, doc_ids, documents))
         if progress is not None:
             progress("gathering examples", done, len(known))
-    fit = gate_fitter(PolicyChoice(), NO_ENCODERS, seed, k=setup.budget.documents)
+    fit = gate_fitter(PolicyChoice(), FAST, seed, k=setup.budget.documents)
     return with_seen_questions(fit(examples), texts)
 
 
@@ -493,7 +492,7 @@ class AnswerSettings:
     part: str = "all"
     limit: int | None = None
     gate: str = FITTED
-    preset: str = FAST
+    preset: str = STANDARD
     retriever: str = "hybrid"
     encoder: str = "wordllama"
     k: int = 5  # hits that naive RAG reads

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import draw_key
 from suffice.errors import InputError, MissingExtraError, did_you_mean
-from suffice.evaluation.embedding_cache import CachedEncoder, CachedReranker
 from suffice.evaluation.gate_runs import GateRun
+from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.result_files import source_commit
 from suffice.evaluation.searching import (
     RetrievedQuestion,
@@ -27,14 +27,13 @@ from suffice.evaluation.searching import (
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.gate.extraction import NO_ENCODERS, Encoders
-from suffice.gate.gate import FAST, HARDENED, check_preset
+from suffice.gate.gate import STANDARD, open_encoders
 from suffice.gate.gate_ref import DEFAULT, GateRef, open_gate
 from suffice.gate.policy import Costs
 from suffice.gate.training import LabelledQuestion
 from suffice.jobs import Job, JobRunner, run_in_process, split_into_blocks
 from suffice.protocols import Progress, Reranker
-from suffice.registry import ENCODERS, RERANKERS, Registry
+from suffice.registry import Registry
 from suffice.storage import package_versions
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ __all__ = [
     "gate_fitter",
     "gate_inputs",
     "grouped_folds",
-    "open_encoders",
     "parse_costs",
     "require_fit_extra",
     "run_gate",
@@ -63,7 +61,6 @@ Floats = npt.NDArray[np.float64]
 Folds = list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]
 Fit = Callable[[Sequence[LabelledQuestion]], "Gate"]
 FITTED = "fitted"
-QUALITY_ENCODER = "bge-small-en-v1.5"  # the encoder of a gate of the quality preset
 POLICIES = ("f1", "cost", "risk")
 SEEN = "seen"  # in a gate's card: short hashes of the questions it was fitted on
 _BLOCK = 256
@@ -115,31 +112,24 @@ def require_fit_extra() -> None:
         raise MissingExtraError("fitting a gate", extra="fit")
 
 
-def open_encoders(preset: str, reranker: str | None = None) -> Encoders:
-    """What a fitted gate of this preset reads with besides words: an encoder and a reranker."""
-    check_preset(preset)
-    if preset == HARDENED:
-        raise InputError(
-            "a gate is fitted as fast or as quality",
-            hint="any gate is hardened where it is opened with --preset hardened",
-        )
-    if preset != FAST:
-        reads = RERANKERS.get(reranker)() if reranker else None
-        return Encoders(ENCODERS.get(QUALITY_ENCODER)(), reads)
-    if reranker is not None:
-        raise InputError(
-            "a gate of the fast preset does not read hits with a cross-encoder",
-            hint="add --preset quality",
-        )
-    return NO_ENCODERS
-
-
-def gate_fitter(choice: PolicyChoice, encoders: Encoders, seed: int, k: int | None = None) -> Fit:
-    """`Gate.fit` with everything but the questions."""
+def gate_fitter(
+    choice: PolicyChoice, preset: str, seed: int, k: int | None = None,
+    *, progress: Progress | None = None, total: int = 0,
+) -> Fit:  # fmt: skip
+    """`Gate.fit` with everything but the questions. A list of several folds is read once."""
     from suffice.gate.gate import Gate
 
-    options = {"encoder": encoders.encoder, "reranker": encoders.reranker, **choice.options}
-    return lambda questions: Gate.fit(questions, seed=seed, k=k, **options)
+    reader = open_encoders(preset).reader
+    if reader is not None:
+        reader = CachedReader(reader, progress=progress, total=total)
+    options = {"preset": preset, "reader": reader, **choice.options}
+
+    def fit(questions: Sequence[LabelledQuestion]) -> Gate:
+        gate = Gate.fit(questions, seed=seed, k=k, **options)
+        # The gate in use remembers nothing.
+        return replace(gate, encoders=open_encoders(preset))
+
+    return fit
 
 
 def with_seen_questions(gate: Gate, texts: Iterable[str]) -> Gate:
@@ -186,13 +176,12 @@ def grouped_folds(
 
 @dataclass(frozen=True)
 class GateSettings:
-    """What can be chosen. A fitted gate of the quality preset may read hits with a `reranker`."""
+    """What can be chosen."""
 
     retriever: str = "bm25"
     k: int = 10
     gate: str = DEFAULT  # "default", the path of a saved one, or "fitted": on the other folds
-    preset: str = FAST
-    reranker: str | None = None
+    preset: str = STANDARD
     other_retrievers: tuple[str, ...] = ()  # retrievers whose hits the gate also sees
     folds: int = 5
     choice: PolicyChoice = PolicyChoice()
@@ -231,7 +220,7 @@ def evaluate_gate(
         parts = grouped_folds(texts, [one.complete for one in questions], settings.folds, seed)
     runner: Any = {"progress": progress, "job_runner": job_runner or run_in_process}
     if opened is None:
-        fit = FitRef(settings.choice, settings.preset, settings.reranker, seed)
+        fit = FitRef(settings.choice, settings.preset, seed)
         results = cross_validate_gate(questions, parts, fit, **runner)
     else:
         ref = None if job_runner is None else GateRef.named(settings.gate, settings.preset)
@@ -243,7 +232,6 @@ def evaluate_gate(
     finished = time.perf_counter()
     chosen = {
         "preset": opened.preset if opened else settings.preset,
-        "reranker": opened.card.get("reranker") if opened else settings.reranker,
         "beside": list(settings.other_retrievers),
         "folds": settings.folds,
         "encoder": settings.encoder,
@@ -332,16 +320,10 @@ class FitRef:
 
     choice: PolicyChoice
     preset: str
-    reranker: str | None
     seed: int
 
     def open(self) -> Fit:
-        """A text occurs in several folds, and encoders are slow: each text is read once."""
-        encoders = open_encoders(self.preset, self.reranker)
-        if encoders.encoder is not None:
-            reads = CachedReranker(encoders.reranker) if encoders.reranker else None
-            encoders = Encoders(CachedEncoder(encoders.encoder), reads)
-        return gate_fitter(self.choice, encoders, self.seed)
+        return gate_fitter(self.choice, self.preset, self.seed)
 
 
 def cross_validate_gate(

@@ -5,6 +5,7 @@
     question          the question's words and names, and what such a question needs
     features          the table of all features
     extraction        what the gate reads in the hits; `similarity` has the optional features
+    reader            the transformer of the standard preset: reads the hits together
     model             submodels and ensemble; `calibration` makes probabilities of their scores
     policy            from a probability to an action, with a promise where wanted
     familiarity       how like the training questions and hits, and what that does to the interval

@@ -24,10 +24,11 @@ from suffice.gate.features import ABSENT_COLUMNS, Feature
 from suffice.gate.hits import MAX_PASSAGE_CHARS
 from suffice.gate.model import Description
 from suffice.gate.question import COMPARISON_WORDS, ParsedQuestion, display_name, search_key
+from suffice.gate.reader import Reading
 from suffice.lexicon import AUXILIARIES, FUNCTION_WORDS, MONTHS, WEEKDAYS
 from suffice.numeric import sigmoid
 from suffice.text import DateMention, date_mentions, title_key
-from suffice.types import Action, Document, Evidence, Reason
+from suffice.types import Action, Document, Evidence, Quote, Reason
 
 Floats = npt.NDArray[np.floating[Any]]
 MAX_SHOWN = 4  # reasons, missing things, and one more than queries
@@ -77,8 +78,22 @@ def explain_verdicts(
         reasons = occlusion.rank_reasons(effects[at], occlusion.view(row))
         if search := searches[at]:
             reasons = (*reasons, Reason(SEARCH, 0.0, search))
-        explanations.append({"missing": missing, "next_queries": queries, "reasons": reasons})
+        explanations.append(
+            {
+                "missing": missing,
+                "next_queries": queries,
+                "reasons": reasons,
+                "quotes": _quotes(evidence, batch.readings[at]) if batch.readings else (),
+            }
+        )
     return explanations
+
+
+def _quotes(evidence: Evidence, reading: Reading) -> tuple[Quote, ...]:
+    """Of the hits that the reader takes for needed, those needed most first."""
+    pairs = zip(evidence.hits, sigmoid(reading.needed).tolist(), reading.quotes, strict=True)
+    found = [Quote(hit.doc_id, round(p, 4), text) for hit, p, text in pairs if p >= 0.5 and text]
+    return tuple(sorted(found, key=lambda one: -one.p_needed)[:MAX_SHOWN])
 
 
 class FeatureView:
@@ -90,7 +105,9 @@ class FeatureView:
         self._column, self._row = column, row
 
     def __getitem__(self, name: str) -> float:
-        if name == "need":  # of documents, as the model counts them: one number for every reason
+        if name == "need":  # of documents: one number for every reason
+            if "read_count" in self._column:
+                return self["read_count"]
             return self["held"] - self["short"]
         return self._row[self._column[name]]
 
@@ -175,6 +192,10 @@ def _count(value: float) -> str:
     return f"{value:.0f}" if value >= 0 else ""
 
 
+def _chance(odds: float) -> str:
+    return f"{sigmoid(odds):.2f}"
+
+
 def _none(at_most: float) -> Callable[[float], str]:
     return lambda value: "no" if value <= at_most else ""
 
@@ -230,6 +251,16 @@ _FAMILIES: dict[str, tuple[str, tuple[Fact, ...]]] = {
         Fact(1, "shared", _share, "{0} of the hits stand in the other runs too"),
     )),
     "own": ("what the labels it was adapted to teach by themselves", ()),
+    "counting": ("how words, names and links of the question and its hits fit together", (
+        Fact(1, "fast_odds", _chance, "counting words, names and links alone, the chance is {0}"),
+    )),
+    "reading": ("what the hits say when they are read together", (
+        Fact(1, "read_complete", _chance, "read together, the hits answer the question with a "
+             "chance of {0}"),
+        Fact(1, "read_held", _ONE, "when read, {0} of the hits seem to be needed, "
+             "and the question seems to need about {1[need]:.0f}"),
+        Fact(-1, "read_nothing", _share, "the chance that nothing answers the question is {0}"),
+    )),
     "similarity": ("how near the hits are to the question in meaning", (
         Fact(1, "cosine1", _TWO, "in meaning the nearest hit is like the question by {0}"),
         Fact(1, "clause_least", _TWO, "the part that the hits fit least is like one by {0}"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate, chain, compress
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,9 @@ from suffice.errors import InputError, NotReadyError
 from suffice.gate.features import (
     ABSENT_COLUMNS,
     AGREEMENT,
+    COUNTING,
     HIT_COLUMNS,
+    READING,
     RELEVANCE,
     SET_COLUMNS,
     SIMILARITY,
@@ -48,6 +50,7 @@ from suffice.gate.question import (
     title_search_key,
     unique_names,
 )
+from suffice.gate.reader import Reader, Reading, reading_features
 from suffice.gate.similarity import agreement_features, relevance_features, similarity_features
 from suffice.lexicon import MONTHS
 from suffice.protocols import Encoder, Reranker, component_name
@@ -58,22 +61,40 @@ Floats = npt.NDArray[np.floating[Any]]
 T = TypeVar("T")
 
 
+class FastModel(Protocol):
+    """The model of a gate that has the plain features alone."""
+
+    @property
+    def name(self) -> str: ...
+
+    def log_odds_of(self, batch: FeatureBatch) -> Floats:
+        """(questions,), of a batch without extra features."""
+
+
 @dataclass(frozen=True, slots=True)
 class Encoders:
-    """What else reads the texts: an encoder, a cross-encoder, both, or nothing."""
+    """What else looks at the texts: the reader, an encoder, a cross-encoder, some, or nothing."""
 
     encoder: Encoder | None = None
     reranker: Reranker | None = None
+    reader: Reader | None = None
+    fast: FastModel | None = None  # beside a reader
 
     @property
     def names(self) -> dict[str, str | None]:
-        return {"encoder": _name(self.encoder), "reranker": _name(self.reranker)}
+        reader, fast = (None if one is None else one.name for one in (self.reader, self.fast))
+        names = {"encoder": _name(self.encoder), "reranker": _name(self.reranker)}
+        return {**names, "reader": reader, "fast": fast}
 
-    def resolve(self, encoder: str | None, reranker: str | None, *, where: str) -> Encoders:
+    def resolve(
+        self, encoder: str | None, reranker: str | None, reader: str | None = None, *, where: str
+    ) -> Encoders:
         """Those of these names: the given ones where their names match, else registered ones."""
         return Encoders(
             _resolve(ENCODERS, encoder, self.encoder, where),
             _resolve(RERANKERS, reranker, self.reranker, where),
+            None if reader is None else self.reader or Reader.shipped(reader, where=where),
+            self.fast,
         )
 
 
@@ -109,6 +130,7 @@ class FeatureBatch:
     extra: Floats | None = None  # (questions, extra_features)
     hit_extra: Sequence[Floats] | None = None  # (hits, columns) a question
     extra_features: tuple[Feature, ...] = ()
+    readings: Sequence[Reading] | None = None  # where there is a reader
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -119,7 +141,10 @@ class FeatureBatch:
         hit_extra = None if self.hit_extra is None else [self.hit_extra[i] for i in rows]
         hits, questions = [self.hits[i] for i in rows], [self.questions[i] for i in rows]
         extractions = [self.extractions[i] for i in rows]
-        return FeatureBatch(hits, questions, extractions, extra, hit_extra, self.extra_features)
+        readings = None if self.readings is None else [self.readings[i] for i in rows]
+        return FeatureBatch(
+            hits, questions, extractions, extra, hit_extra, self.extra_features, readings
+        )
 
     def with_extra(
         self, features: tuple[Feature, ...], extra: Floats, hit_extra: Sequence[Floats]
@@ -144,6 +169,14 @@ def featurize(
     pairs = zip(questions, hits, strict=True)
     extractions = [_extract_one(question, one, words) for question, one in pairs]
     batch, evidence = FeatureBatch(hits, questions, extractions), [one.evidence for one in hits]
+    if encoders.fast is not None:
+        odds = encoders.fast.log_odds_of(batch).astype(np.float32)
+        nothing = [np.zeros((len(one.hits), 0), np.float32) for one in extractions]
+        batch = batch.with_extra(COUNTING, odds[:, None], nothing)
+    if encoders.reader is not None:
+        readings = [encoders.reader.read(*reader_input(one)) for one in hits]
+        batch = batch.with_extra(READING, *reading_features(readings))
+        batch = replace(batch, readings=readings)
     if encoders.reranker is not None:
         batch = batch.with_extra(RELEVANCE, *relevance_features(evidence, encoders.reranker))
     if encoders.encoder is not None:
@@ -159,6 +192,13 @@ def _extract_one(question: ParsedQuestion, hits: NormalizedHits, words: WordTabl
     documents, scores = hits.documents, [hit.score for hit in hits.evidence.hits]
     texts = [text_with_byline(one) for one in documents]
     return extract(question, [one.title for one in documents], texts, scores, words)
+
+
+def reader_input(hits: NormalizedHits) -> tuple[str, list[str], list[str]]:
+    """The question, and titles and texts of its hits."""
+    documents = hits.documents
+    texts = list(map(text_with_byline, documents))
+    return hits.question, [one.title for one in documents], texts
 
 
 def text_with_byline(document: Document) -> str:

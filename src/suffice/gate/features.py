@@ -230,6 +230,34 @@ relevance relevance4       Its fourth best score.
 relevance relevance5       Its fifth best score.
 relevance relevance_mean   Mean score of the cross-encoder.
 """)  # fmt: skip
+# Only of gates with a reader.
+READING_HIT = _rows("hit", """
+reading   read_needed      The reader's log-odds that it is needed.
+reading   read_behind      How far that is behind the hit needed most.
+reading   read_place       Its place by that, from 0 (needed most) to 1.
+reading   read_relevance   How relevant it is to the question by itself, by the reader.
+reading   read_close       How far that is behind the most relevant hit.
+""")  # fmt: skip
+READING = _rows("gate", """
+reading   read_complete    The reader's log-odds that the hits are complete.
+reading   read1            The reader's log-odds of the hit needed most.
+reading   read2            The second, likewise.
+reading   read3            The third.
+reading   read4            The fourth.
+reading   read_held        Expected number of needed documents among the hits, by the reader.
+reading   read_count       Documents that the question needs, by the reader.
+reading   read_nothing     Chance, by the reader, that nothing answers the question.
+reading   read_short       Needed documents held, less those that the question needs.
+reading   read_weakest     Log-odds of the weakest hit among as many as the question needs.
+reading   relevant1        Relevance of the most relevant hit, by the reader.
+reading   relevant2        The second, likewise.
+reading   relevant3        The third.
+reading   relevant4        The fourth.
+reading   relevant_last    Relevance of the last hit among as many as the question needs.
+""")  # fmt: skip
+COUNTING = _rows("gate", """
+counting  fast_odds        Log-odds of the fast gate, which counts words, names and links.
+""")  # fmt: skip
 HIT_COLUMNS, ABSENT_COLUMNS, SET_COLUMNS, PATH_COLUMNS = (
     tuple(one.name for one in level) for level in (_HIT, _ABSENT_NAME, _SET, _PATH)
 )
@@ -243,7 +271,9 @@ RELATIVE_HIT_COLUMNS = (
 STEADY_DIRECTIONS = {
     "weakest_least": 1, "weakest_likely": 1, "short_least": 1, "short_likely": 1, "p1": 1,
     "cov_any": 1, "cov_linked": 1, "resolved": 1, "dangling": -1, "loose": -1, "lacks_linked": -1,
-    "names_no_text": -1, "rarest_missing": -1, "absent": -1,
+    "names_no_text": -1, "rarest_missing": -1, "absent": -1, "read_complete": 1, "read1": 1,
+    "read_nothing": -1, "read_short": 1, "read_weakest": 1, "relevant1": 1, "relevant_last": 1,
+    "fast_odds": 1,
 }  # fmt: skip
 
 

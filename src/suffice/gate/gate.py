@@ -28,7 +28,7 @@ from suffice.errors import DataError, InputError, NotReadyError, did_you_mean
 from suffice.gate.calibration import Correction, FeatureProfile, Platt, VennAbers
 from suffice.gate.drift import Drift, measure_drift
 from suffice.gate.explanation import Occlusion, explain_verdicts
-from suffice.gate.extraction import NO_ENCODERS, Encoders, FeatureBatch, featurize
+from suffice.gate.extraction import NO_ENCODERS, Encoders, FastModel, FeatureBatch, featurize
 from suffice.gate.familiarity import FormProfile, widen_interval
 from suffice.gate.features import ABSENT_COLUMNS, FEATURES, HIT_COLUMNS, SET_COLUMNS
 from suffice.gate.hits import (
@@ -49,10 +49,11 @@ from suffice.gate.policy import (
     explain_actions,
 )
 from suffice.gate.question import ParsedQuestion, WordTable, parse_question
+from suffice.gate.reader import Reader
 from suffice.gate.stuffing_filter import StuffingFilter
 from suffice.numeric import sigmoid
 from suffice.protocols import Encoder, Reranker
-from suffice.storage import new_artefact, open_artefact, write_atomically
+from suffice.storage import MANIFEST, new_artefact, open_artefact, sha256_of, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Estimate, Verdict
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.floating[Any]]
 Given = Sequence[tuple[Any, Any, Any]]  # question, hits, other runs
 GATE_KIND, GATE_VERSION = "gate", 3
-PRESETS = FAST, QUALITY, HARDENED = ("fast", "quality", "hardened")  # any gate can be hardened
+PRESETS = STANDARD, FAST, HARDENED = ("standard", "fast", "hardened")  # any can be hardened
 SHIPPED_MODELS = Path(__file__).parent.parent / "models"
 RECORDS = ("calibration", "profile", "policy", "familiarity")
 PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the same names
@@ -80,7 +81,7 @@ class Gate:
     policy: Policy
     card: Mapping[str, Any]  # preset, k, seed, metrics, hashes of the data
     forms: FormProfile  # how the training questions and hits were written
-    encoders: Encoders = NO_ENCODERS  # of the quality preset
+    encoders: Encoders = NO_ENCODERS  # what else reads the texts: by default the reader
     stuffing_filter: StuffingFilter | None = None  # of the hardened preset
 
     @property
@@ -120,7 +121,7 @@ class Gate:
     ) -> list[Verdict]:
         """A verdict for each (question, hits) or (question, hits, others).
 
-        `explain=False` leaves out reasons, missing and next queries.
+        `explain=False` leaves out reasons, quotes, missing and next queries.
         """
         given = [unpack_pair(pair) for pair in pairs]
         if not given:
@@ -146,10 +147,11 @@ class Gate:
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
-        verdicts = zip(estimates, actions, explanations, familiar, strict=True)
+        notes = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
+        verdicts = zip(estimates, actions, explanations, familiar, notes, strict=True)
         return [
-            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why)
-            for estimate, action, more, (value, why) in verdicts
+            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why, notes=unread)
+            for estimate, action, more, (value, why), unread in verdicts
         ]
 
     def probabilities(
@@ -217,28 +219,35 @@ class Gate:
         delta: float = 0.1,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         k: int | None = None,
+        preset: str = STANDARD,
         words: WordTable | None = None,
         encoder: Encoder | None = None,
         reranker: Reranker | None = None,
+        reader: Reader | None = None,
+        fast: FastModel | None = None,
         sets: Sequence[str] | None = None,
     ) -> Gate:
         """A gate for these questions and hits.
 
         `policy` is "f1", "cost" or "risk"; with `alpha` it is "risk". Such a promise needs unseen
         questions: only then a fifth of them is set aside. `k` is how many distinct hits are read,
-        by default as many as the examples have. An `encoder` gives the quality preset, a `reranker`
-        makes it better and ten times as slow. With `sets`, the data set of each example, the gate
-        is made for yet other sets.
+        by default as many as the examples have. The standard preset has a `reader` and a `fast`
+        gate, the shipped ones, which stay as they are; "fast" has none. An `encoder` or a
+        `reranker` gives further features. With `sets`, the data set of each example, the gate is
+        made for yet other sets.
         """
         from suffice.gate import training
 
         training.require_fit_extra()
         rule = PolicyRule("risk" if alpha is not None else policy, alpha, delta, costs)
-        words, encoders = words or WordTable.load(), Encoders(encoder, reranker)
+        words, encoders = (
+            words or WordTable.load(),
+            open_encoders(preset, encoder, reranker, reader, fast),
+        )
         built = training.build_training_set(
             examples, words, encoders, k=k, min_examples=training.MIN_TO_FIT, data_sets=sets
         )
-        card = {"preset": FAST if encoders == NO_ENCODERS else QUALITY, **encoders.names}
+        card = {"preset": preset, **encoders.names}
         fitted = training.fit_gate(built, words, rule, k=k, seed=seed, card=card)
         return cls(words, *fitted, encoders)
 
@@ -286,20 +295,21 @@ class Gate:
     def load(
         cls,
         path: Path | str | None = None,
-        preset: str = FAST,
+        preset: str = STANDARD,
         *,
         encoder: Encoder | None = None,
         reranker: Reranker | None = None,
     ) -> Gate:
         """The gate in a folder; without a path the one of that preset that ships.
 
-        A quality gate needs the encoder it was fitted with: the registered one of that name, or the
-        given one. Any gate can be opened as "hardened": it then ignores hits that seem stuffed with
-        the question's words (suffice.gate.stuffing_filter).
+        A gate needs the encoder it was fitted with, where it has one: the registered one of that
+        name, or the given one. Any gate can be opened as "hardened": it then ignores hits that
+        seem stuffed with the question's words (suffice.gate.stuffing_filter).
         """
         folder, card = open_gate_folder(None if path is None else Path(path), preset)
-        names, words = (card.get("encoder"), card.get("reranker")), WordTable.load()
-        encoders = Encoders(encoder, reranker).resolve(*names, where=str(folder))
+        names, words = _reading_with(card), WordTable.load()
+        fast = None if card.get("fast") is None else _shipped_fast(card["fast"], str(folder))
+        encoders = Encoders(encoder, reranker, fast=fast).resolve(*names, where=str(folder))
         stuffing_filter = StuffingFilter.load() if preset == HARDENED else None
         # Numbers so large that their difference is NaN are damage, too.
         refit = _refit(folder)
@@ -346,7 +356,7 @@ def feature_schema() -> str:
 def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a gate, by path or of the one that ships, and its card; hashes are checked."""
     check_preset(preset)
-    shipped = SHIPPED_MODELS / f"gate-{QUALITY if preset == QUALITY else FAST}"
+    shipped = SHIPPED_MODELS / f"gate-{FAST if preset == FAST else STANDARD}"
     folder = shipped if path is None else path
     refit = "python -m suffice_research.training.gate" if path is None else _refit(folder)
     manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=refit)
@@ -356,10 +366,58 @@ def open_gate_folder(path: Path | None, preset: str) -> tuple[Path, dict[str, An
             f"{folder} was fitted with other features than this suffice", hint=refit
         )
     card.pop("model", None)
-    names, k = (card.get("encoder"), card.get("reranker")), card.get("k")
+    names, k = _reading_with(card), card.get("k")
     if type(k) is not int or k < 1 or not all(isinstance(one, str | None) for one in names):
         raise DataError(f"the card of {folder} has an invalid `k` or encoder name", hint=refit)
     return folder, card
+
+
+def _reading_with(card: Mapping[str, Any]) -> tuple[str | None, ...]:
+    return tuple(card.get(name) for name in ("encoder", "reranker", "reader"))
+
+
+def open_encoders(
+    preset: str,
+    encoder: Encoder | None = None,
+    reranker: Reranker | None = None,
+    reader: Reader | None = None,
+    fast: FastModel | None = None,
+) -> Encoders:
+    """What a gate fitted as this preset reads with."""
+    check_preset(preset)
+    if preset == HARDENED:
+        hint = "any gate is hardened where it is opened with the preset hardened"
+        raise InputError(f"a gate is fitted as {STANDARD} or as {FAST}", hint=hint)
+    if preset == FAST:
+        return Encoders(encoder, reranker)
+    return Encoders(encoder, reranker, reader or Reader(), fast or FastGate.open())
+
+
+@dataclass(frozen=True)
+class FastGate:
+    """The model of the fast gate in a folder, for the gates that ask it."""
+
+    name: str  # changes with the gate
+    model: CalibratedModel
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> FastGate:
+        """Without a folder, the one that ships."""
+        folder = folder or SHIPPED_MODELS / f"gate-{FAST}"
+        model = Gate.load(folder, FAST).model
+        return cls(sha256_of(folder / MANIFEST)[:16], model)
+
+    def log_odds_of(self, batch: FeatureBatch) -> Floats:
+        return self.model.log_odds(self.model.describe(batch).table)
+
+
+def _shipped_fast(name: str, where: str) -> FastGate:
+    """NotReadyError where a gate was fitted with another one."""
+    gate = FastGate.open()
+    if gate.name != name:
+        found = f"{where} was fitted with another fast gate than this suffice has"
+        raise NotReadyError(found, hint="fit it again: suffice fit")
+    return gate
 
 
 def _refit(folder: Path) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suffice.errors import InputError, NotReadyError
-from suffice.gate.gate import FAST, Gate, check_preset, open_gate_folder
+from suffice.gate.gate import STANDARD, Gate, check_preset, open_gate_folder
 from suffice.storage import MANIFEST, sha256_of
 
 DEFAULT = "default"
 
 
-def open_gate(gate: str, preset: str = FAST) -> Gate:
+def open_gate(gate: str, preset: str = STANDARD) -> Gate:
     """The shipped gate of that preset for "default", else the gate saved at that path."""
     return Gate.load(_path(gate, preset), preset)
 
@@ -38,7 +38,7 @@ class GateRef:
     digest: str
 
     @classmethod
-    def named(cls, gate: str, preset: str = FAST) -> GateRef:
+    def named(cls, gate: str, preset: str = STANDARD) -> GateRef:
         """As `open_gate` takes it, with the same errors; nothing is loaded."""
         path = _path(gate, preset)
         folder, _ = open_gate_folder(path, preset)

@@ -112,8 +112,9 @@ def check_expansion(retriever: object, budget: ExpansionBudget | None) -> None:
 
 
 def verdict_metadata(verdict: Verdict) -> dict[str, Any]:
-    """The verdict for each document's metadata, without its reasons: they would be repeated."""
-    return {name: value for name, value in verdict.as_json().items() if name != "reasons"}
+    """The verdict for each document's metadata, without reasons and quotes, which would repeat."""
+    left_out = ("reasons", "quotes")
+    return {name: value for name, value in verdict.as_json().items() if name not in left_out}
 
 
 def search_and_check(

@@ -75,8 +75,9 @@ def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> M
     @server.tool(annotations=read_only)
     def check_context(question: QuestionArg, passages: PassagesArg) -> dict[str, Any]:
         """Are these passages enough to answer the question? Says answer, expand or abstain, the
-        probability, what is missing and what to search for next; familiarity, and where it is low
-        why. An empty list is fine."""
+        probability, what is missing and what to search for next; the sentences that seem to be
+        evidence (quotes); familiarity, and where it is low why; what was not read (notes). An empty
+        list is fine."""
         with _tool_errors():
             hits = [one if isinstance(one, str) else one.model_dump() for one in passages]
             (verdict,) = gate.check_batch([(question, hits)])

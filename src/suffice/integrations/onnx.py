@@ -21,7 +21,6 @@ import numpy.typing as npt
 from suffice.errors import (
     DataError,
     InputError,
-    MissingExtraError,
     ModelError,
     NotReadyError,
     SufficeError,
@@ -60,10 +59,8 @@ def packaged_model(name: str) -> Path:
 
 
 def load_tokenizer(path: Path, error_type: type[SufficeError], hint: str) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError("reading tokenizer.json", extra="onnx") from error
+    from tokenizers import Tokenizer  # slow to import
+
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises bare Exception

@@ -6,7 +6,7 @@
 
 Names follow the GenAI semantic conventions of SCHEMA_URL, written down here: they are not stable,
 and a package upgrade must not rename your dashboards. What they lack is `suffice.*`. Texts (the
-question, document ids, missing names, reasons) are recorded only with `texts=True`.
+question, document ids, missing names, reasons, quotes) are recorded only with `texts=True`.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         "suffice.p_complete.high": verdict.estimate.high,
         "suffice.missing.count": len(verdict.missing),
         "suffice.familiarity": verdict.familiarity,
+        "suffice.notes": list(verdict.notes),
     }
     if texts:
         reasons = "; ".join(reason.words for reason in verdict.reasons)
@@ -53,6 +54,7 @@ def evaluation_attributes(verdict: Verdict, *, texts: bool = False) -> Attribute
         attributes["suffice.missing"] = list(verdict.missing)
         attributes["suffice.next_queries"] = list(verdict.next_queries)
         attributes["suffice.unfamiliar"] = list(verdict.unfamiliar)
+        attributes["suffice.quotes"] = [one.text for one in verdict.quotes]
     return attributes
 
 

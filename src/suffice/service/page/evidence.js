@@ -1,4 +1,4 @@
-// A verdict and its evidence: gauge, reasons, the marked question, the graph, and the hits.
+// A verdict and its evidence: gauge, reasons, quotes, the marked question, the graph, and the hits.
 
 import { gauge } from "./gauge.js";
 import { graph } from "./graph.js";
@@ -23,7 +23,8 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
   const why = make("p", { class: "soft small", id: "expand-why" });
   const from = make("p", { class: "soft small" });
   const unknown = make("p", { class: "unfamiliar", role: "note" });
-  const words = make("div", {}, title, says, unknown, from, make("div", { class: "row" }, expand), why);
+  const notes = make("p", { class: "soft small", role: "note" });
+  const words = make("div", {}, title, says, unknown, notes, from, make("div", { class: "row" }, expand), why);
   const top = make("section", { class: "verdict", "aria-labelledby": "verdict-title" }, dial.node, words);
   const rounds = make("div");
   const rest = make("div");
@@ -40,10 +41,13 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
     from.textContent = answerAt === null ? "This gate never answers." : `The gate answers at ${two(answerAt)} or more.`;
     unknown.hidden = !verdict.unfamiliar.length;
     unknown.textContent = `Familiarity ${two(verdict.familiarity)}: ${verdict.unfamiliar.join(" ")} The probability may be far off.`;
+    notes.hidden = !verdict.notes.length;
+    notes.textContent = verdict.notes.join(" ");
     dial.show(verdict, answerAt);
     rest.replaceChildren(
       ...section("The question", markedQuestion(question, verdict.graph)),
       ...section("Why", reasons(verdict.reasons)),
+      ...quotes(verdict.quotes, hits),
       ...missing(verdict, onQuery),
       ...section("Connections", graph(verdict.graph, hits)),
       ...section("Hits", hitList(verdict.graph, hits, fresh)),
@@ -85,6 +89,14 @@ function reasons(some) {
       words,
       make("span", { class: "bar", "aria-hidden": "true" }, bar));
   }));
+}
+
+function quotes(some, hits) {
+  if (!some.length) return [];
+  return section("Evidence", make("ul", { class: "quotes" }, some.map(({ doc_id: id, p_needed: p, text }) =>
+    make("li", {},
+      make("q", {}, text),
+      make("span", { class: "soft small" }, ` ${hits.get(id)?.title || id}, needed with a chance of ${two(p)}`)))));
 }
 
 function missing({ missing: names, next_queries: queries }, onQuery) {

@@ -1,0 +1,291 @@
+"""The reader: a small transformer that reads the question with every hit, then all hits together.
+
+It says for each hit whether it is needed, for the set whether it is complete, and how many
+documents the question needs. Long hits are read in overlapping windows. Where there are too many,
+every hit is read in part, and the reading says how much was left out. The order of the hits does
+not matter. `suffice_research.training` makes the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import DataError, NotReadyError
+from suffice.gate.features import READING
+from suffice.numeric import sigmoid
+from suffice.storage import open_artefact, sha256_of
+from suffice.storage.artefacts import open_onnx
+
+Floats = npt.NDArray[np.floating[Any]]
+READER_KIND, READER_VERSION = "reader", 1
+READING_VERSION = 2  # raise it where the same model reads the same hits otherwise
+SHIPPED_READER = Path(__file__).parent.parent / "models" / "reader"
+REBUILD = "python -m suffice_research.training.reader_export"
+CLS, SEP, COLON = 101, 102, 1024  # token ids
+WINDOW_TOKENS, OVERLAP_TOKENS, QUESTION_TOKENS = 192, 24, 64
+BLOCK_TOKENS = 4  # that the model's upper layers see as one
+MAX_HITS, MAX_WINDOWS = 32, 32  # read at once; a window for every hit
+MAX_CHARS = 40_000  # of a hit: a bound on the time that hostile input can take
+WINDOW_CHARS = 700  # about: to count the windows of a text that is not even split into tokens
+UNREAD = -8.0  # the log-odds of a hit that is not there, or not read
+IRRELEVANT = -3.0  # likewise its relevance, which is mostly between -3 and 3
+TOP_NEEDED = 4
+OUTPUTS = ("needed", "relevance", "complete", "counts", "evidence")  # of the model, as used
+MAX_QUOTE = 300  # characters on either side of what matters most
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the reader says of one question and its hits."""
+
+    needed: Floats  # the log-odds that each hit is needed: (hits,)
+    relevance: Floats  # of each hit to the question, whatever else there is: (hits,)
+    complete: float  # the log-odds that the set is complete
+    counts: Floats  # how likely the question needs 1, 2, ... 5 documents; first: nothing answers it
+    quotes: tuple[str, ...]  # of each hit, the sentence that matters most
+    windows: int  # that were read
+    unread: int  # that were left out; about, where hits are very long or many
+    question_cut: bool = False  # only the beginning of the question was read
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in sentences."""
+        parts = self.windows + self.unread
+        of_hits = (
+            f"{self.unread:,} of {parts:,} parts of the hits were not read. "
+            "Fewer or shorter hits are read whole."
+        )
+        of_question = "The question is long: only its beginning was read."
+        found = ((of_hits, self.unread), (of_question, self.question_cut))
+        return tuple(sentence for sentence, is_so in found if is_so)
+
+
+class _Window(NamedTuple):
+    hit: int  # its slot
+    ids: list[int]  # of the text
+    offsets: list[tuple[int, int]]  # of each token in the hit's text; (-1, -1) in its title
+
+
+class Reader:
+    """The model in a folder; without one, the one that ships."""
+
+    def __init__(self, folder: Path | None = None, *, threads: int = 0) -> None:
+        from tokenizers import Tokenizer  # slow to import
+
+        self.folder = folder or SHIPPED_READER
+        open_artefact(self.folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
+        path = self.folder / "tokenizer.json"
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # tokenizers raises bare Exception
+            raise DataError(f"{path} is not a tokenizer: {error}", hint=REBUILD) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._session = open_onnx(self.folder / "model.onnx", threads=threads, hint=REBUILD)
+
+    @property
+    def name(self) -> str:
+        """Changes with the model: a gate works with the reader it was fitted with only."""
+        return f"{sha256_of(self.folder / 'model.onnx')[:16]}.{READING_VERSION}"
+
+    @classmethod
+    def shipped(cls, name: str, *, where: str) -> Reader:
+        """The one that ships; NotReadyError where a gate was fitted with another one."""
+        reader = cls()
+        if reader.name != name:
+            found = f"{where} was fitted with another reader than this suffice has"
+            raise NotReadyError(found, hint="fit it again: suffice fit")
+        return reader
+
+    def read(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> Reading:
+        """Titles and texts are those of the hits. Their order does not change a bit of the result:
+        hits are read sorted, and equal ones once.
+        """
+        hits = list(zip(titles, texts, strict=True))
+        if not hits:
+            return Reading(np.zeros(0), np.zeros(0), UNREAD, np.eye(6)[0], (), 0, 0)
+        unique = sorted(set(hits))
+        chosen = _choose_hits(question, unique)
+        left = sum(_windows_of(len(title) + len(text)) for title, text in {*unique} - {*chosen})
+        found = self._read_sorted(question, chosen)
+        slot = {hit: at for at, hit in enumerate(chosen)}
+        at = [slot.get(hit, -1) for hit in hits]
+        needed, quotes = [*found.needed, UNREAD], (*found.quotes, "")  # the last: of unread hits
+        relevance = [*found.relevance, IRRELEVANT]
+        return replace(
+            found, needed=np.array([needed[i] for i in at]),
+            relevance=np.array([relevance[i] for i in at]), quotes=tuple(quotes[i] for i in at),
+            unread=found.unread + left,
+        )  # fmt: skip
+
+    def _read_sorted(self, question: str, hits: Sequence[tuple[str, str]]) -> Reading:
+        """A hit's place is its slot. In training slots are drawn, so none means anything."""
+        encode = self._tokenizer.encode_batch_fast
+        asked = encode([_clean(question)], add_special_tokens=False)[0].ids
+        cut = len(asked) > QUESTION_TOKENS or len(question) > MAX_CHARS
+        asked = asked[:QUESTION_TOKENS]
+        named = encode([_clean(title) for title, _ in hits], add_special_tokens=False)
+        # Offsets are needed for quotes.
+        parts = [_clean(text) for _, text in hits]
+        read = self._tokenizer.encode_batch(parts, add_special_tokens=False)
+        room = WINDOW_TOKENS - len(asked) - 3
+        windows: list[_Window] = []
+        for hit, (title, text) in enumerate(zip(named, read, strict=True)):
+            head = [*title.ids, COLON] if title.ids else []
+            ids, offsets = [*head, *text.ids], [(-1, -1)] * len(head) + list(text.offsets)
+            for part in _split(len(ids), room):
+                windows.append(_Window(hit, ids[part], offsets[part]))
+        chosen = _choose_windows(windows, set(asked))
+        beyond = [max(len(one) - MAX_CHARS, 0) for hit in hits for one in hit]
+        unread = len(windows) - len(chosen) + sum(_windows_of(n) for n in beyond if n)
+        return replace(self._run(asked, chosen, parts), unread=unread, question_cut=cut)
+
+    def _run(self, question: list[int], windows: list[_Window], texts: Sequence[str]) -> Reading:
+        rows = [[CLS, *question, SEP, *one.ids, SEP] for one in windows]
+        longest = max(map(len, rows))
+        width = -(-(longest - 1) // BLOCK_TOKENS) * BLOCK_TOKENS + 1
+        ids = np.zeros((len(rows), width), np.int64)
+        for row, tokens in zip(ids, rows, strict=True):
+            row[: len(tokens)] = tokens
+        head = len(question) + 2
+        types = np.where(ids > 0, np.arange(width) >= head, 0).astype(np.int64)
+        slots = np.array([one.hit for one in windows], np.int64)
+        given = {"ids": ids, "types": types, "slots": slots}
+        try:
+            found = self._session.run(list(OUTPUTS), given)
+        except Exception as error:  # onnxruntime does not export its error classes
+            raise DataError(f"the reader in {self.folder} fails: {error}", hint=REBUILD) from error
+        of_windows, of_pairs, complete, counts, evidence = found
+        needed, relevance = np.full((2, len(texts)), -np.inf)
+        np.maximum.at(needed, slots, of_windows)
+        np.maximum.at(relevance, slots, of_pairs)
+        odds = np.exp(counts[0] - counts[0].max())
+        quotes = _quotes(windows, evidence, head, texts)
+        odds /= odds.sum()
+        return Reading(needed, relevance, float(complete[0]), odds, quotes, len(windows), 0)
+
+
+def _clean(text: str) -> str:
+    """What is read of it. A lone surrogate, as broken JSON leaves it, would stop the tokenizer."""
+    return text[:MAX_CHARS].encode("utf-8", "replace").decode()
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The sentence around a place, or the part of it that is near."""
+    if not end:
+        return ""
+    earliest, latest = max(start - MAX_QUOTE, 0), min(end + MAX_QUOTE, len(text))
+    ends = [one.end() for one in _SENTENCE_END.finditer(text, earliest, start)]
+    first = ends[-1] if ends else earliest
+    stop = _SENTENCE_END.search(text, max(end - 1, 0), latest)
+    return " ".join(text[first : stop.end() if stop else latest].split())
+
+
+def _quotes(
+    windows: Sequence[_Window], evidence: Floats, head: int, texts: Sequence[str]
+) -> tuple[str, ...]:
+    """Of each text the sentence with the best mark; marks of its title do not count."""
+    best = [(-np.inf, (0, 0))] * len(texts)
+    for window, marks in zip(windows, evidence.tolist(), strict=True):
+        for at, place in enumerate(window.offsets):
+            mark = marks[(head - 1 + at) // BLOCK_TOKENS]  # blocks begin behind the first token
+            if place[0] >= 0 and mark > best[window.hit][0]:
+                best[window.hit] = (mark, place)
+    return tuple(_sentence(text, *place) for text, (_, place) in zip(texts, best, strict=True))
+
+
+def _split(length: int, room: int) -> list[slice]:
+    """The windows of a text: as few as there is room for, and of one size.
+
+    All windows are padded to the longest: a full one and a short one would cost as two full ones.
+    """
+    count = max(1, -(-(length - OVERLAP_TOKENS) // (room - OVERLAP_TOKENS)))
+    size = -(-(length + (count - 1) * OVERLAP_TOKENS) // count)
+    return [
+        slice(start, start + size)
+        for start in (at * (size - OVERLAP_TOKENS) for at in range(count))
+    ]
+
+
+def _windows_of(characters: int) -> int:
+    return max(1, -(-characters // WINDOW_CHARS))
+
+
+def _choose_hits(question: str, hits: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """All of them, or those that share most words with the question, in the given order."""
+    if len(hits) <= MAX_HITS:
+        return hits
+    words = set(_WORD.findall(question[:MAX_CHARS].casefold()))
+
+    def shared(at: int) -> int:
+        title, text = hits[at]
+        found = _WORD.findall(f"{title[:MAX_CHARS]} {text[:MAX_CHARS]}".casefold())
+        return len(words.intersection(found))
+
+    order = sorted(range(len(hits)), key=lambda at: (-shared(at), at))
+    return [hits[at] for at in sorted(order[:MAX_HITS])]
+
+
+def _choose_windows(windows: list[_Window], question: set[int]) -> list[_Window]:
+    """All of them, or as many of each hit as there is room for.
+
+    First the first window of every hit, then of every hit the one of its others that shares most
+    words with the question, and so on.
+    """
+    if len(windows) <= MAX_WINDOWS:
+        return windows
+    shared = [len(question.intersection(one.ids)) for one in windows]
+    of_hits: dict[int, list[int]] = {}
+    for at, one in enumerate(windows):
+        of_hits.setdefault(one.hit, []).append(at)
+    turns = []
+    for first, *others in of_hits.values():
+        order = [first, *sorted(others, key=lambda at: (-shared[at], at))]
+        turns += [(turn, -shared[at], at) for turn, at in enumerate(order)]
+    return [windows[at] for at in sorted(at for *_, at in sorted(turns)[:MAX_WINDOWS])]
+
+
+def reading_features(readings: Sequence[Reading]) -> tuple[Floats, list[Floats]]:
+    """(questions, READING), and (hits, READING_HIT) a question."""
+    of_sets = np.zeros((len(readings), len(READING)), np.float32)
+    of_hits = []
+    for row, one in enumerate(readings):
+        # A hit that is surely not needed counts as one that is not there: no less, or a further
+        # hit could lower what the set is worth.
+        needed = np.maximum(one.needed, UNREAD)
+        top = sorted(needed.tolist(), reverse=True)
+        first = (top + [UNREAD] * TOP_NEEDED)[:TOP_NEEDED]
+        held = float(sigmoid(np.array(top)).sum()) if top else 0.0
+        known = one.counts[1:] / max(float(one.counts[1:].sum()), 1e-6)
+        need = float(known @ np.arange(1, 6))
+        # The weakest hit among as many as the question needs, whatever that number is.
+        weakest = float(known @ np.array([*first, UNREAD]))
+        relevance = np.maximum(one.relevance, IRRELEVANT)
+        best = sorted(relevance.tolist(), reverse=True)
+        best = (best + [IRRELEVANT] * TOP_NEEDED)[:TOP_NEEDED]
+        of_sets[row] = [
+            one.complete,
+            *first,
+            held,
+            need,
+            float(one.counts[0]),
+            held - need,
+            weakest,
+            *best,
+            float(known @ np.array([*best, IRRELEVANT])),
+        ]
+        behind = needed - max(top, default=0.0)
+        place = (needed[:, None] < needed).sum(1) / max(len(top) - 1, 1)
+        close = relevance - max(best, default=0.0)
+        columns = [needed, behind, place, relevance, close]
+        of_hits.append(np.column_stack(columns).astype(np.float32))
+    return of_sets, of_hits
