@@ -47,7 +47,7 @@ from suffice.evaluation.searching import (
 from suffice.evaluation.significance import Interval, mean_interval, statistic_interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table
-from suffice.gate.extraction import NO_ENCODERS
+from suffice.gate.gate import FAST
 from suffice.gate.gate_ref import open_gate
 from suffice.protocols import Encoder, GateLike, Progress, Retriever, Store
 from suffice.retrieval.bridge import TreeRanker, WeightedRanker
@@ -354,9 +354,9 @@ def _gates(
 ) -> Iterable[tuple[Gate, list[int]]]:
     """Gates and the questions that each may judge."""
     if settings.gate != FITTED:
-        yield open_gate(settings.gate), list(range(len(examples)))
+        yield open_gate(settings.gate, FAST), list(range(len(examples)))
         return
-    fit = gate_fitter(PolicyChoice(), NO_ENCODERS, settings.seed, k=max(settings.most))
+    fit = gate_fitter(PolicyChoice(), FAST, settings.seed, k=max(settings.most))
     complete = [
         one.gold.doc_ids <= {hit.doc_id for hit in hits[:5]} for one, hits in zip(examples, lists)
     ]

@@ -366,7 +366,9 @@ def _gate(
     from suffice.gate.gate import Gate
 
     rest = np.sort(np.concatenate([parts.fit, parts.calibrate]))
-    gate: Gate = Gate.fit([to_labelled_question(cases[at]) for at in rest], seed=seed)
+    gate: Gate = Gate.fit(
+        [to_labelled_question(cases[at]) for at in rest], seed=seed, preset="fast"
+    )
     judged = run_gate(gate, [cases[at] for at in parts.test])
     threshold = gate.policy.answer_at
     return (

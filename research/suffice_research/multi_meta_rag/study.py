@@ -291,7 +291,7 @@ def _emptied_elsewhere(filters: Sequence[Filter], articles: Sequence[Document]) 
 
 def _gate(left_out: list[str]) -> Gate | None:
     try:
-        return Gate.load()
+        return Gate.load(preset="fast")
     except (NotReadyError, MissingExtraError) as error:
         left_out.append(f"Left out the gate: {error}.")
         return None

@@ -48,9 +48,9 @@ DOCUMENTS, CHARACTERS = 10, 5000  # of a group at most; everyday may have more c
 LOOK_ALIKES, FOUND = 2, 6  # of each kind in a public group; hits that these are drawn from
 LEARN, STACK, TEST, UNSEEN = "learn", "stack", "test", "unseen"
 
-NOT_NEEDED, NEEDED = 0.22, 0.6  # probabilities between the two are unsure
+NOT_NEEDED, NEEDED = 0.25, 0.5  # probabilities between the two are unsure
 NOT_COMPLETE = 0.05  # below it, something is missing for sure
-NOTHING, NOTHING_SHARE = 0.12, 0.4  # questions that nothing answers: highest probability, share
+NOTHING = 0.05  # the highest probability of a document, where nothing answers the question
 WORDS = (3, 45)  # of a question
 PLAIN_BYTES = 2_000_000  # a longer file is compressed
 
@@ -157,17 +157,16 @@ def _look_alikes(
 def keep_questions(
     asked: Iterable[AskedQuestion], groups: Mapping[int, Group], known: Collection[str]
 ) -> tuple[list[KeptQuestion], Counter[str]]:
-    """The questions whose judgement is sure, in the order of their words, and how many were kept or
-    left out for which reason. What counts is which documents the model found needed, not those that
-    it was told to ask for. `known` are the words of questions that the data sets have.
+    """The questions that are judged to need just the documents that they were to need, in the order
+    of their words, and how many were kept or left out for which reason. `known` are the words of
+    questions that the data sets have.
     """
-    draw = np.random.default_rng(0)
     seen: set[tuple[int, str]] = set()
     kept: list[KeptQuestion] = []
     counts: Counter[str] = Counter()
     for one in asked:
         again = (one.case, one.question.lower())
-        reason = "asked twice" if again in seen else _reason_against(one, draw)
+        reason = "asked twice" if again in seen else _reason_against(one)
         if not reason:
             seen.add(again)
             if normalize_words(one.question) in known:
@@ -175,31 +174,24 @@ def keep_questions(
         if reason:
             counts[reason] += 1
             continue
-        keys, needed = groups[one.case].keys, _found_needed(one)
+        keys, needed = groups[one.case].keys, one.needed
         counts[f"kept, {len(needed)} needed"] += 1
         others = tuple(key for at, key in enumerate(keys) if at not in needed)
         kept.append(KeptQuestion(one.question, tuple(keys[at] for at in sorted(needed)), others))
     return sorted(kept, key=lambda row: (row.question.lower(), *asdict(row).values())), counts
 
 
-def _found_needed(one: AskedQuestion) -> set[int]:
-    return {at for at, p in enumerate(one.p[:-1]) if p >= NEEDED}
-
-
-def _reason_against(one: AskedQuestion, draw: np.random.Generator) -> str:
+def _reason_against(one: AskedQuestion) -> str:
     """Why a question is left out; nothing if it is kept."""
-    documents, found = one.p[:-1], _found_needed(one)
     if not WORDS[0] <= len(one.question.split()) <= WORDS[1] or "[" in one.question:
         return "form"
-    if any(NOT_NEEDED < p < NEEDED for p in documents):
-        return "unsure"
-    if len(found) > 1 and not found <= set(one.needed):
-        return "several that were not asked for"
-    if found and one.p[-1] < NOT_COMPLETE:
-        return "not complete"
-    if not found and (max(documents) > NOTHING or draw.random() > NOTHING_SHARE):
-        return "nothing answers it"
-    return ""
+    needed = [one.p[at] for at in one.needed]
+    others = [p for at, p in enumerate(one.p[:-1]) if at not in one.needed]
+    if not needed:
+        return "something may answer it" if max(others) > NOTHING else ""
+    if min(needed) < NEEDED or max(others, default=0.0) > NOT_NEEDED:
+        return "judged otherwise"
+    return "not complete" if one.p[-1] < NOT_COMPLETE else ""
 
 
 # ---- files

@@ -1,13 +1,14 @@
-"""Make the gate that ships: `python -m suffice_research.training.gate --data DIR`, with `--preset
-quality` the other one.
+"""Make the gates that ship: `python -m suffice_research.training.gate --data DIR`, with `--preset
+fast` the one without a reader.
 
-The same data and seed give the same bytes. Lessons come from six data sets, several retrievers and
-several cut-offs, so that the gate has seen short and long lists and scores of unlike scale. No data
-set may drown the others: each gives at most as many questions as the middle-sized ones have, and
-each question comes with a few of the lists that were retrieved for it.
+The same data and seed give the same bytes. Lessons come from thirteen data sets, several retrievers
+and several cut-offs, see `gate_data`: the gate has seen one-document questions and chains, short
+and long lists, with and without titles, and scores of unlike scale. Each data set gives at most so
+many questions, and in the ensemble's steady part each counts alike.
 
 With `--study FILE` it also measures everything that is said of the gate; `make docs` makes the
-results page and the model card of that file.
+results page and the model card of that file. Reading takes the time: with `--readings FILE` what
+the reader says is kept, so that a second run is quick.
 """
 
 from __future__ import annotations
@@ -17,108 +18,88 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from suffice.datasets.gold import draw_key
-from suffice.evaluation.gate_evaluation import (
-    PolicyChoice,
-    gate_fitter,
-    open_encoders,
-    require_fit_extra,
-    with_seen_questions,
-)
-from suffice.evaluation.searching import (
-    RetrievedDataset,
-    RetrievedQuestion,
-    retrieve_dataset,
-    to_labelled_question,
-)
-from suffice.gate.extraction import NO_ENCODERS, Encoders
-from suffice.gate.gate import FAST, QUALITY, SHIPPED_MODELS, Gate
+from suffice.evaluation.gate_evaluation import PolicyChoice, require_fit_extra, with_seen_questions
+from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
+from suffice.gate.gate import FAST, SHIPPED_MODELS, STANDARD, FastGate, Gate
+from suffice.gate.reader import Reader
+from suffice.gate.training import LabelledQuestion
 from suffice.registry import RERANKERS
 from suffice.retrieval.builtin import DEFAULT_RERANKER
-from suffice.retrieval.corpus import searchable_text
 from suffice.storage import sha256_of
-from suffice_research.embedding_cache import CachedEncoder
-from suffice_research.training.gate_study import Material, gate_study
-from suffice_research.training.sources import (
-    SEED,
-    ProgressLog,
-    Source,
-    chosen_sources,
-    exit_code,
-    open_source,
+from suffice_research.training.gate_data import (
+    KS,
+    LICENCES,
+    WITHOUT_SCORES,
+    WITHOUT_TITLES,
+    GateData,
 )
+from suffice_research.training.gate_study import Material, gate_study, shipped_lists
+from suffice_research.training.reader_data import LEARN, STACK, TEST
+from suffice_research.training.sources import SEED, ProgressLog, exit_code
 from suffice_research.training.transfer import DRAWS
 
-__all__ = ["JUDGED", "KS", "QUESTIONS", "draw_lists", "main", "train_gate"]
+__all__ = ["JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
-QUESTIONS, LISTS = 700, 2  # at most so many questions of a data set, and lists of a question
-JUDGED = 850  # questions of a data set that the figures are measured on, at most
-KS = (3, 5, 10)
-WITHOUT_SCORES, WITHOUT_TITLES = 4, 10  # one in so many lists, as some retrievers hand them over
+QUESTIONS = {STANDARD: 160, FAST: 700}  # of a data set, at most; reading takes its time
+EVERYDAY_SHARE = 3  # our own cases are as people ask: three times as many
+LISTS = 1  # that are retrieved for a question; as many are drawn
+JUDGED = 400  # questions of a data set that the figures are measured on, at most
 
 
-def draw_lists(
-    collected: RetrievedDataset, *, seed: int = SEED, questions: int = QUESTIONS, lists: int = LISTS
-) -> list[RetrievedQuestion]:
-    """Some questions, each with some of its lists.
+def collect_training(
+    data: GateData, preset: str, *, questions: int | None = None, seed: int = SEED
+) -> dict[str, list[RetrievedQuestion]]:
+    """The lists of every data set that a gate of this preset learns from.
 
-    Which ones follows from the seed and the words of the question.
+    A gate with a reader learns from no question that the reader knows: it would trust it too much.
     """
-    keys = sorted(collected.by)
-    texts = [case.question.text for case in collected.by[keys[0]]]
-    chosen = sorted(range(len(texts)), key=lambda at: draw_key(seed, texts[at]))[:questions]
-    drawn = []
-    for at in sorted(chosen):
-        text = texts[at]
-        order = sorted(keys, key=lambda key: draw_key(seed, f"{key}\0{text}"))
-        drawn += [
-            _vary_hits(collected.by[key][at], draw_key(seed, f"handed\0{key}\0{text}"))
-            for key in order[:lists]
-        ]
-    return drawn
-
-
-def _vary_hits(case: RetrievedQuestion, key: bytes) -> RetrievedQuestion:
-    """The case as it is, or as it would come from a retriever that gives no scores, or from a store
-    that keeps no titles.
-    """
-    evidence, deeper = case.evidence, case.deeper
-    if key[0] % WITHOUT_SCORES == 0:
-        evidence = replace(evidence, hits=tuple(replace(hit, score=None) for hit in evidence.hits))
-        deeper = tuple(replace(hit, score=None) for hit in deeper)
-    if key[1] % WITHOUT_TITLES == 0:
-        texts = {name: searchable_text(one) for name, one in evidence.documents.items()}
-        evidence = replace(
-            evidence,
-            documents={
-                name: replace(one, title="", text=texts[name])
-                for name, one in evidence.documents.items()
-            },
-        )
-    return replace(case, evidence=evidence, deeper=deeper)
+    most = questions or QUESTIONS[preset]
+    if preset == FAST:
+        return data.chains(questions=most, seed=seed)
+    found = {}
+    for name in data.names:
+        many = most * EVERYDAY_SHARE if name == "everyday" else most
+        found[name] = data.training(name, (STACK,), questions=many, lists=LISTS, seed=seed)
+    return {name: lists for name, lists in found.items() if lists}
 
 
 def train_gate(
     training: Mapping[str, Sequence[RetrievedQuestion]],
     *,
-    encoders: Encoders = NO_ENCODERS,
+    preset: str = STANDARD,
+    reader: Reader | None = None,
+    fast: FastGate | None = None,
     seed: int = SEED,
 ) -> Gate:
-    """The shipped recipe: a gate from the drawn cases of every data set. With an encoder it is of
-    the quality preset.
-    """
+    """The shipped recipe: a gate from the lists of every data set."""
     cases = [case for members in training.values() for case in members]
     sets = [name for name, members in training.items() for _ in members]
     gate = Gate.fit(
         [to_labelled_question(case) for case in cases],
-        seed=seed,
-        k=max(KS),
-        encoder=encoders.encoder,
-        sets=sets,
-    )
+        seed=seed, k=max(KS), preset=preset, reader=reader, fast=fast, sets=sets,
+    )  # fmt: skip
     return with_seen_questions(gate, [case.question.text for case in cases])
+
+
+def fast_of_learned(data: GateData, *, questions: int, seed: int = SEED) -> FastGate:
+    """A fast gate that knows no question which the standard gate learns from, or is judged on."""
+    chains = data.chains(parts=(LEARN,), questions=questions, seed=seed)
+    return FastGate("of the part learn", train_gate(chains, preset=FAST, seed=seed).model)
+
+
+def shipped(gate: Gate, reader: Reader) -> Gate:
+    """The standard gate with the reader and the fast gate that ship; the latter knows more."""
+    encoders = replace(gate.encoders, reader=reader, fast=FastGate.open())
+    return replace(gate, encoders=encoders, card={**gate.card, **encoders.names})
+
+
+def read_ahead(reader: CachedReader | None, *lists: Sequence[RetrievedQuestion]) -> None:
+    """Read all lists, with a process for each core."""
+    if reader is not None:
+        examples = [to_labelled_question(one) for members in lists for one in members]
+        reader.read_all(examples, k=max(KS))
 
 
 # ---- the command
@@ -129,7 +110,7 @@ def _options() -> argparse.ArgumentParser:
         prog="python -m suffice_research.training.gate", description="Make the gate that ships."
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
-    parser.add_argument("--preset", choices=(FAST, QUALITY), default=FAST)
+    parser.add_argument("--preset", choices=(STANDARD, FAST), default=STANDARD)
     parser.add_argument("--out", type=Path, help="the gate's folder; the package's own unless told")
     parser.add_argument(
         "--study", type=Path, help="measure everything, and write the study here (minutes more)"
@@ -138,19 +119,18 @@ def _options() -> argparse.ArgumentParser:
         "--study-only", action="store_true", help="measure, and leave the gate as it is"
     )
     parser.add_argument(
+        "--shipped",
+        action="store_true",
+        help="measure the gate as it ships, and fit no others (an hour less)",
+    )
+    parser.add_argument(
         "--cross-encoder",
         action="store_true",
         help="measure the cross-encoder baselines, too (slow)",
     )
-    parser.add_argument(
-        "--vectors",
-        type=Path,
-        help="quality: where vectors are kept, so that a second run is quick",
-    )
+    parser.add_argument("--readings", type=Path, help="where readings are kept for the next run")
     parser.add_argument("--only", help="some of the data sets, with commas: for trying out")
-    parser.add_argument(
-        "--questions", type=int, default=QUESTIONS, help="to learn from, of a data set at most"
-    )
+    parser.add_argument("--questions", type=int, help="to learn from, of a data set at most")
     parser.add_argument(
         "--judged", type=int, default=JUDGED, help="to measure on, of a data set at most"
     )
@@ -166,78 +146,83 @@ def _options() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     args = _options().parse_args(arguments)
-    with TemporaryDirectory() as kept:
-        args.vectors = args.vectors or Path(kept)
-        return exit_code(lambda: _run(args, ProgressLog()))
+    return exit_code(lambda: _run(args, ProgressLog()))
 
 
 def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     require_fit_extra()
-    encoders = open_encoders(args.preset)
-    if encoders.encoder is not None:
-        encoders = Encoders(CachedEncoder(encoders.encoder, args.vectors))
-    wanted = chosen_sources(args.only)
-    collected = {}
-    for one in wanted:
-        most = max(args.questions, args.judged if args.study else 0)
-        collected[one.name] = retrieve_dataset(
-            open_source(one, args.data), one.retrievers, KS, sample=most, seed=args.seed
-        )
-        say(f"searched {one.name}")
-    training = {
-        one.name: draw_lists(
-            collected[one.name],
-            seed=args.seed,
-            questions=max(1, round(args.questions * one.share)),
-        )
-        for one in wanted
-    }
+    reader = None
+    if args.preset == STANDARD:
+        reader = CachedReader(Reader(), args.readings, progress=say.progress)
+    data = GateData(args.data, only=args.only.split(",") if args.only else (), say=say)
+    training = collect_training(data, args.preset, questions=args.questions, seed=args.seed)
+
+    fast = None
+    if reader is not None:
+        fast = fast_of_learned(data, questions=QUESTIONS[FAST], seed=args.seed)
+        say("fast gate for the stack")
+    options = {"preset": args.preset, "reader": reader, "fast": fast, "seed": args.seed}
 
     def recipe(some: Mapping[str, Sequence[RetrievedQuestion]]) -> Gate:
-        return train_gate(some, encoders=encoders, seed=args.seed)
+        return train_gate(some, **options)
 
+    def fit(some: Sequence[LabelledQuestion]) -> Gate:
+        return Gate.fit(some, **options, **PolicyChoice().options)
+
+    read_ahead(reader, *training.values())
+    gate: Gate | None = None
     if not args.study_only:
         out = args.out or SHIPPED_MODELS / f"gate-{args.preset}"
-        recipe(training).save(out)
+        gate = recipe(training)
+        (gate if reader is None else shipped(gate, Reader())).save(out)
         say(f"gate of {sum(map(len, training.values())):,} lists at {out}")
     if args.study:
+        judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}
+        unseen = list(data.unseen(questions=args.judged))
+        folds: dict[str, Sequence[RetrievedQuestion]] = {
+            name: data.judged(name, (STACK, TEST), questions=2 * args.judged)
+            for name in ("hotpotqa", "2wikimultihopqa", "musique", "frames")
+            if name in training and not args.shipped
+        }
         material = Material(
             preset=args.preset,
+            gate=gate or recipe(training),
             training=training,
-            judged={
-                one.name: collected[one.name].questions(one.judged_by, max(KS)) for one in wanted
-            },
+            judged=judged,
+            unseen=unseen,
+            folds=folds,
             recipe=recipe,
-            fit=gate_fitter(PolicyChoice(), encoders, args.seed),
+            fit=fit,
             reranker=RERANKERS.get(DEFAULT_RERANKER)() if args.cross_encoder else None,
             seed=args.seed,
             draws=args.draws,
             data={
-                file: sha256_of(args.data / file) for one in wanted for file in one.files.values()
+                str(file.relative_to(args.data)): sha256_of(file)
+                for name in training
+                for file in sorted((args.data / name).glob("*.*"))
             },
             settings={
-                "questions": args.questions,
+                "questions": args.questions or QUESTIONS[args.preset],
                 "judged": args.judged,
                 "draws": args.draws,
                 "ks": list(KS),
                 "without scores": WITHOUT_SCORES,
                 "without titles": WITHOUT_TITLES,
-                "sources": [_source_record(one, training[one.name]) for one in wanted],
+                "sources": [_source_record(name, lists) for name, lists in training.items()],
             },
         )
+        read_ahead(reader, *(one.cases for one in shipped_lists(material)), *folds.values())
         say(f"study at {gate_study(material, say).save(args.study)}")
 
 
-def _source_record(source: Source, drawn: Sequence[RetrievedQuestion]) -> dict[str, object]:
+def _source_record(name: str, drawn: Sequence[RetrievedQuestion]) -> dict[str, object]:
     """A data set for the card: what it is and what was drawn of it."""
     return {
-        "name": source.name,
-        "licence": source.licence,
+        "name": name,
+        "licence": LICENCES[name],
         "questions": len({case.question.text for case in drawn}),
         "lists": len(drawn),
         "complete": sum(case.complete for case in drawn) / max(len(drawn), 1),
-        "retrievers": list(source.retrievers),
-        "judged by": source.judged_by,
     }
 
 

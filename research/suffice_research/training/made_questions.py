@@ -41,9 +41,10 @@ from suffice.evaluation.searching import (
 from suffice.evaluation.significance import interval
 from suffice.evaluation.study import Section, Study
 from suffice.evaluation.tables import Cell, Table, WithPublished
-from suffice.gate.gate import Gate
+from suffice.gate.gate import FAST, Gate
 from suffice.storage import package_versions, sha256_of
-from suffice_research.training.gate import JUDGED, KS, QUESTIONS, draw_lists, train_gate
+from suffice_research.training.gate import train_gate
+from suffice_research.training.gate_data import KS, draw_lists
 from suffice_research.training.sources import (
     SEED,
     SOURCES,
@@ -65,6 +66,7 @@ FLOORS: Mapping[str, float] = {
 COMPARING = ("comparison", "temporal", "bridge_comparison")
 COMPARED = 1 / 4  # share of the drawn questions that compare
 RETRIEVER, K = "bm25", 10
+QUESTIONS, JUDGED = 700, 850  # of a data set to learn from, and to measure on, at most
 
 
 def balanced(
@@ -172,11 +174,13 @@ class _Loop:
         plain = searched.questions(RETRIEVER, K)
         gates = {
             "others": self.gate(
-                f"{source.name}-others", lambda: train_gate(self.training(source.name))
+                f"{source.name}-others", lambda: train_gate(self.training(source.name), preset=FAST)
             ),
             "made": self.gate(
                 f"{source.name}-made",
-                lambda: Gate.fit([to_labelled_question(case) for case in plain], seed=SEED, k=K),
+                lambda: Gate.fit(
+                    [to_labelled_question(case) for case in plain], seed=SEED, k=K, preset=FAST
+                ),
             ),
             "both": self.gate(
                 f"{source.name}-both",
@@ -184,7 +188,8 @@ class _Loop:
                     {
                         **self.training(source.name),
                         "made": draw_lists(searched, questions=len(drawn)),
-                    }
+                    },
+                    preset=FAST,
                 ),
             ),
         }

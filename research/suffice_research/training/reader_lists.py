@@ -42,6 +42,7 @@ SENTENCES = "sentences"  # the source whose questions are made here
 GROUPS = 6  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
+SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
 ORDERED = 0.08  # share of the lists with claims and orders
 OFTEN = 2e-3  # of all tokens: a word that keywords leave out
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
@@ -64,6 +65,7 @@ class Hit:
     needed: bool
     renames: Mapping[int, int]  # tokens that are replaced
     cut: tuple[int, int] = (0, 0)  # tokens that are taken out of the passage
+    kept: tuple[int, int] | None = None  # tokens that alone are left of it; None: all
     before: tuple[int, ...] = ()  # tokens that stand in front of the text, and behind it
     behind: tuple[int, ...] = ()
 
@@ -263,10 +265,41 @@ def draw_pair(
     if not needed:
         part = (others[1:] if draw.random() < 0.5 else others)[:size]
     first, second, breaks = _changes(pack, case, draw) if change else (_Change(), _Change(), False)
-    return [
+    lists = [
         _make(pack, case, form, whole, wanted, style, merge, draw, first),
         _make(pack, case, form, whole if breaks else part, wanted, style, merge, draw, second),
     ]
+    if change and draw.random() < SHORT and wanted <= _marked(pack, case).keys():
+        lists = [one_sentence_each(pack, case, one, draw) for one in lists]
+    return lists
+
+
+def _marked(pack: Pack, case: int) -> dict[int, tuple[int, int]]:
+    """Passage -> first token and end of what answers the question there."""
+    rows = [*pack.spans("evidence", case).tolist(), *pack.spans("answers", case).tolist()]
+    return {at: (start, end) for at, start, end in rows}
+
+
+def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Generator) -> HitList:
+    """The list with one sentence of each passage: with the answer where that is known."""
+    marked, hits = _marked(pack, case), []
+    for hit in listed.hits:
+        ids = pack.row("texts", hit.passages[0])
+        ends = (np.flatnonzero(np.isin(ids, SENTENCE_ENDS)) + 1).tolist()
+        places = [
+            (start, end)
+            for start, end in zip([0, *ends], [*ends, len(ids)], strict=True)
+            if end - start > 2
+        ]
+        answer = marked.get(hit.passages[0])
+        if answer:  # what it begins in, or all that it goes over
+            start = max((one[0] for one in places if one[0] <= answer[0]), default=0)
+            end = min((one[1] for one in places if one[1] >= answer[1]), default=len(ids))
+            kept = (start, end)
+        else:
+            kept = places[int(draw.integers(len(places)))] if places else (0, len(ids))
+        hits.append(hit if len(hit.passages) > 1 else replace(hit, kept=kept))
+    return replace(listed, hits=tuple(hits))
 
 
 def draw_sentences(
@@ -392,6 +425,8 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
                 place[start:end] = [1] * (end - start)
         for row in (ids, mark, place):
             del row[slice(*hit.cut)]
+            if hit.kept:
+                row[:] = row[slice(*hit.kept)]
         text += ids
         marks += mark
         answer += place

@@ -3,8 +3,8 @@
 First the teacher (mpnet), then the student (MiniLM), which learns from labels and teacher alike,
 each for a given number of steps. It runs with torch and numpy alone: the training machine needs
 this file, `reader_lists.py` and `reader_model.py` in a folder of their package's name. It writes
-`teacher-N.npz` and `student-N.npz`, without the vectors of words, which stay the base's. No shipped
-gate uses a reader yet.
+`teacher-N.npz` and `student-N.npz`, without the vectors of words, which stay the base's.
+`reader_export` makes the student the reader that ships.
 """
 
 from __future__ import annotations

@@ -124,6 +124,11 @@ class ProgressLog:
     def __call__(self, line: str) -> None:
         print(f"{time.perf_counter() - self._started:5.0f} s  {line}", file=sys.stderr, flush=True)
 
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """A line now and then."""
+        if done % 500 == 0 or done == total:
+            self(f"{what}: {done:,} of {total or done:,}")
+
 
 def exit_code(work: Callable[[], None]) -> int:
     """The exit code of a command that does this work; an error is told with its hint."""

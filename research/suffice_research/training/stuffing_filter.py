@@ -22,7 +22,7 @@ from suffice.gate.model import HIT_LEAVES, HIT_TREES, BinaryClassifier, boosted_
 from suffice.gate.question import WordTable
 from suffice.gate.stuffing_filter import SHIPPED_FILTER, StuffingFilter, stuffing_features
 from suffice.gate.training import LabelledQuestion, build_training_set
-from suffice_research.training.gate import KS, draw_lists
+from suffice_research.training.gate_data import KS, draw_lists
 from suffice_research.training.sources import (
     SEED,
     SOURCES,

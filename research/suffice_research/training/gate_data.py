@@ -1,0 +1,368 @@
+"""What the gates that ship learn from, and what they are judged on: lists of hits by data set.
+
+Questions and passages are those of `reader_data`, and of the data sets that the reader has not seen
+at all: FRAMES, our controlled collection, and samples of HotpotQA and 2WikiMultihopQA with their
+own corpora. A gate with a reader learns only from questions that the reader has not seen. Of each question some lists are
+what retrievers find among all passages of its data set; others are drawn, so that easy and hard
+questions are complete as often, in lists of one hit to ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from suffice.datasets.dataset import Dataset
+from suffice.datasets.gold import Gold, GoldQuestion, draw_key
+from suffice.errors import InputError
+from suffice.evaluation.searching import RetrievedDataset, RetrievedQuestion, retrieve_dataset
+from suffice.lexicon import FUNCTION_WORDS
+from suffice.retrieval.corpus import searchable_text
+from suffice.text import sentences, tokens
+from suffice.types import Document, Evidence, Hit, Question
+from suffice_research.training.reader_data import (
+    EVERYDAY,
+    LEARN,
+    STACK,
+    TEST,
+    UNSEEN,
+    Case,
+    Passage,
+    load_cases,
+)
+from suffice_research.training.sources import SEED, SOURCES, ProgressLog, open_source
+
+__all__ = [
+    "KS",
+    "LICENCES",
+    "GateData",
+    "draw_lists",
+    "drawn_list",
+    "one_sentence_each",
+    "vary_hits",
+    "without_titles",
+]
+
+KS = (3, 5, 10)
+RETRIEVERS = ("bm25", "dense", "hybrid")
+MOST = 1000  # questions of a data set that are searched
+DRAWN_HITS = 10  # of a drawn list, at most
+LOOK_ALIKES = 12  # that a drawn list is filled up from
+WITHOUT_SCORES, WITHOUT_TITLES = 4, 4  # one in so many lists, as some retrievers hand them over
+CHAINS_WITHOUT_TITLES = 10  # likewise of the fast gate's
+OTHERS = {one.name: one for one in SOURCES if one.name not in ("musique", "multihop_rag")}
+REPLACED = ("hotpotqa", "2wiki")  # by those samples
+LICENCES = {
+    "hotpotqa": "CC BY-SA 4.0", "2wikimultihopqa": "Apache-2.0", "musique": "CC BY 4.0",
+    "multihop_rag": "ODC-BY", "squad2": "CC BY-SA 4.0", "policyqa": "MIT", "covidqa": "Apache-2.0",
+    "entailmentbank": "Apache-2.0", "strategyqa": "MIT", "hover": "MIT", "tatqa": "CC BY 4.0",
+    "everyday": "ours, Apache-2.0", "frames": "Apache-2.0", "controlled": "made here from a seed",
+}  # fmt: skip
+
+
+class GateData:
+    """The data sets in a folder, searched when they are asked for."""
+
+    def __init__(self, data: Path, *, only: Collection[str] = (), say: ProgressLog) -> None:
+        self._data, self._say = data, say
+        self._cases: dict[str, list[Case]] = {}
+        for case in _load(data):
+            if case.source not in REPLACED:
+                self._cases.setdefault(case.source.split("/")[0], []).append(case)
+        known = [*self._cases, *OTHERS]
+        if unknown := [name for name in only if name not in known]:
+            raise InputError(
+                f"no data set is named {', '.join(map(repr, unknown))}",
+                hint=f"known: {', '.join(known)}",
+            )
+        self.names = [name for name in known if not only or name in only]
+
+    def training(
+        self, name: str, parts: Collection[str], *, questions: int, lists: int, seed: int = SEED
+    ) -> list[RetrievedQuestion]:
+        """Some questions, each with some lists that were retrieved, as many that were drawn, and
+        one of single sentences.
+
+        Which ones follows from the seed and the words of the question.
+        """
+        if name in OTHERS:
+            source = OTHERS[name]
+            found = retrieve_dataset(
+                open_source(source, self._data), source.retrievers, KS, sample=MOST, seed=seed
+            )
+            self._say(f"searched {name}")
+            most = max(1, round(questions * source.share))
+            kept = _keep(found, parts, seed)
+            return draw_lists(kept, questions=most, lists=2 * lists, seed=seed)
+        chosen = _draw([one for one in self._cases[name] if one.part in parts], questions, seed)
+        if not chosen:
+            return []
+        found = self._search(name, chosen, RETRIEVERS, KS)
+        made = draw_lists(found, lists=lists, seed=seed)
+        near = found.questions("bm25", max(KS))
+        for case, one in zip(chosen, near, strict=True):
+            for number in range(lists):
+                key = draw_key(seed, f"drawn\0{number}\0{case.question}")
+                drawn = drawn_list(case, one, np.random.default_rng(list(key)))
+                made.append(vary_hits(drawn, key[8:]))
+            if short := one_sentence_each(case, one):
+                key = draw_key(seed, f"short\0{case.question}")
+                made.append(drawn_list(*short, np.random.default_rng(list(key))))
+        return made
+
+    def chains(
+        self, *, parts: Collection[str] = (), questions: int, seed: int = SEED
+    ) -> dict[str, list[RetrievedQuestion]]:
+        """What the fast gate learns from, by data set: lists that were retrieved for multi-hop
+        questions, of all parts unless told. It counts words and links, and lists of other kinds
+        make it worse at these (decision 35).
+        """
+        part_of = {one.question: one.part for cases in self._cases.values() for one in cases}
+        found = {}
+        for source in SOURCES:
+            some = retrieve_dataset(
+                open_source(source, self._data), source.retrievers, KS, sample=questions, seed=seed
+            )
+            self._say(f"searched {source.name}")
+            most = max(1, round(questions * source.share))
+            lists = draw_lists(some, questions=most, seed=seed, titles=CHAINS_WITHOUT_TITLES)
+            found[source.name] = [
+                one
+                for one in lists
+                if not parts or part_of.get(one.question.text, _part(one, seed)) in parts
+            ]
+        return found
+
+    def judged(
+        self, name: str, parts: Collection[str], *, questions: int, seed: int = SEED
+    ) -> list[RetrievedQuestion]:
+        """What BM25 finds, ten hits; FRAMES by its titles.
+
+        Of a data set that the reader has not seen, TEST alone is what the gate has not, either.
+        """
+        if name in OTHERS:
+            source = OTHERS[name]
+            found = retrieve_dataset(
+                open_source(source, self._data), (source.judged_by,), KS[-1:], sample=MOST,
+                seed=seed,
+            )  # fmt: skip
+            every = found.questions(source.judged_by, KS[-1])
+            if tuple(parts) == (TEST,):
+                every = tuple(one for one in every if _part(one, seed) == TEST)
+            return list(every[:questions])
+        chosen = _draw([one for one in self._cases[name] if one.part in parts], questions, seed)
+        found = self._search(name, chosen, ("bm25",), KS[-1:])
+        return list(found.questions("bm25", KS[-1]))
+
+    def unseen(
+        self, *, questions: int, seed: int = SEED
+    ) -> Iterator[tuple[str, dict[str, list[RetrievedQuestion]]]]:
+        """Each domain that nothing was trained on, with its lists by kind: of BM25 (without a
+        name), drawn, and drawn of single sentences.
+
+        Our own everyday domains are searched among all everyday passages.
+        """
+        for name, cases in self._cases.items():
+            if name not in self.names:
+                continue
+            for source in dict.fromkeys(one.source for one in cases if one.part == UNSEEN):
+                chosen = _draw([one for one in cases if one.source == source], questions, seed)
+                found = self._search(name, chosen, ("bm25",), KS[-1:]).questions("bm25", KS[-1])
+                drawn, short = [], []
+                for case, one in zip(chosen, found, strict=True):
+                    key = draw_key(seed, f"unseen\0{case.question}")
+                    drawn.append(drawn_list(case, one, np.random.default_rng(list(key))))
+                    if cut := one_sentence_each(case, one):
+                        short.append(drawn_list(*cut, np.random.default_rng(list(key))))
+                yield source, {"": list(found), "drawn": drawn, "single sentences": short}
+
+    def _search(
+        self, name: str, chosen: Sequence[Case], retrievers: Sequence[str], ks: Sequence[int]
+    ) -> RetrievedDataset:
+        found = retrieve_dataset(_dataset(name, self._cases[name], chosen), retrievers, ks)
+        self._say(f"searched {name}")
+        return found
+
+
+def _load(data: Path) -> list[Case]:
+    try:
+        return load_cases(data, [EVERYDAY])
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{error.filename} does not exist",
+            hint="--data is the folder that holds hotpotqa/, musique/, frames/, ...",
+        ) from error
+
+
+def _part(one: RetrievedQuestion, seed: int) -> str:
+    """Of a question whose data set has no parts: a third each."""
+    return (TEST, LEARN, STACK)[draw_key(seed, f"judged\0{one.question.text}")[0] % 3]
+
+
+def _keep(found: RetrievedDataset, parts: Collection[str], seed: int) -> RetrievedDataset:
+    """The questions of these parts."""
+    first = next(iter(found.by.values()))
+    rows = [at for at, one in enumerate(first) if _part(one, seed) in parts]
+    return replace(found, by={key: tuple(of[at] for at in rows) for key, of in found.by.items()})
+
+
+def _draw(cases: Sequence[Case], most: int, seed: int) -> list[Case]:
+    """Some cases, each question once."""
+    unique = list({case.question: case for case in cases}.values())
+    return sorted(unique, key=lambda case: draw_key(seed, case.question))[:most]
+
+
+def _dataset(name: str, cases: Sequence[Case], chosen: Sequence[Case]) -> Dataset:
+    """All passages of the data set, and some of its questions."""
+    numbers = _numbers(cases)
+    documents = [_document(passage, number) for passage, number in numbers.items()]
+    questions = []
+    for at, case in enumerate(chosen):
+        needed = frozenset(f"p{numbers[one]}" for one in case.needed)
+        gold = Gold(f"q{at}", needed, hops=len(needed))
+        questions.append(GoldQuestion(Question(f"q{at}", case.question), gold))
+    return Dataset(name, documents=lambda _: documents, questions=lambda _: questions)
+
+
+def _numbers(cases: Sequence[Case]) -> dict[Passage, int]:
+    passages = dict.fromkeys(one for case in cases for one in (*case.needed, *case.distractors))
+    return {one: number for number, one in enumerate(passages)}
+
+
+def _document(passage: Passage, number: int) -> Document:
+    return Document(f"p{number}", title=passage.title, text=passage.text)
+
+
+def draw_lists(
+    found: RetrievedDataset,
+    *,
+    questions: int | None = None,
+    lists: int = 2,
+    seed: int = SEED,
+    titles: int = WITHOUT_TITLES,
+) -> list[RetrievedQuestion]:
+    """Some questions, each with some of its lists.
+
+    Which ones follows from the seed and the words of the question.
+    """
+    keys = sorted(found.by)
+    texts = [one.question.text for one in found.by[keys[0]]]
+    chosen = sorted(range(len(texts)), key=lambda at: draw_key(seed, texts[at]))[:questions]
+    drawn = []
+    for at in sorted(chosen):
+        order = sorted(keys, key=lambda key: draw_key(seed, f"{key}\0{texts[at]}"))
+        drawn += [
+            vary_hits(found.by[key][at], draw_key(seed, f"handed\0{key}\0{texts[at]}"), titles)
+            for key in order[:lists]
+        ]
+    return drawn
+
+
+def drawn_list(
+    case: Case, found: RetrievedQuestion, draw: np.random.Generator
+) -> RetrievedQuestion:
+    """A list that is complete half of the time, whatever retrieval finds; without scores."""
+    documents = dict(found.evidence.documents)
+    ids = {(one.title, one.text): name for name, one in documents.items()}
+
+    def name_of(passage: Passage) -> str:
+        name = ids.setdefault((passage.title, passage.text), f"x{len(ids)}")
+        documents.setdefault(name, Document(name, title=passage.title, text=passage.text))
+        return name
+
+    gold = [name_of(one) for one in case.needed]
+    hits = [hit.doc_id for hit in found.evidence.hits]
+    others = dict.fromkeys([*map(name_of, case.distractors[:LOOK_ALIKES]), *hits])
+    rest = [name for name in others if name not in gold]
+    size = int(draw.integers(max(1, len(gold)), max(DRAWN_HITS, len(gold)) + 1))  # before the label
+    complete = bool(gold) and bool(draw.random() < 0.5)
+    kept = len(gold) if complete else int(draw.integers(0, max(1, len(gold))))
+    chosen = [gold[at] for at in draw.permutation(len(gold))[:kept].tolist()]
+    some = draw.permutation(min(len(rest), LOOK_ALIKES)).tolist()
+    chosen += [rest[at] for at in some[: max(0, size - kept)]]
+    order = [chosen[at] for at in draw.permutation(len(chosen)).tolist()]
+    evidence = Evidence(found.question, tuple(Hit(name, None) for name in order), documents)
+    return replace(
+        found, evidence=evidence, deeper=evidence.hits,
+        gold=replace(found.gold, doc_ids=frozenset(gold)),
+        gold_titles={name: documents[name].title for name in gold if documents[name].title},
+    )  # fmt: skip
+
+
+def one_sentence_each(
+    case: Case, found: RetrievedQuestion
+) -> tuple[Case, RetrievedQuestion] | None:
+    """The same with one sentence of each passage and no titles, as short notes are.
+
+    Of a needed passage it is the one with the answer, of any other the one that shares most words
+    with the question. None where a needed passage has no such sentence, or the question no words.
+    """
+    asked = set(tokens(case.question)) - FUNCTION_WORDS
+
+    def shared(sentence: str) -> int:
+        return len(asked.intersection(tokens(sentence)))
+
+    def short(text: str) -> str:
+        return max(sentences(text), key=shared, default=text)
+
+    marks = {one.passage: one for one in (*case.evidence, *case.answers)}
+    needed = []
+    for passage in case.needed:
+        mark = marks.get(passage)
+        quoted = mark and passage.text[mark.start : mark.end]
+        held = [one for one in sentences(passage.text) if quoted and quoted in one and shared(one)]
+        if not held:
+            return None
+        needed.append(Passage("", max(held, key=shared)))
+    given = set(case.needed)
+    documents = {
+        name: replace(one, title="", text=short(one.text))
+        for name, one in found.evidence.documents.items()
+        if Passage(one.title, one.text) not in given
+    }
+    hits = tuple(hit for hit in found.evidence.hits if hit.doc_id in documents)
+    others = tuple(Passage("", short(one.text)) for one in case.distractors)
+    evidence = Evidence(found.question, hits, documents)
+    return (
+        replace(case, needed=tuple(needed), distractors=others),
+        replace(found, evidence=evidence),
+    )
+
+
+def vary_hits(
+    case: RetrievedQuestion, key: bytes, titles: int = WITHOUT_TITLES
+) -> RetrievedQuestion:
+    """The case as it is, or as it would come from a retriever that gives no scores, or (one in
+    `titles`) from a store that keeps no titles, or puts them into the text.
+    """
+    evidence, deeper = case.evidence, case.deeper
+    if key[0] % WITHOUT_SCORES == 0:
+        evidence = replace(evidence, hits=tuple(replace(hit, score=None) for hit in evidence.hits))
+        deeper = tuple(replace(hit, score=None) for hit in deeper)
+    if key[1] % titles == 0:
+        inside = key[2] % 2 == 0 or titles == CHAINS_WITHOUT_TITLES
+        documents = {
+            name: replace(one, title="", text=searchable_text(one) if inside else one.text)
+            for name, one in evidence.documents.items()
+        }
+        evidence = replace(evidence, documents=documents)
+    return replace(case, evidence=evidence, deeper=deeper)
+
+
+def without_titles(cases: Sequence[RetrievedQuestion]) -> list[RetrievedQuestion]:
+    """The same lists from a store that keeps no titles."""
+    return [
+        replace(
+            case,
+            evidence=replace(
+                case.evidence,
+                documents={
+                    name: replace(one, title="") for name, one in case.evidence.documents.items()
+                },
+            ),
+        )
+        for case in cases
+    ]
