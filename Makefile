@@ -39,11 +39,12 @@ check: $(VENV)/.dev  ## the inner loop: format, lint, types and unit tests
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# Two workers with one thread each: more threads than cores only wait for each other.
 all-tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
 
 unit-tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not live"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not live"
 
 coverage: $(VENV)/.dev  ## run all tests and print which share of the library's lines and branches they reach
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term

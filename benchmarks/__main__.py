@@ -30,6 +30,7 @@ from benchmarks import (
     bench_lexical,
     bench_library,
     bench_links,
+    bench_presets,
     bench_qdrant,
     bench_serve,
     overview,
@@ -43,7 +44,11 @@ from benchmarks.reporting import (
 )
 
 PARTS: dict[str, dict[str, Callable[[bool], Iterable[ResultTable]]]] = {
-    "gate": {"The gate": bench_gate.tables, "Reading": bench_extraction.tables},
+    "gate": {
+        "The presets": bench_presets.tables,
+        "The gate": bench_gate.tables,
+        "Reading": bench_extraction.tables,
+    },
     "bridge": {"The bridge retriever": bench_bridge.tables},
     "name-links": {"Name links": bench_bridge.growth},
     "batch": {"Jobs on Dask": bench_batch.tables},

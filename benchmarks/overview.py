@@ -67,8 +67,10 @@ class Ratio:
 
 
 RATIOS = (
-    Ratio("gate", ("a check against a cross-encoder over " "the hits, ms"), "One question", "p50 ms", "gate.check", "cross-encoder"),
-    Ratio("gate", ("a check against MAGAF's features and " "forest, ms"), "One question", "p50 ms", "gate.check", "MAGAF, row"),
+    Ratio("gate", ("a standard check against a cross-encoder over " "the hits, ms"), "Presets, ten hits of 100", "p50 ms",
+          "standard", "cross-encoder"),
+    Ratio("gate", ("a fast check against a cross-encoder over " "the hits, ms"), "One question", "p50 ms", "gate.check", "cross-encoder"),
+    Ratio("gate", ("a fast check against MAGAF's features and " "forest, ms"), "One question", "p50 ms", "gate.check", "MAGAF, row"),
     Ratio("gate", ("reading ten hits against a TF-IDF " "of them, ms"), "Reading", "ms", "suffice.gate", "scikit-learn"),
     Ratio("search", ("BM25 against bm25s called directly, " "questions a second"), "Top 10 of", "questions a second", "suffice bm25",
           "bm25s", more=True),

@@ -46,7 +46,7 @@ pipeline.connect("retriever.documents", "gate.documents")  # to add
 pipeline.connect("gate.answer", "prompt.documents")  # was: retriever.documents
 
 for question in (
-    "Where was the director of the film Metropolis born?",
+    "Where was the director of the 1927 film Metropolis born?",
     "Who taught the teacher of Ada Lovelace?",
 ):
     came = pipeline.run({name: {"query": question} for name in ("retriever", "gate", "prompt")})

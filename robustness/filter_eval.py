@@ -24,7 +24,7 @@ from suffice.datasets.gold import split
 from suffice.evaluation.searching import RetrievedQuestion, retrieve_dataset, to_labelled_question
 from suffice.gate.gate import Gate
 from suffice.gate.question import WordTable
-from suffice_research.training.gate import KS, draw_lists
+from suffice_research.training.gate_data import KS, draw_lists
 from suffice_research.training.sources import SOURCES, ProgressLog, Source, exit_code, open_source
 from suffice_research.training.stuffing_filter import QUESTIONS, fit_filter
 
@@ -73,6 +73,7 @@ def evaluate_filter(found: Mapping[str, TestLists], left_out: str | None, say: P
     plain = Gate.fit(
         training,
         k=max(KS),
+        preset="fast",
         words=words,
         sets=[one.name for one in training_set for _ in one.training],
     )

@@ -131,7 +131,7 @@ def _dataset(name: str) -> Target:
 
 @cache
 def shipped_gate() -> Gate:
-    return Gate.load()
+    return Gate.load(preset="fast")
 
 
 HIT = {

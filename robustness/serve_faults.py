@@ -73,6 +73,8 @@ class ServiceUnderTest:
             str(self._keys),
             "--port",
             "0",
+            "--preset",
+            "fast",
             "--quiet",
         )
         self._fork_server.begin(RunRequest(words, fault=fault))
@@ -140,6 +142,7 @@ def serve_and_kill(
     )
     for _ in range(kills):
         with service.running():
+            service.write(rng)  # answered when the gate is loaded, however slow the machine
             death = threading.Timer(rng.uniform(0.0, 1.5), fork_server.kill)
             death.start()
             while service.address and service.write(rng)[0]:

@@ -321,6 +321,8 @@ class FitWorkload:
             self._seed,
             "--k",
             4,
+            "--preset",
+            "fast",
             "--json",
         )
         return RunRequest(tuple(map(str, words)))

@@ -20,7 +20,7 @@ from tests.live.test_wheel import Installed, installed, plain  # noqa: F401 - a 
 
 from suffice.cli.doctor import EXTRAS
 
-BROUGHT = {"onnx", "hub"}  # by wordllama, which everybody has
+BROUGHT = {"hub"}  # by tokenizers, which everybody has
 ALONE = {"dspy", "ragas", "deepeval", "ir-measures"}  # docs/decisions/0024-integrations.md
 
 

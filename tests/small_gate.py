@@ -78,7 +78,7 @@ def labelled(k: int = K) -> list[LabelledQuestion]:
 @cache
 def small_gate() -> Gate:
     with few_trees():
-        return Gate.fit(labelled()[:FITTED], seed=7)
+        return Gate.fit(labelled()[:FITTED], seed=7, preset="fast")
 
 
 def fresh() -> list[LabelledQuestion]:

@@ -119,8 +119,9 @@ def outcome(trace: Trace) -> tuple[object, ...]:
 
 
 @cache
-def shipped() -> Gate:
-    return Gate.load()
+def shipped(preset: str = "fast") -> Gate:
+    """The fast one, unless told: a reader judges an attack by what it says, as it does any text."""
+    return Gate.load(preset=preset)
 
 
 def test_there_are_enough_attacks() -> None:
@@ -251,7 +252,7 @@ WISHES = ("another answer", "no answer", "to be cited")
 def test_an_obedient_model_changes_no_action_and_no_answer(
     question: str, places: Sequence[str], every: int
 ) -> None:
-    """Through the gate that ships, against neutral text of the same length read by the same model."""
+    """Through the fast gate, against neutral text of the same length read by the same model."""
     found: Counter[str] = Counter()
     for place in places:
         for attack in ATTACKS[::every]:
@@ -270,6 +271,18 @@ def test_an_obedient_model_changes_no_action_and_no_answer(
                 found["tried"] += 1
     assert found.pop("tried") == len(places) * len(ATTACKS[::every]) * len(WISHES)
     assert found == {"by rules alone": 0, "actions changed": 0, "answers changed": 0}
+
+
+@pytest.mark.parametrize(("question", "place"), [(BRIDGE, "behind"), (COMPARISON, "beside")])
+def test_where_a_reader_judges_too_an_obedient_model_changes_nothing(
+    question: str, place: str
+) -> None:
+    """Through the standard gate, against the same hostile text read by a good model."""
+    for attack in ATTACKS[::11]:
+        hostile, gate = TinyLibrary(PLACES[place](attack, NEEDED[question])), shipped("standard")
+        plain = outcome(ask(question, hostile, gate, Says(good)))
+        for wish in WISHES:
+            assert outcome(ask(question, hostile, gate, Obedient(attack, wish))) == plain, attack
 
 
 def test_a_false_sentence_in_plain_words_is_trusted() -> None:

@@ -328,6 +328,8 @@ def test_version_differences_are_named() -> None:
 
 # ---- the commands
 
+FAST = ("--preset", "fast", "--json")
+
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -348,20 +350,20 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_log_with_a_bad_line_is_checked_up_to_it_and_resumes_when_fixed(
     log: Path, tmp_path: Path
 ) -> None:
-    whole = suffice("check", "--batch", log, "--json")
+    whole = suffice("check", "--batch", log, *FAST)
     assert whole.exit_code == 0, whole.output
     lines = log.read_text(encoding="utf-8").splitlines()
     broken = tmp_path / "log.jsonl"
     broken.write_text(
         "\n".join([*lines[:550], '{"question": 7}', *lines[551:]]) + "\n", encoding="utf-8"
     )
-    stopped = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
+    stopped = suffice("check", "--batch", broken, *FAST, "--checkpoint", tmp_path / "blocks")
     assert stopped.exit_code == 2
     assert "log.jsonl:551: expected a 'question' text" in stopped.stderr
     assert stopped.stdout.splitlines()[:550] == whole.stdout.splitlines()[:550]
     assert len(list((tmp_path / "blocks").iterdir())) == 3
     broken.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    fixed = suffice("check", "--batch", broken, "--json", "--checkpoint", tmp_path / "blocks")
+    fixed = suffice("check", "--batch", broken, *FAST, "--checkpoint", tmp_path / "blocks")
     assert fixed.stdout == whole.stdout
     assert not (tmp_path / "blocks").exists()
 
@@ -370,8 +372,8 @@ def test_an_array_and_lines_give_the_same_verdicts(log: Path, tmp_path: Path) ->
     lines = log.read_text(encoding="utf-8").splitlines()[:5]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n\n", encoding="utf-8")
     (tmp_path / "b.json").write_text(f"[{','.join(lines)}]", encoding="utf-8")
-    assert suffice("check", "--batch", tmp_path / "a.jsonl", "--json").stdout == (
-        suffice("check", "--batch", tmp_path / "b.json", "--json").stdout
+    assert suffice("check", "--batch", tmp_path / "a.jsonl", *FAST).stdout == (
+        suffice("check", "--batch", tmp_path / "b.json", *FAST).stdout
     )
 
 
@@ -418,6 +420,8 @@ def test_without_dask_the_extra_is_named(log: Path, monkeypatch: pytest.MonkeyPa
 
 def test_where_no_folder_can_be_made_blocks_are_not_kept(log: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    result = suffice("check", "--batch", log, "--checkpoint", tmp_path / "file" / "blocks")
+    result = suffice(
+        "check", "--batch", log, "--preset", "fast", "--checkpoint", tmp_path / "file" / "blocks"
+    )
     assert result.exit_code == 2
     assert "cannot be a folder for blocks" in result.stderr

@@ -99,7 +99,8 @@ def test_a_gate_is_fitted_on_questions_and_twins_from_the_command_line(tmp_path:
         questions=question_records,
         twins=twins,
     )
-    words = ["fit", "--benchmark", str(made), "--k", "6", "--out", str(tmp_path / "gate"), "--json"]
+    words = ["fit", "--benchmark", str(made), "--k", "6", "--preset", "fast", "--json"]
+    words += ["--out", str(tmp_path / "gate")]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["questions"] == 110

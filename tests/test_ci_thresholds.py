@@ -138,7 +138,7 @@ def test_junit_has_a_case_a_limit() -> None:
 
 
 def evaluated(*words: object) -> tuple[int, str, str]:
-    data = ("--collection", "controlled", "--limit", 60, "--no-baselines")
+    data = ("--collection", "controlled", "--limit", 60, "--no-baselines", "--preset", "fast")
     result = suffice("evaluate", "gate", *data, *words, wide=True)
     return result.exit_code, result.stdout, result.stderr
 

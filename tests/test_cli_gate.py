@@ -262,6 +262,8 @@ def test_a_gate_is_fitted_from_examples_and_then_evaluated(tmp_path: Path) -> No
         6,
         "--policy",
         "cost",
+        "--preset",
+        "fast",
         "--json",
     )
     assert as_json(made)["questions"] == 120
@@ -294,7 +296,7 @@ def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None
         )
     made = suffice(
         "fit", "--dataset", "jsonl", "--path", tmp_path, "--retriever", "bm25", "--k", 5, "--out", tmp_path / "gate",
-        "--policy", "risk", "--alpha", 0.2,
+        "--policy", "risk", "--alpha", 0.2, "--preset", "fast",
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "gate for 150 questions with 5 hits" in made.stdout

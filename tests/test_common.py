@@ -190,11 +190,14 @@ def test_a_gate_comes_as_itself_by_its_path_or_is_the_one_that_ships(
 ) -> None:
     assert load_gate(gate) is gate
     gate.save(tmp_path / "saved")
-    for given in (tmp_path / "saved", str(tmp_path / "saved"), None):
+    for given in (tmp_path / "saved", str(tmp_path / "saved")):
         again = search_and_check(QUESTION, search, load_gate(given))
         assert (
             again.verdict.p_complete == search_and_check(QUESTION, search, gate).verdict.p_complete
         )
+    shipped = load_gate(None)
+    assert isinstance(shipped, Gate)
+    assert shipped.card == Gate.load().card
     with pytest.raises(InputError, match="the gate is a int"):
         load_gate(3)  # type: ignore[arg-type]
     with pytest.raises(SufficeError, match="nowhere"):
@@ -220,6 +223,7 @@ def test_the_mark_is_small_and_plain(gate: Gate) -> None:
         "next_queries",
         "familiarity",
         "unfamiliar",
+        "notes",
     }
     assert metadata["missing"] == ["Fritz Lang"]
 

@@ -33,7 +33,11 @@ TOLD = {
     ),
     "haystack_gate.py": (
         "haystack",
-        ["Fritz Lang was a film director, born in Vienna in 1890.", "-> not found: Ada Lovelace"],
+        [
+            "Metropolis is a 1927 German film directed by Fritz Lang.",
+            "Fritz Lang was a film director, born in Vienna in 1890.",
+            "-> not found: Ada Lovelace",
+        ],
     ),
     "mcp_gate.py": (
         "mcp",
@@ -43,7 +47,7 @@ TOLD = {
         "opentelemetry.sdk",
         [
             "retrieval films {'gen_ai.operation.name': 'retrieval'",
-            "gen_ai.evaluation.result: abstain 0.0",
+            "gen_ai.evaluation.result: abstain 0.",
             "('Fritz Lang',)",
         ],
     ),

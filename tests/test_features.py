@@ -7,9 +7,11 @@ from suffice.gate.features import (
     ABSENT_COLUMNS,
     BEFORE_GUESSES,
     BEHIND_GUESSES,
+    COUNTING,
     FEATURES,
     HIT_COLUMNS,
     QUESTION_COLUMNS,
+    READING,
     RELATIVE_HIT_COLUMNS,
     SET_COLUMNS,
     STEADY_DIRECTIONS,
@@ -51,7 +53,7 @@ def test_no_feature_stands_twice() -> None:
 def test_what_is_used_by_name_stands_in_the_table() -> None:
     assert set(RELATIVE_HIT_COLUMNS) <= set(HIT_COLUMNS)
     assert set(STEADY_DIRECTIONS) <= {
-        feature.name for feature in FEATURES if feature.level == "gate"
+        feature.name for feature in (*FEATURES, *READING, *COUNTING) if feature.level == "gate"
     }
 
 

@@ -25,8 +25,7 @@ from suffice.evaluation.searching import (
     retrieve_dataset,
     to_labelled_question,
 )
-from suffice.gate.extraction import NO_ENCODERS
-from suffice.gate.gate import Gate
+from suffice.gate.gate import FAST, Gate
 from suffice.types import Evidence, Question
 from suffice_research.controlled import controlled_collection
 
@@ -37,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 def small_gate() -> Gate:
     news = controlled_collection(documents=200)
     questions = retrieve_dataset(news, ["bm25"], [6], sample=100).questions("bm25", 6)
-    fit = gate_fitter(PolicyChoice(), NO_ENCODERS, 42, k=6)
+    fit = gate_fitter(PolicyChoice(), FAST, 42, k=6)
     return fit([to_labelled_question(one) for one in questions])
 
 
@@ -113,9 +112,10 @@ def test_a_fitted_gate_is_judged_on_questions_it_has_not_seen() -> None:
     run = evaluate_gate(
         controlled_collection(documents=200),
         GateSettings(
-            "bm25", 6, "fitted", limit=140, folds=2, baselines=False, choice=PolicyChoice("cost")
+            "bm25", 6, "fitted", FAST, limit=140, folds=2, baselines=False,
+            choice=PolicyChoice("cost"),
         ),
-    )
+    )  # fmt: skip
     found = gate_summary(run)
     assert found["auroc"] > 0.7
     assert "each fold" in found["policy"]

@@ -30,7 +30,7 @@ SHORT = [{"title": title, "text": text} for title, text in (FILM, WRONG)]
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return Gate.load(preset="fast")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_an_error_of_ours_reaches_the_model_with_its_hint(gate: Gate) -> None:
 def test_the_command_serves_over_stdio_and_says_nothing_else_there(library: Library) -> None:
     started = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "suffice", "mcp", "--library", str(library.path)],
+        args=["-m", "suffice", "mcp", "--library", str(library.path), "--preset", "fast"],
         env=dict(os.environ),
     )
 

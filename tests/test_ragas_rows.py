@@ -81,7 +81,7 @@ def test_every_shape_is_the_same_to_the_gate(case: Any) -> None:
 
 def test_rows_go_under_the_gate_also_without_contexts() -> None:
     rows = [*deepeval_rows(EXAMPLES, DOCUMENTS), {"user_input": QUESTION, "retrieved_contexts": []}]
-    verdicts = Gate.load().check_batch(map(question_and_hits, rows))
+    verdicts = Gate.load(preset="fast").check_batch(map(question_and_hits, rows))
     assert verdicts[0].missing == ("Fritz Lang",)
     assert [one.action for one in verdicts[1:]] == ["abstain", "abstain"]
 

@@ -56,6 +56,7 @@ def settings(
     return Settings(
         library=build_film_library(tmp_path_factory.mktemp("library") / "cinema"),
         keys=str(keys.path),
+        preset="fast",
     )
 
 
@@ -126,7 +127,7 @@ def ways(
             service_of(client).shutting_down = False
 
     def other_host() -> Any:
-        with running_app(Settings()) as other:
+        with running_app() as other:
             return other.request(method, path, headers={"host": "evil.example"})
 
     def wrong_value() -> Any:
@@ -147,7 +148,7 @@ def ways(
         401: lambda: send(client, method, path, None),
         403: wrong_scope,
         408: lambda: slow_body(settings, method, path, token["both"]),
-        409: lambda: of(Settings(keys=settings.keys)),
+        409: lambda: of(Settings(keys=settings.keys, preset="fast")),
         413: lambda: with_body(b" " * 3_000_000),
         415: lambda: with_body(b"{}", {"content-type": "text/plain"}),
         421: other_host,

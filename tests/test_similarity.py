@@ -172,7 +172,7 @@ def test_encoders_bring_columns_and_the_question_its_vector() -> None:
 
 @cache
 def through_both() -> Gate:
-    return Gate.fit(labelled()[:100], encoder=Letters(), reranker=Common())
+    return Gate.fit(labelled()[:100], preset="fast", encoder=Letters(), reranker=Common())
 
 
 def test_one_by_one_and_all_at_once_agree() -> None:
@@ -188,7 +188,7 @@ def test_one_by_one_and_all_at_once_agree() -> None:
 def test_a_gate_names_its_encoders_and_wants_them_again(tmp_path: Path) -> None:
     gate = through_both()
     assert (gate.card["preset"], gate.card["encoder"], gate.card["reranker"]) == (
-        "quality",
+        "fast",
         "letters",
         "common",
     )

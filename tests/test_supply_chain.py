@@ -92,11 +92,21 @@ def test_the_core_builds_searches_checks_and_asks_with_every_extra_absent() -> N
     assert result["absent"] > 50  # where the tests run there is much that could have been leant on
 
 
-def test_nothing_is_told_to_anybody_and_nothing_left_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "work",
+    [
+        "suffice.Gate.load(preset='fast').check('Who taught Ada?', ['Ada was taught by Mary.'])",
+        # On one thread: otherwise the reader has threads to compute with.
+        "Reader(threads=1).read('Who taught Ada?', ['Ada'], ['Ada was taught by Mary.'])",
+    ],
+    ids=["gate", "reader"],
+)
+def test_nothing_is_told_to_anybody_and_nothing_left_behind(tmp_path: Path, work: str) -> None:
     # onnxruntime would write a session's mark into the temporary folder and begin to send.
     script = (
         "import suffice, threading, pathlib\n"
-        "suffice.Gate.load().check('Who taught Ada?', ['Ada was taught by Mary.'])\n"
+        "from suffice.gate.reader import Reader\n"
+        f"{work}\n"
         "print(len(list(pathlib.Path('/proc/self/task').iterdir())) if pathlib.Path('/proc/self/task').exists() else 1)\n"
     )
     environment = {
@@ -112,6 +122,7 @@ def test_nothing_is_told_to_anybody_and_nothing_left_behind(tmp_path: Path) -> N
     environment |= {
         "PYTHONPATH": str(ROOT / "src"),
         "OMP_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment |= {name: str(folder) for name, folder in folders.items()}

@@ -122,7 +122,7 @@ def runs(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     model = CachedModel(
         server_model, tmp_path_factory.mktemp("smollm2") / "answers.db"
     )  # both ways begin with the same prompts
-    gate, found = Gate.load(), []
+    gate, found = Gate.load(preset="fast"), []
     for dataset, budgets in zip(datasets(), CALLS):
         corpus = open_corpus(dataset)
         for example, calls in zip(draw_questions(dataset), budgets):
@@ -192,7 +192,7 @@ def test_at_equal_coverage_the_gate_leaves_no_more_answers_without_evidence(
 
 
 def test_every_run_replays_without_the_model(runs: list[Run]) -> None:
-    gate = Gate.load()
+    gate = Gate.load(preset="fast")
     for one in runs:
         assert trace_to_json(replay(one.gated, one.corpus, gate)) == trace_to_json(one.gated)
         assert trace_to_json(replay(one.free, one.corpus, AlwaysComplete())) == trace_to_json(

@@ -83,7 +83,7 @@ def kill_at(count: int, results: Iterator[Any], victim: subprocess.Popen[bytes])
 def test_a_worker_killed_in_the_middle_changes_nothing(
     cluster: DaskCluster, lines: list[Line]
 ) -> None:
-    job = check_job(GateRef.named("default"))
+    job = check_job(GateRef.named("default", "fast"))
     with BatchRunner() as here:
         expected = list(here(job, split_into_blocks(lines, 60)))
     with BatchRunner(cluster.address) as there:
@@ -91,6 +91,13 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
     cluster.add_worker()
     assert json.dumps(found) == json.dumps(expected)
     assert len(found) == 20
+
+
+def test_the_reader_says_the_same_on_workers(cluster: DaskCluster, lines: list[Line]) -> None:
+    job = check_job(GateRef.named("default"))
+    with BatchRunner() as here, BatchRunner(cluster.address) as there:
+        expected, found = (list(one(job, split_into_blocks(lines[:4], 2))) for one in (here, there))
+    assert json.dumps(found) == json.dumps(expected)
 
 
 def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_path: Path) -> None:
@@ -110,7 +117,8 @@ def test_the_commands_write_the_same_bytes_on_workers(cluster: DaskCluster, tmp_
             home / "retrieval.json",
             *more,
         )
-        done("evaluate", "gate", *options, "--no-baselines", "--out", home / "gate.json", *more)
+        fast = ("--preset", "fast", "--no-baselines")
+        done("evaluate", "gate", *options, *fast, "--out", home / "gate.json", *more)
     here, there = tmp_path / "here", tmp_path / "there"
     for name in (
         "vectors-1.f16",
@@ -191,7 +199,7 @@ def test_a_worker_that_would_say_something_else_refuses(
 def test_a_worker_that_lacks_the_gate_says_so(
     cluster: DaskCluster, lines: list[Line], tmp_path: Path
 ) -> None:
-    shutil.copytree(SHIPPED_MODELS / "gate-quality", tmp_path / "gate")
+    shutil.copytree(SHIPPED_MODELS / "gate-standard", tmp_path / "gate")
     job = check_job(GateRef.named(str(tmp_path / "gate")))
     shutil.rmtree(tmp_path / "gate")
     with (

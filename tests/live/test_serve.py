@@ -42,7 +42,8 @@ BODY = json.dumps(CHECK).encode()
 @contextmanager
 def serving(*words: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """A service on a free port, ready; stopped at the end."""
-    command = [sys.executable, "-m", "suffice", "serve", "--port", "0", *words]
+    serve = ["serve", "--port", "0", "--preset", "fast", *words]
+    command = [sys.executable, "-m", "suffice", *serve]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True

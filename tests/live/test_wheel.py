@@ -92,7 +92,7 @@ WITH_EXTRAS = {
     (
         "evaluate answers --dataset jsonl --path made --limit 10 --gate default --systems naive"
     ): "naive",
-    "fit --benchmark made --k 4 --out gate": "gate for",
+    "fit --benchmark made --k 4 --preset fast --out gate": "gate for",
     f'check "{QUESTION}" --hits hits.json --gate gate': "p_complete",
     "report run.json --out page.html": "page.html",
 }
@@ -182,6 +182,8 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(installed: Installed
     assert {
         "suffice/py.typed",
         "suffice/models/gate-fast/manifest.json",
+        "suffice/models/gate-standard/manifest.json",
+        "suffice/models/reader/manifest.json",
         "suffice/service/page/index.html",
     } <= packed
     assert metadata["Version"] == PROJECT["version"]

@@ -69,18 +69,19 @@ def test_groups_to_learn_from_hold_nothing_that_only_judged_questions_need():
     assert any(hidden.intersection(group.keys) for group in groups)
 
 
-def test_a_question_is_kept_where_every_judgement_is_sure():
+def test_a_question_is_kept_where_the_judgement_is_what_it_was_to_need():
     kept, counts = keep_questions(
         [
             judged("How high is the rent?", 0.97, 0.04, 0.01, 0.9),
             judged("how high is the rent?", 0.97, 0.04, 0.01, 0.9),
             judged("How much is the deposit in euros?", 0.8, 0.9, 0.0, 0.7, needed=(0, 1)),
             judged("What has to be paid at first?", 0.8, 0.9, 0.0, 0.7, needed=(1,)),
-            judged("Who may have a dog?", 0.0, 0.5, 0.9, 0.9),
+            judged("Are pets allowed?", 0.0, 0.0, 0.9, 0.9),
             judged("When is it due again?", 0.7, 0.0, 0.0, 0.04),
             judged("Rent?", 0.97, 0.04, 0.01, 0.9),
             judged("What does [1] say about rent?", 0.97, 0.04, 0.01, 0.9),
-            judged("Is there a lift in the house?", 0.0, 0.13, 0.0, 0.0),
+            judged("Is there a lift in the house?", 0.0, 0.13, 0.0, 0.0, needed=()),
+            judged("Is there a bath in the house?", 0.0, 0.03, 0.0, 0.0, needed=()),
             judged("When is the rent DUE", 0.97, 0.04, 0.01, 0.9),
         ],
         {7: LEASE},
@@ -89,24 +90,13 @@ def test_a_question_is_kept_where_every_judgement_is_sure():
     assert kept == [
         KeptQuestion("How high is the rent?", (RENT.key,), (DEPOSIT.key, PETS.key)),
         KeptQuestion("How much is the deposit in euros?", (RENT.key, DEPOSIT.key), (PETS.key,)),
+        KeptQuestion("Is there a bath in the house?", (), LEASE.keys),
     ]
     assert counts == {
-        "kept, 1 needed": 1, "kept, 2 needed": 1, "asked twice": 1, "unsure": 1, "form": 2,
-        "several that were not asked for": 1, "not complete": 1, "nothing answers it": 1,
+        "kept, 0 needed": 1, "kept, 1 needed": 1, "kept, 2 needed": 1, "asked twice": 1,
+        "form": 2, "judged otherwise": 2, "not complete": 1, "something may answer it": 1,
         "known question": 1,
     }  # fmt: skip
-
-
-def test_what_the_model_found_needed_counts_not_what_it_was_to_ask_for():
-    ((one,), _) = keep_questions([judged("Are pets allowed?", 0, 0, 0.9, 0.9)], {7: LEASE}, ())
-    assert one.needed == (PETS.key,)
-
-
-def test_some_questions_that_nothing_answers_are_kept():
-    asked = [judged(f"Is flat {n} taken?", 0.01, 0.0, 0.0, 0.0) for n in range(400)]
-    kept, _ = keep_questions(asked, {7: LEASE}, ())
-    assert 130 < len(kept) < 190
-    assert all(one.needed == () and len(one.others) == 3 for one in kept)
 
 
 def test_rows_are_read_as_they_were_written(tmp_path):
@@ -187,13 +177,13 @@ def counted(name: str, sizes: list[int]) -> str:
 def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
     cases = list(everyday_cases(EVERYDAY))
     found, left_out = asked_cases(ASKED, cases)
-    assert len(found) > 9000
+    assert len(found) > 4000
     assert {one.part for one in found} == {"learn"}
-    assert left_out > 9000  # those about public passages, which are not here
+    assert left_out > 5000  # those about public passages, which are not here
     judged = {case.group for case in cases if case.part != "learn"}
     assert judged.isdisjoint(one.group for one in found)
     (path,) = ASKED.glob("*.jsonl*")
-    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     readme = (ASKED / "README.md").read_text(encoding="utf-8")
     assert counted("everyday", [len(one.needed) for one in found]) in readme
     assert counted("all", [len(row["needed"]) for row in rows]) in readme

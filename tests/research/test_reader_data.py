@@ -28,6 +28,7 @@ from suffice_research.training.reader_lists import (
     draw_pair,
     draw_sentences,
     natural_list,
+    one_sentence_each,
     renamed,
     with_orders,
 )
@@ -194,6 +195,24 @@ def test_a_question_made_of_a_sentence_lacks_it_in_one_list_alone(packed):
         (cut,) = (hit for hit in part.hits if hit.cut[1])
         assert cut.cut[1] - cut.cut[0] < len(packed.row("texts", cut.passages[0]))
     assert made > 100
+
+
+def test_one_sentence_of_a_passage_is_the_one_with_the_answer(packed):
+    draw, seen = np.random.default_rng(2), 0
+    for case in packed.cases_of(0)[:80].tolist():
+        whole = draw_pair(packed, case, 4, draw)[0]
+        short = one_sentence_each(packed, case, whole, draw)
+        assert (short.complete, len(short.hits)) == (whole.complete, len(whole.hits))
+        spans = {at: (start, end) for at, start, end in packed.spans("answers", case).tolist()}
+        for hit in short.hits:
+            if hit.kept is None:
+                assert len(hit.passages) > 1  # joined: left as it is
+                continue
+            assert 0 <= hit.kept[0] < hit.kept[1] <= len(packed.row("texts", hit.passages[0]))
+            if place := spans.get(hit.passages[0]):
+                assert hit.kept[0] <= place[0] < place[1] <= hit.kept[1]
+                seen += 1
+    assert seen > 15
 
 
 def test_claims_and_orders_stand_in_hits_of_either_kind(packed):
