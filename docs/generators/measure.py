@@ -72,8 +72,8 @@ def measure_gate(data: Path, work: Path) -> None:
             models.gate_command(preset),
             data,
             "--study-only",
-            "--vectors",
-            str(work),
+            "--readings",
+            str(work / "readings.jsonl"),
             "--study",
             str(made),
         )

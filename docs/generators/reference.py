@@ -21,7 +21,16 @@ from suffice.answering.expand import ExpansionBudget
 from suffice.cli.app import EXAMPLES, app
 from suffice.datasets import FORMATS, jsonl
 from suffice.evaluation.metrics import ANSWER_METRICS, PROBABILITY, RANKING
-from suffice.gate.features import FEATURES, RELEVANCE, RELEVANCE_HIT, SIMILARITY, SIMILARITY_HIT
+from suffice.gate.features import (
+    COUNTING,
+    FEATURES,
+    READING,
+    READING_HIT,
+    RELEVANCE,
+    RELEVANCE_HIT,
+    SIMILARITY,
+    SIMILARITY_HIT,
+)
 from suffice.gate.policy import Costs
 from suffice.gate.stuffing_filter import SUPPORT_COLUMNS
 from suffice.registry import RETRIEVERS
@@ -91,6 +100,20 @@ LEVELS = {
     "gate": "What the gate looks at: the answers of those models, and the figures of the whole set.",
 }
 
+EXTRA_FEATURES = (
+    (
+        "Only in the preset `standard`",
+        "From the reader, a small transformer that reads the hits together (see `suffice.gate.reader`), and from the fast gate.",
+        (*READING_HIT, *READING, *COUNTING),
+    ),
+    (
+        "Only in gates fitted with an encoder",
+        "From the encoder, and from a cross-encoder where one is given: "
+        "`Gate.fit(examples, encoder=..., reranker=...)`.",
+        (*SIMILARITY_HIT, *RELEVANCE_HIT, *SIMILARITY, *RELEVANCE),
+    ),
+)
+
 
 def features() -> str:
     """Every feature of the gate by level and family, then the two papers' selections."""
@@ -110,13 +133,9 @@ def features() -> str:
                 f"{LEVELS.get(level, '')}\n",
                 table(("feature", "family", "meaning"), rows),
             ]
-    more = (*SIMILARITY_HIT, *RELEVANCE_HIT, *SIMILARITY, *RELEVANCE)
-    rows = [(f"`{one.name}`", one.level, one.meaning) for one in more]
-    lines += [
-        "## Only in the preset `quality`\n",
-        "From an encoder, and from a cross-encoder where one is given.\n",
-    ]
-    lines.append(table(("feature", "level", "meaning"), rows))
+    for title, says, more in EXTRA_FEATURES:
+        rows = [(f"`{one.name}`", one.level, one.meaning) for one in more]
+        lines += [f"## {title}\n", f"{says}\n", table(("feature", "level", "meaning"), rows)]
     lines += [
         "## Only in a hardened gate\n",
         "What its stuffing filter uses beside the above: see `suffice.gate.stuffing_filter`.\n",
@@ -261,6 +280,10 @@ WRITTEN_FORMATS = {
         "the stuffing filter of a hardened gate: a folder of ONNX and JSON",
         "`python -m suffice_research.training.stuffing_filter`",
     ),
+    "suffice.gate.reader.READER_VERSION": (
+        "the reader of a standard gate: a folder of ONNX and a tokenizer",
+        "`python -m suffice_research.training.reader_export`",
+    ),
     "suffice.gate.question.WORD_TABLE_VERSION": (
         "the word table of a gate: a folder",
         "`python -m suffice_research.training.word_table`",
@@ -318,7 +341,8 @@ WRITTEN_FORMATS = {
         "`suffice serve key new`",
     ),
 }
-NOT_FORMATS = {"IR_VERSION"}  # of ONNX
+# Of ONNX, and of what a reader says: no file holds it but as part of the reader's name.
+NOT_FORMATS = {"IR_VERSION", "READING_VERSION"}
 
 
 def format_versions() -> dict[str, int]:
@@ -395,7 +419,7 @@ VARIABLES = {
     ),
     "XDG_CACHE_HOME": ("the user's cache, used if SUFFICE_CACHE is not set", "`~/.cache`"),
     "OMP_NUM_THREADS": (
-        "threads of the numerical libraries; `suffice serve` sets 1 per worker if unset",
+        "threads of the numerical libraries and of the reader; `suffice serve` sets 1 per worker if unset",
         "all cores",
     ),
     "MALLOC_ARENA_MAX": (
