@@ -39,9 +39,9 @@ check: $(VENV)/.dev  ## the inner loop: format, lint, types and unit tests
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# Two workers with one thread each: more threads than cores only wait for each other.
+# Three workers with one thread each: some tests wait for servers, and threads beyond the cores for each other.
 all-tests: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=20
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --durations=20
 
 unit-tests: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not live"
