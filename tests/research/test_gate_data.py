@@ -196,7 +196,7 @@ def everyday(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GateData]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader_data, "SOURCES", {})
         patch.setattr(gate_data, "EVERYDAY", folder)
-        small = partial(controlled_collection, documents=200)
+        small = partial(controlled_collection, documents=80)
         patch.setattr(sources, "controlled_collection", small)
         yield GateData(folder, only=("everyday", "controlled"), say=ProgressLog())
 
