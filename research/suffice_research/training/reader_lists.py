@@ -285,12 +285,7 @@ def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Ge
     marked, hits = _marked(pack, case), []
     for hit in listed.hits:
         ids = pack.row("texts", hit.passages[0])
-        ends = (np.flatnonzero(np.isin(ids, SENTENCE_ENDS)) + 1).tolist()
-        places = [
-            (start, end)
-            for start, end in zip([0, *ends], [*ends, len(ids)], strict=True)
-            if end - start > 2
-        ]
+        places = _sentences(ids, 3, len(ids))
         answer = marked.get(hit.passages[0])
         if answer:  # what it begins in, or all that it goes over
             start = max((one[0] for one in places if one[0] <= answer[0]), default=0)
@@ -313,7 +308,7 @@ def draw_sentences(
     wanted = 2 if size > 1 and draw.random() < 0.3 else 1
     chosen: dict[int, tuple[int, int]] = {}
     for passage in found:
-        places = _sentences(pack.row("texts", passage))
+        places = _sentences(pack.row("texts", passage), 8, 50)
         if len(places) > 1 and len(chosen) < wanted:
             chosen[passage] = places[int(draw.integers(len(places)))]
     if len(chosen) < wanted:
@@ -340,11 +335,11 @@ def draw_sentences(
     return lists
 
 
-def _sentences(ids: Ints) -> list[tuple[int, int]]:
-    """First token and end of each sentence that is neither short nor long."""
+def _sentences(ids: Ints, least: int, most: int) -> list[tuple[int, int]]:
+    """First token and end of each sentence with so many tokens."""
     ends = (np.flatnonzero(np.isin(ids, SENTENCE_ENDS)) + 1).tolist()
     places = zip([0, *ends], [*ends, len(ids)], strict=True)
-    return [(start, end) for start, end in places if 8 <= end - start <= 50]
+    return [(start, end) for start, end in places if least <= end - start <= most]
 
 
 def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
