@@ -99,7 +99,7 @@ def export(
         "relevance": {0: "windows"},
     }  # fmt: skip
     settings = {
-        "base": "ms-marco-MiniLM-L-12-v2", "teacher": "all-mpnet-base-v2",
+        "base": "ms-marco-MiniLM-L-12-v2",
         "pair layers": list(PAIR), "joint layers": list(JOINT),
     }  # fmt: skip
     inputs = {path.name: sha256_of(path) for path in (base, *weights)}
