@@ -177,7 +177,7 @@ def counted(name: str, sizes: list[int]) -> str:
 def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
     cases = list(everyday_cases(EVERYDAY))
     found, left_out = asked_cases(ASKED, cases)
-    assert len(found) > 4000
+    assert len(found) > 3500
     assert {one.part for one in found} == {"learn"}
     assert left_out > 5000  # those about public passages, which are not here
     judged = {case.group for case in cases if case.part != "learn"}
@@ -185,7 +185,7 @@ def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
     (path,) = ASKED.glob("*.jsonl*")
     rows = [json.loads(line) for line in path.read_bytes().splitlines()]
     readme = (ASKED / "README.md").read_text(encoding="utf-8")
-    assert counted("everyday", [len(one.needed) for one in found]) in readme
+    assert counted("everyday, used", [len(one.needed) for one in found]) in readme
     assert counted("all", [len(row["needed"]) for row in rows]) in readme
     for row in rows:
         assert set(row) == {"question", "needed", "others"}

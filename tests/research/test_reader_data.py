@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from suffice_research.training import reader_data
 from suffice_research.training.reader_data import (
     EVERYDAY,
     PARTS,
+    SOURCES,
     Case,
     Passage,
     Span,
@@ -95,7 +97,9 @@ def test_parts_keep_groups_together_and_unseen_sources_away(cases):
     assert parts["everyday/people"] == {"learn", "stack", "test"}
 
 
-def test_the_public_sets_are_read(data_folder):
+def test_the_public_sets_are_read(data_folder, monkeypatch):
+    some = {name: SOURCES[name] for name in ("hotpotqa", "squad2", "covidqa", "policyqa")}
+    monkeypatch.setattr(reader_data, "SOURCES", some)  # the others take as long again
     found = load_cases(data_folder, [])
     counts = Counter(case.source for case in found)
     assert counts["hotpotqa"] > 4000
@@ -205,14 +209,30 @@ def test_one_sentence_of_a_passage_is_the_one_with_the_answer(packed):
         assert (short.complete, len(short.hits)) == (whole.complete, len(whole.hits))
         spans = {at: (start, end) for at, start, end in packed.spans("answers", case).tolist()}
         for hit in short.hits:
-            if hit.kept is None:
-                assert len(hit.passages) > 1  # joined: left as it is
-                continue
-            assert 0 <= hit.kept[0] < hit.kept[1] <= len(packed.row("texts", hit.passages[0]))
-            if place := spans.get(hit.passages[0]):
-                assert hit.kept[0] <= place[0] < place[1] <= hit.kept[1]
-                seen += 1
+            for passage, (start, end) in zip(hit.passages, hit.kept, strict=True):
+                assert 0 <= start < end <= len(packed.row("texts", passage))
+                if place := spans.get(passage):
+                    assert start <= place[0] < place[1] <= end
+                    seen += 1
     assert seen > 15
+
+
+def test_needed_passages_may_stand_in_one_hit_together(packed):
+    draw = np.random.default_rng(3)
+    seen: Counter[bool] = Counter()
+    for case in [*range(len(packed.part))] * 4:
+        needed = set(packed.row("needed", case).tolist())
+        whole, part = draw_pair(packed, case, 5, draw)
+        joined = [hit for hit in whole.hits if len(hit.passages) > 1]
+        if len(needed) < 2 or not joined:
+            continue
+        assert [set(hit.passages) for hit in joined] == [needed]
+        assert whole.complete
+        assert whole.count == sum(hit.needed for hit in whole.hits) == 1
+        (other,) = (hit for hit in part.hits if len(hit.passages) > 1)
+        assert len(other.passages) == len(needed)  # as long as the one that suffices
+        seen[other.needed] += 1
+    assert seen[True] > 10
 
 
 def test_claims_and_orders_stand_in_hits_of_either_kind(packed):

@@ -37,6 +37,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from suffice.errors import InputError
+from suffice_research.training.reader_lists import NO, NOTHING, SPAN, YES
 from suffice_research.training.sources import exit_code, normalize_words
 
 __all__ = [
@@ -133,6 +134,7 @@ class Case:
     distractors: tuple[Passage, ...]
     evidence: tuple[Span, ...] = ()
     answers: tuple[Span, ...] = ()
+    yes: bool | None = None  # the answer, where it is yes or no
     part: str = ""  # decided by the group
 
 
@@ -154,12 +156,27 @@ def _lines(path: Path) -> Iterator[Any]:
     return map(json.loads, _text(path).splitlines())
 
 
-def _find(answer: str, passages: Iterable[Passage]) -> tuple[Span, ...]:
-    """The first place of the answer in each passage that has it."""
+def _find(
+    answer: str, passages: Iterable[Passage], evidence: Sequence[Span] = ()
+) -> tuple[Span, ...]:
+    """The first place of the answer in each passage that has it, in its evidence if it is there."""
     if len(answer) < 2 or answer.lower() in ("yes", "no"):
         return ()
-    places = ((one, one.text.lower().find(answer.lower())) for one in passages)
-    return tuple(Span(one, at, at + len(answer)) for one, at in places if at >= 0)
+    found = []
+    for one in passages:
+        parts = [(span.start, span.end) for span in evidence if span.passage == one]
+        for start, end in (*parts, (0, len(one.text))):
+            at = one.text.lower().find(answer.lower(), start, end)
+            if at >= 0:
+                found.append(Span(one, at, at + len(answer)))
+                break
+    return tuple(found)
+
+
+def _yes(answer: str) -> bool | None:
+    """Whether the answer is yes; None where it is neither yes nor no."""
+    said = re.match(r"(yes|no)\b", answer.strip().lower())
+    return said.group() == "yes" if said else None
 
 
 # ---- sources
@@ -182,10 +199,10 @@ def _wikipedia(path: Path, source: str, joint: str) -> Iterator[Case]:
                     evidence.append(Span(passage, at, at + len(sentence)))
                 at += len(sentence) + len(joint)
         if len(needed) == len(titles):
-            answers = _find(row["answer"], needed)
+            answers = _find(row["answer"], needed, evidence)
             yield Case(
                 source, row["_id"], row["question"], tuple(needed), tuple(others),
-                tuple(evidence), answers[:2],
+                tuple(evidence), answers[:2], _yes(row["answer"]),
             )  # fmt: skip
 
 
@@ -314,7 +331,8 @@ def _strategy(data: Path) -> Iterator[Case]:
     for row in _json(data / "strategyqa/train.json.gz"):
         needed = tuple(Passage("", text) for text in dict.fromkeys(row["facts"]))
         if needed:
-            yield Case("strategyqa", row["qid"], row["question"], needed, ())
+            yes = _yes("yes" if row["answer"] else "no")
+            yield Case("strategyqa", row["qid"], row["question"], needed, (), yes=yes)
 
 
 def _hover(data: Path) -> Iterator[Case]:
@@ -366,7 +384,9 @@ def _news(data: Path) -> Iterator[Case]:
                 needed.append(max(held, key=lambda chunk: len(words & set(chunk.text.split()))))
         needed = list(dict.fromkeys(needed))
         if len(needed) == len(row["evidence_list"]):
-            yield Case("multihop_rag", row["query"], row["query"], tuple(needed), ())
+            answers, yes = _find(row["answer"], needed)[:2], _yes(row["answer"])
+            case = Case("multihop_rag", row["query"], row["query"], tuple(needed), ())
+            yield replace(case, answers=answers, yes=yes)
 
 
 def everyday_cases(folder: Path) -> Iterator[Case]:
@@ -377,7 +397,9 @@ def everyday_cases(folder: Path) -> Iterator[Case]:
             others = tuple(Passage(one["title"], one["text"]) for one in row["distractors"])
             source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
             words = normalize_words(row["question"])  # some are asked twice
-            yield _with_part(Case(source, words, row["question"], needed, others, (), answers[:1]))
+            yes = _yes(row["answer"])
+            case = Case(source, words, row["question"], needed, others, (), answers[:1], yes)
+            yield _with_part(case)
 
 
 SOURCES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
@@ -429,8 +451,9 @@ def shown_passages(cases: Iterable[Case]) -> set[Passage]:
 
 def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
     """What a language model asked about passages of these cases, all of part `learn`, and how many
-    of its questions are left out: those about a passage that is not there or may not be shown, and
-    those of the same words as a question of another part.
+    of its questions are left out: those about a passage that is not there or may not be shown,
+    those of the same words as a question of another part, and those with several needed passages,
+    which were hardly ever right where a person read them.
     """
     shown = {one: one.key for one in shown_passages(cases)}
     by_key = {key: one for one, key in shown.items()}
@@ -445,7 +468,7 @@ def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
         keys, words = [*row["needed"], *row["others"]], normalize_words(row["question"])
         first, *rest = (sources.get(key, {}) for key in keys)
         common = [one for one in first if all(one in other for other in rest)]
-        if not common or words in judged:
+        if not common or words in judged or len(row["needed"]) > 1:
             continue
         needed, others = (tuple(by_key[key] for key in row[name]) for name in ("needed", "others"))
         source = f"{ASKED.name}/{common[0]}"
@@ -567,6 +590,12 @@ def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
     return kinds
 
 
+def _kind_of_answer(case: Case) -> int:
+    if case.yes is not None:
+        return YES if case.yes else NO
+    return SPAN if case.answers else -1 if case.needed else NOTHING
+
+
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
     """Write cases as token ids and numbers of passages."""
     draw = np.random.default_rng(seed)
@@ -601,6 +630,7 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
     names = sorted({case.source for case in cases})
     arrays = {
         "source": np.array([names.index(case.source) for case in cases], np.uint8),
+        "answer": np.array([_kind_of_answer(case) for case in cases], np.int8),
         "part": np.array([PARTS.index(case.part) for case in cases], np.uint8),
         "names": np.array(names),
         "kinds": token_kinds(tokenizer),

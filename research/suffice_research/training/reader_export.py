@@ -25,7 +25,7 @@ from suffice_research.training.scorer import base_weights
 __all__ = ["export"]
 
 INPUTS = ("ids", "types", "slots")
-OUTPUTS = ("needed", "complete", "counts", "evidence", "spans", "relevance")
+OUTPUTS = ("needed", "complete", "counts", "evidence", "spans", "answer", "relevance")
 WORD_BITS = 8  # of the vectors of words
 NOT_TRAINED = "words."  # the base's
 
@@ -48,7 +48,7 @@ class _Exported(nn.Module):  # type: ignore[misc]
         hidden = (1.0 - present.float())[:, None, None, :] * -1e4
         for layer in model.pair:
             x = _layer(layer, x, hidden)
-        spans, relevance = model.to_span(x), model.to_relevance(x[:, 0])[:, 0]
+        relevance = model.to_relevance(x[:, 0])[:, 0]
         blocks, held = pool(x, present)
         blocks = blocks + model.slots(slots)[:, None]
         y = torch.cat([model.whole[None, None], blocks.reshape(1, -1, blocks.shape[-1])], 1)
@@ -64,7 +64,8 @@ class _Exported(nn.Module):  # type: ignore[misc]
             model.to_complete(about)[:, 0],
             model.to_count(about),
             model.to_evidence(read[:, 1:])[..., 0],
-            spans,
+            model.places(x, read),
+            model.to_answer(about),
             relevance,
         )
 

@@ -38,11 +38,13 @@ PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numb
 CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
+NOTHING, SPAN, YES, NO = range(4)  # what the answer is
 SENTENCES = "sentences"  # the source whose questions are made here
-GROUPS = 6  # parts of a batch, each padded by itself
+GROUPS = 4  # parts of a batch, each padded by itself
 SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
 SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
+JOINED = 0.2  # share of the pairs with several passages in one hit
 ORDERED = 0.08  # share of the lists with claims and orders
 OFTEN = 2e-3  # of all tokens: a word that keywords leave out
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
@@ -50,9 +52,9 @@ RARE = 1e-4  # of all tokens: a word that says what the question is about
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {
-    "everyday": 0.15, "hotpotqa": 0.11, "2wiki": 0.08, "musique": 0.04, "squad2": 0.14,
-    "policyqa": 0.06, "entailmentbank": 0.03, "strategyqa": 0.04, "hover": 0.03, "tatqa": 0.04,
-    "multihop_rag": 0.03, SENTENCES: 0.10, "asked": 0.24,
+    "everyday": 0.22, "hotpotqa": 0.11, "2wiki": 0.07, "musique": 0.03, "squad2": 0.14,
+    "policyqa": 0.05, "entailmentbank": 0.025, "strategyqa": 0.03, "hover": 0.015, "tatqa": 0.03,
+    "multihop_rag": 0.03, SENTENCES: 0.11, "asked": 0.14,
 }  # fmt: skip
 
 
@@ -65,7 +67,7 @@ class Hit:
     needed: bool
     renames: Mapping[int, int]  # tokens that are replaced
     cut: tuple[int, int] = (0, 0)  # tokens that are taken out of the passage
-    kept: tuple[int, int] | None = None  # tokens that alone are left of it; None: all
+    kept: tuple[tuple[int, int], ...] = ()  # of each passage, the tokens that are left; (): all
     before: tuple[int, ...] = ()  # tokens that stand in front of the text, and behind it
     behind: tuple[int, ...] = ()
 
@@ -79,6 +81,7 @@ class HitList:
     count: int  # documents that the question needs; -1 where that is not known
     evidence: Ints  # (passage, first token, end) in each row
     answers: Ints  # likewise
+    answer: int = -1  # NOTHING, SPAN, YES or NO; -1 where that is not known
 
 
 class Pack:
@@ -90,6 +93,7 @@ class Pack:
         self.names = [str(name) for name in self._arrays["names"]]
         self.source = self._arrays["source"]
         self.part = self._arrays["part"]
+        self.answer = self._arrays["answer"]  # of each case, -1 where it is not known
         self.kinds = self._arrays["kinds"]  # of each token, see `reader_data.token_kinds`
         self.shown = self._arrays["shown"]  # passages that training may show
         self.passages = len(self._arrays["texts_starts"]) - 1
@@ -131,24 +135,25 @@ def _titles(
 
 def _make(
     pack: Pack, case: int, form: int, chosen: Sequence[int], needed: set[int], style: float,
-    merge: bool, draw: np.random.Generator, change: _Change | None = None,
+    joined: int, draw: np.random.Generator, change: _Change | None = None,
 ) -> HitList:  # fmt: skip
     change = change or _Change()
-    order = [chosen[at] for at in draw.permutation(len(chosen)).tolist()]
-    titles = _titles(pack, order, style, draw)
+    right = needed - change.broken
+    first = tuple(chosen[at] for at in draw.permutation(min(joined, len(chosen))).tolist())
+    groups = [first] * bool(first) + [(one,) for one in chosen[joined:]]
+    groups = [groups[at] for at in draw.permutation(len(groups)).tolist()]
+    titles = _titles(pack, [group[0] for group in groups], style, draw)
     hits = [
-        Hit((one,), title, one in needed and one not in change.broken, change.in_hits)
-        for one, title in zip(order, titles, strict=True)
+        Hit(group, title, not right.isdisjoint(group), change.in_hits)
+        for group, title in zip(groups, titles, strict=True)
     ]
-    if merge and len(hits) > 1:
-        one, other = hits[-2:]
-        both = one.passages + other.passages
-        hits[-2:] = [Hit(both, one.title, one.needed or other.needed, change.in_hits)]
-    count = len(needed) if needed else -1
+    count = sum(not needed.isdisjoint(group) for group in groups) + len(needed - set(chosen))
+    count = count if needed else -1
     complete = bool(needed) and needed <= set(chosen) and not change.broken
     question = renamed(pack.question(case, form), change.in_question)
     evidence, answers = (pack.spans(name, case) for name in ("evidence", "answers"))
-    return HitList(question, tuple(hits), complete, style, count, evidence, answers)
+    answer = int(pack.answer[case]) if complete else NOTHING
+    return HitList(question, tuple(hits), complete, style, count, evidence, answers, answer)
 
 
 @dataclass(frozen=True)
@@ -259,15 +264,16 @@ def draw_pair(
         min(lacking, len(needed)) :
     ]
     form = int(draw.choice(3, p=(0.75, 0.12, 0.13)))
-    style, merge = draw.random(), draw.random() < 0.12
+    style = draw.random()
+    joined = max(2, len(needed)) if draw.random() < JOINED else 0
     whole = (needed + others)[:size]
     part = (kept + others)[:size]
     if not needed:
         part = (others[1:] if draw.random() < 0.5 else others)[:size]
     first, second, breaks = _changes(pack, case, draw) if change else (_Change(), _Change(), False)
     lists = [
-        _make(pack, case, form, whole, wanted, style, merge, draw, first),
-        _make(pack, case, form, whole if breaks else part, wanted, style, merge, draw, second),
+        _make(pack, case, form, whole, wanted, style, joined, draw, first),
+        _make(pack, case, form, whole if breaks else part, wanted, style, joined, draw, second),
     ]
     if change and draw.random() < SHORT and wanted <= _marked(pack, case).keys():
         lists = [one_sentence_each(pack, case, one, draw) for one in lists]
@@ -282,18 +288,18 @@ def _marked(pack: Pack, case: int) -> dict[int, tuple[int, int]]:
 
 def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Generator) -> HitList:
     """The list with one sentence of each passage: with the answer where that is known."""
-    marked, hits = _marked(pack, case), []
-    for hit in listed.hits:
-        ids = pack.row("texts", hit.passages[0])
+    marked = _marked(pack, case)
+
+    def kept(passage: int) -> tuple[int, int]:
+        ids = pack.row("texts", passage)
         places = _sentences(ids, 3, len(ids))
-        answer = marked.get(hit.passages[0])
-        if answer:  # what it begins in, or all that it goes over
+        if answer := marked.get(passage):  # what it begins in, or all that it goes over
             start = max((one[0] for one in places if one[0] <= answer[0]), default=0)
             end = min((one[1] for one in places if one[1] >= answer[1]), default=len(ids))
-            kept = (start, end)
-        else:
-            kept = places[int(draw.integers(len(places)))] if places else (0, len(ids))
-        hits.append(hit if len(hit.passages) > 1 else replace(hit, kept=kept))
+            return start, end
+        return places[int(draw.integers(len(places)))] if places else (0, len(ids))
+
+    hits = [replace(hit, kept=tuple(map(kept, hit.passages))) for hit in listed.hits]
     return replace(listed, hits=tuple(hits))
 
 
@@ -331,7 +337,9 @@ def draw_sentences(
             cut = chosen[at] if gone else (0, 0)
             hits.append(Hit((at,), titles[at], at in chosen and not gone, {}, cut))
         nothing = np.zeros((0, 3), np.int64)
-        lists.append(HitList(question, tuple(hits), whole, style, wanted, evidence, nothing))
+        answer = -1 if whole else NOTHING
+        made = HitList(question, tuple(hits), whole, style, wanted, evidence, nothing, answer)
+        lists.append(made)
     return lists
 
 
@@ -368,9 +376,7 @@ def natural_list(
 ) -> HitList:
     """What BM25 found, as it is."""
     wanted = set(pack.row("needed", case).tolist())
-    return _make(
-        pack, case, 0, pack.row("retrieved", case).tolist()[:size], wanted, style, False, draw
-    )
+    return _make(pack, case, 0, pack.row("retrieved", case).tolist()[:size], wanted, style, 0, draw)
 
 
 # ---- batches
@@ -378,7 +384,7 @@ def natural_list(
 
 @dataclass(frozen=True)
 class Batch:
-    """Windows of some lists, the shortest first. The arrays up to `spans` have a row for a window.
+    """Windows of some lists, the shortest first. Arrays up to `spans` have a row for a window.
 
     The upper layers see the blocks of all windows of a list in one row of `longest` places, the
     first of which is the list's own. `take` are the places of all blocks among (windows, blocks),
@@ -392,6 +398,7 @@ class Batch:
     head: Ints  # where the window's first block goes among (lists, longest)
     evidence: Ints  # (windows, blocks): 1 evidence, 0 not, -1 not known
     spans: Ints  # (windows, 2): first and last token of the answer, or -1
+    answer: Ints  # (lists,)
     needed: Ints  # (lists, SLOTS): 1, 0, or -1 where there is no such hit
     complete: Ints
     count: Ints
@@ -409,19 +416,19 @@ def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Int
     marks = [-1] * len(text)
     answer = [0] * len(text)
     known = len(listed.evidence) > 0
-    for passage in hit.passages:
+    for number, passage in enumerate(hit.passages):
         ids = renamed(pack.row("texts", passage), hit.renames).tolist()
         mark, place = [0 if known else -1] * len(ids), [0] * len(ids)
         for where, start, end in listed.evidence.tolist():
             if where == passage and hit.needed:
                 mark[start:end] = [1] * (end - start)
         for where, start, end in listed.answers.tolist():
-            if where == passage and hit.needed:
+            if where == passage and hit.needed and listed.complete:
                 place[start:end] = [1] * (end - start)
         for row in (ids, mark, place):
             del row[slice(*hit.cut)]
             if hit.kept:
-                row[:] = row[slice(*hit.kept)]
+                row[:] = row[slice(*hit.kept[number])]
         text += ids
         marks += mark
         answer += place
@@ -493,7 +500,8 @@ def collate(
     put = (head[:, None] + along)[along < blocks[:, None]]
     ends = [part[-1] for part in np.array_split(tokens, GROUPS) if len(part)]
     return Batch(
-        ids, types, owner, np.array([row[2] for row in rows]), head, evidence, spans, needed,
+        ids, types, owner, np.array([row[2] for row in rows]), head, evidence, spans,
+        np.array([one.answer for one in lists], np.int64), needed,
         np.array([one.complete for one in lists], np.int64),
         np.array([one.count for one in lists], np.int64),
         take, put, longest, tuple(int(one) for one in ends),

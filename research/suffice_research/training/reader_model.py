@@ -8,7 +8,8 @@ upper layers can tell hits apart at a quarter of the cost. It says
     complete   for the list, whether everything needed is there
     count      how many documents the question needs: 0 (nothing known) to 5
     evidence   for each block of four tokens, whether it is evidence
-    span       for each token, whether the answer starts or ends there
+    span       for each token, whether the answer starts or ends there, as the whole list says
+    answer     for the list, what the answer is: nothing, a span, yes or no
     relevance  for each window, the score of the cross-encoder that the student starts from: a
                reader that keeps to it does not forget what it came with
 
@@ -28,7 +29,7 @@ from torch.nn import functional
 
 __all__ = ["CrossEncoder", "Outputs", "Reader", "Shape", "load_minilm", "load_mpnet"]
 
-BLOCK, SLOTS, COUNTS = 4, 32, 6
+BLOCK, SLOTS, COUNTS, ANSWERS = 4, 32, 6, 4
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Outputs(NamedTuple):
     count: Tensor  # (lists, COUNTS)
     evidence: Tensor  # (windows, blocks)
     span: Tensor  # (windows, tokens, 2)
+    answer: Tensor  # (lists, ANSWERS)
     relevance: Tensor  # (windows,)
 
 
@@ -99,9 +101,10 @@ class Reader(nn.Module):  # type: ignore[misc]
         self.slots = nn.Embedding(SLOTS, size)
         self.whole = nn.Parameter(torch.zeros(size))
         self.to_needed, self.to_evidence = nn.Linear(size, 1), nn.Linear(size, 1)
-        self.to_span, self.to_relevance = nn.Linear(size, 2), nn.Linear(size, 1)
+        self.to_place, self.to_relevance = nn.Linear(2 * size, 2), nn.Linear(size, 1)
         self.to_set = nn.Linear(2 * size, size)
         self.to_complete, self.to_count = nn.Linear(size, 1), nn.Linear(size, COUNTS)
+        self.to_answer = nn.Linear(size, ANSWERS)
         nn.init.normal_(self.slots.weight, std=0.3)
         nn.init.normal_(self.whole, std=0.3)
 
@@ -112,9 +115,9 @@ class Reader(nn.Module):  # type: ignore[misc]
         """See `Batch` in `suffice_research.training.reader_lists`."""
         rows, tokens = ids.shape
         size, width = self.shape.hidden, (tokens - 1) // BLOCK + 1
-        spans, parts, relevance = [], [], []
+        read, parts, relevance = [], [], []
         for x, present in self.read_pairs(ids, types, widths):
-            spans.append(functional.pad(self.to_span(x), (0, 0, 0, tokens - x.shape[1])))
+            read.append(functional.pad(x, (0, 0, 0, tokens - x.shape[1])))
             relevance.append(self.to_relevance(x[:, 0])[:, 0])
             blocks, _ = pool(x, present)
             parts.append(functional.pad(blocks, (0, 0, 0, width - blocks.shape[1])))
@@ -137,10 +140,19 @@ class Reader(nn.Module):  # type: ignore[misc]
         marks = self.to_evidence(y)[:, 0]
         evidence = marks.new_zeros(rows * width)
         evidence[take] = marks[put]
+        above = y.new_zeros(rows * width, size)
+        above[take] = y[put]
         return Outputs(
             self.to_needed(heads)[:, 0], self.to_complete(about)[:, 0], self.to_count(about),
-            evidence.view(rows, width)[:, 1:], torch.cat(spans), torch.cat(relevance),
+            evidence.view(rows, width)[:, 1:],
+            self.places(torch.cat(read), above.view(rows, width, size)),
+            self.to_answer(about), torch.cat(relevance),
         )  # fmt: skip
+
+    def places(self, x: Tensor, above: Tensor) -> Tensor:
+        """Where the answer starts and ends: of each token, and of the block that it is in."""
+        blocks = above[:, 1:].repeat_interleave(BLOCK, 1)
+        return self.to_place(torch.cat([x, torch.cat([above[:, :1], blocks], 1)], -1))
 
     def read_pairs(
         self, ids: Tensor, types: Tensor, widths: Sequence[int]

@@ -45,8 +45,10 @@ PAIR, JOINT = (0, 2, 4, 6), (7, 8, 9, 10, 11)  # layers of the base that the stu
 TEACHER_PAIR, TEACHER_JOINT = tuple(range(10)), (8, 9, 10, 11)
 LEARN, STACK, TEST, UNSEEN = range(4)
 JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
+FROM_BASE = {"words", "positions", "types", "distances", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
+RELEVANCE_STEPS = 3  # the cross-encoder is asked at one step in so many: it costs half of a step
 PART_FILE = 15_000_000  # bytes of one file of weights
 
 
@@ -140,14 +142,36 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     total = total + 0.5 * _bce(
         outputs.evidence, marks.clamp(min=0).float(), (marks >= 0).float(), 4.0
     )
-    spans = batch["spans"]
+    answer = batch["answer"]
+    if (answer >= 0).any():
+        total = total + 0.3 * functional.cross_entropy(outputs.answer, answer, ignore_index=-1)
+    return total + 0.2 * span_loss(outputs.span, batch)
+
+
+def span_loss(logits: Tensor, batch: Mapping[str, Any]) -> Tensor:
+    """How unlikely the answer's first and last token are among all tokens of the list; where it
+    stands in several windows, any of them will do.
+    """
+    lists, owner, spans = len(batch["complete"]), batch["owner"], batch["spans"]
+    logits = logits.masked_fill(batch["ids"][:, :, None] == 0, -1e4)
+    total = _log_sum(torch.logsumexp(logits, 1), owner, lists)
     held = spans[:, 0] >= 0
-    if held.any():
-        total = total + 0.1 * functional.cross_entropy(
-            outputs.span[held].transpose(1, 2).reshape(-1, outputs.span.shape[1]),
-            spans[held].reshape(-1),
-        )
-    return total
+    found = logits.gather(1, spans.clamp(min=0)[:, None, :])[:, 0]
+    right = _log_sum(found.masked_fill(~held[:, None], -1e4), owner, lists)
+    known = torch.zeros(lists, dtype=torch.bool, device=owner.device).index_fill(
+        0, owner[held], True
+    )
+    lost = (total - right).sum(1) * known
+    return lost.sum() / known.sum().clamp(min=1)
+
+
+def _log_sum(values: Tensor, owner: Tensor, lists: int) -> Tensor:
+    """logsumexp over the rows of each list."""
+    at = owner[:, None].expand_as(values)
+    top = values.new_full((lists, values.shape[1]), -1e4).scatter_reduce(0, at, values, "amax")
+    top = top.detach()
+    summed = values.new_zeros(top.shape).scatter_add(0, at, torch.exp(values - top[owner]))
+    return top + torch.log(summed.clamp(min=1e-9))
 
 
 def soft_loss(outputs: Outputs, taught: Outputs, batch: Mapping[str, Any]) -> Tensor:
@@ -178,22 +202,7 @@ def train(
     """Learn for `steps`, or for `limit_s` where that is less; the rate falls to nothing by then."""
     model.to(DEVICE).train()
     model.words.requires_grad_(False)
-    fresh = [
-        p
-        for n, p in model.named_parameters()
-        if n.split(".")[0]
-        in (
-            "slots",
-            "whole",
-            "to_needed",
-            "to_evidence",
-            "to_span",
-            "to_relevance",
-            "to_set",
-            "to_complete",
-            "to_count",
-        )
-    ]
+    fresh = [p for n, p in model.named_parameters() if n.split(".")[0] not in FROM_BASE]
     known = {id(p) for p in fresh}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
     groups = [{"params": rest, "lr": rate}, {"params": fresh, "lr": 4 * rate}]
@@ -212,10 +221,10 @@ def train(
         batch = to_device(one)
         outputs = run(model, batch)
         loss = hard_loss(outputs, batch)
-        if base is not None:
+        if base is not None and step % RELEVANCE_STEPS == 0:
             with torch.no_grad(), torch.autocast(DEVICE, dtype=torch.bfloat16):
                 relevance = base(batch["ids"], batch["types"], batch["widths"]).float()
-            loss = loss + 0.4 * relevance_loss(outputs, relevance)
+            loss = loss + 0.8 * relevance_loss(outputs, relevance)
         if teacher is not None:
             with torch.inference_mode():
                 taught = run(teacher, batch)
