@@ -43,8 +43,9 @@ from suffice_research.training.transfer import DRAWS
 __all__ = ["JUDGED", "QUESTIONS", "collect_training", "main", "train_gate"]
 
 QUESTIONS = {STANDARD: 160, FAST: 700}  # of a data set, at most; reading takes its time
-EVERYDAY_SHARE = 3  # our own cases are as people ask: three times as many
+EVERYDAY_SHARE = 5  # our own cases are as people ask: five times as many
 LISTS = 1  # that are retrieved for a question; as many are drawn
+DRAWN = {"squad2", "policyqa", "tatqa"}  # judged on drawn lists as well
 JUDGED = 400  # questions of a data set that the figures are measured on, at most
 
 
@@ -178,6 +179,9 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
         say(f"gate of {sum(map(len, training.values())):,} lists at {out}")
     if args.study:
         judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}
+        for name in sorted(DRAWN.intersection(training)):
+            lists = data.judged_drawn(name, (TEST,), questions=args.judged)
+            judged[f"{name}, drawn"] = lists
         unseen = list(data.unseen(questions=args.judged))
         folds: dict[str, Sequence[RetrievedQuestion]] = {
             name: data.judged(name, (STACK, TEST), questions=2 * args.judged)

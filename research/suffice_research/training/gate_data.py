@@ -97,7 +97,7 @@ class GateData:
             most = max(1, round(questions * source.share))
             kept = _keep(found, parts, seed)
             return draw_lists(kept, questions=most, lists=2 * lists, seed=seed)
-        chosen = _draw([one for one in self._cases[name] if one.part in parts], questions, seed)
+        chosen = _draw(self._of(name, parts), questions, seed)
         if not chosen:
             return []
         found = self._search(name, chosen, RETRIEVERS, KS)
@@ -153,9 +153,15 @@ class GateData:
             if tuple(parts) == (TEST,):
                 every = tuple(one for one in every if _part(one, seed) == TEST)
             return list(every[:questions])
-        chosen = _draw([one for one in self._cases[name] if one.part in parts], questions, seed)
-        found = self._search(name, chosen, ("bm25",), KS[-1:])
-        return list(found.questions("bm25", KS[-1]))
+        return self._kinds(name, self._of(name, parts), questions, seed)[""]
+
+    def judged_drawn(
+        self, name: str, parts: Collection[str], *, questions: int, seed: int = SEED
+    ) -> list[RetrievedQuestion]:
+        """Drawn lists of the same questions: where a data set is small, or asks without saying about
+        whom, BM25 finds everything, or what it finds is right for somebody else.
+        """
+        return self._kinds(name, self._of(name, parts), questions, seed)["drawn"]
 
     def unseen(
         self, *, questions: int, seed: int = SEED
@@ -169,15 +175,25 @@ class GateData:
             if name not in self.names:
                 continue
             for source in dict.fromkeys(one.source for one in cases if one.part == UNSEEN):
-                chosen = _draw([one for one in cases if one.source == source], questions, seed)
-                found = self._search(name, chosen, ("bm25",), KS[-1:]).questions("bm25", KS[-1])
-                drawn, short = [], []
-                for case, one in zip(chosen, found, strict=True):
-                    key = draw_key(seed, f"unseen\0{case.question}")
-                    drawn.append(drawn_list(case, one, np.random.default_rng(list(key))))
-                    if cut := one_sentence_each(case, one):
-                        short.append(drawn_list(*cut, np.random.default_rng(list(key))))
-                yield source, {"": list(found), "drawn": drawn, "single sentences": short}
+                some = [one for one in cases if one.source == source]
+                yield source, self._kinds(name, some, questions, seed)
+
+    def _of(self, name: str, parts: Collection[str]) -> list[Case]:
+        return [one for one in self._cases[name] if one.part in parts]
+
+    def _kinds(
+        self, name: str, cases: Sequence[Case], questions: int, seed: int
+    ) -> dict[str, list[RetrievedQuestion]]:
+        """Some of these cases: their lists by kind."""
+        chosen = _draw(cases, questions, seed)
+        found = self._search(name, chosen, ("bm25",), KS[-1:]).questions("bm25", KS[-1])
+        drawn, short = [], []
+        for case, one in zip(chosen, found, strict=True):
+            key = draw_key(seed, f"unseen\0{case.question}")
+            drawn.append(drawn_list(case, one, np.random.default_rng(list(key))))
+            if cut := one_sentence_each(case, one):
+                short.append(drawn_list(*cut, np.random.default_rng(list(key))))
+        return {"": list(found), "drawn": drawn, "single sentences": short}
 
     def _search(
         self, name: str, chosen: Sequence[Case], retrievers: Sequence[str], ks: Sequence[int]
