@@ -46,6 +46,7 @@ BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one 
 SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
 JOINED = 0.2  # share of the pairs with several passages in one hit
 ORDERED = 0.08  # share of the lists with claims and orders
+EVERYWHERE = 0.3  # share of these with the same one in every hit
 OFTEN = 2e-3  # of all tokens: a word that keywords leave out
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
 RARE = 1e-4  # of all tokens: a word that says what the question is about
@@ -362,10 +363,17 @@ def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
 
 
 def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitList:
-    """The list with claims and orders in one or two of its hits, whatever these are."""
+    """The list with claims and orders in one or two of its hits or the same in all, whatever these
+    are.
+    """
     hits = list(listed.hits)
-    for at in draw.permutation(len(hits))[: int(draw.integers(1, 3))].tolist():
-        order = tuple(pack.row("orders", int(draw.integers(pack.orders))).tolist())
+    everywhere = draw.random() < EVERYWHERE
+    number = int(draw.integers(pack.orders))
+    for at in draw.permutation(len(hits))[
+        : None if everywhere else int(draw.integers(1, 3))
+    ].tolist():
+        number = number if everywhere else int(draw.integers(pack.orders))
+        order = tuple(pack.row("orders", number).tolist())
         place = {"before": order} if draw.random() < 0.5 else {"behind": order}
         hits[at] = replace(hits[at], **place)
     return replace(listed, hits=tuple(hits))
