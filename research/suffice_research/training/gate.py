@@ -180,7 +180,7 @@ def _run(args: argparse.Namespace, say: ProgressLog) -> None:
     if args.study:
         judged = {name: data.judged(name, (TEST,), questions=args.judged) for name in training}
         for name in sorted(DRAWN.intersection(training)):
-            lists = data.judged_drawn(name, (TEST,), questions=args.judged)
+            lists = data.judged(name, (TEST,), questions=args.judged, kind="drawn")
             judged[f"{name}, drawn"] = lists
         unseen = list(data.unseen(questions=args.judged))
         folds: dict[str, Sequence[RetrievedQuestion]] = {

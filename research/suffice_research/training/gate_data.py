@@ -137,9 +137,11 @@ class GateData:
         return found
 
     def judged(
-        self, name: str, parts: Collection[str], *, questions: int, seed: int = SEED
+        self, name: str, parts: Collection[str], *, questions: int, kind: str = "", seed: int = SEED
     ) -> list[RetrievedQuestion]:
-        """What BM25 finds, ten hits; FRAMES by its titles.
+        """What BM25 finds, ten hits; FRAMES by its titles. `kind` "drawn": drawn lists of the same
+        questions. Where questions do not say about whom they ask, what BM25 finds is right for
+        somebody else.
 
         Of a data set that the reader has not seen, TEST alone is what the gate has not, either.
         """
@@ -153,15 +155,7 @@ class GateData:
             if tuple(parts) == (TEST,):
                 every = tuple(one for one in every if _part(one, seed) == TEST)
             return list(every[:questions])
-        return self._kinds(name, self._of(name, parts), questions, seed)[""]
-
-    def judged_drawn(
-        self, name: str, parts: Collection[str], *, questions: int, seed: int = SEED
-    ) -> list[RetrievedQuestion]:
-        """Drawn lists of the same questions: where a data set is small, or asks without saying about
-        whom, BM25 finds everything, or what it finds is right for somebody else.
-        """
-        return self._kinds(name, self._of(name, parts), questions, seed)["drawn"]
+        return self._kinds(name, self._of(name, parts), questions, seed)[kind]
 
     def unseen(
         self, *, questions: int, seed: int = SEED

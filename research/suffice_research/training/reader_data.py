@@ -331,7 +331,7 @@ def _strategy(data: Path) -> Iterator[Case]:
     for row in _json(data / "strategyqa/train.json.gz"):
         needed = tuple(Passage("", text) for text in dict.fromkeys(row["facts"]))
         if needed:
-            yes = _yes("yes" if row["answer"] else "no")
+            yes = bool(row["answer"])
             yield Case("strategyqa", row["qid"], row["question"], needed, (), yes=yes)
 
 
@@ -384,9 +384,10 @@ def _news(data: Path) -> Iterator[Case]:
                 needed.append(max(held, key=lambda chunk: len(words & set(chunk.text.split()))))
         needed = list(dict.fromkeys(needed))
         if len(needed) == len(row["evidence_list"]):
-            answers, yes = _find(row["answer"], needed)[:2], _yes(row["answer"])
-            case = Case("multihop_rag", row["query"], row["query"], tuple(needed), ())
-            yield replace(case, answers=answers, yes=yes)
+            yield Case(
+                "multihop_rag", row["query"], row["query"], tuple(needed), (),
+                answers=_find(row["answer"], needed)[:2], yes=_yes(row["answer"]),
+            )  # fmt: skip
 
 
 def everyday_cases(folder: Path) -> Iterator[Case]:

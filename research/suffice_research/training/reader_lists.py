@@ -368,11 +368,10 @@ def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitLi
     """
     hits = list(listed.hits)
     everywhere = draw.random() < EVERYWHERE
-    number = int(draw.integers(pack.orders))
-    for at in draw.permutation(len(hits))[
-        : None if everywhere else int(draw.integers(1, 3))
-    ].tolist():
-        number = number if everywhere else int(draw.integers(pack.orders))
+    many = len(hits) if everywhere else min(len(hits), int(draw.integers(1, 3)))
+    numbers = draw.integers(pack.orders, size=1 if everywhere else many)
+    chosen = draw.permutation(len(hits))[:many]
+    for at, number in zip(chosen.tolist(), np.resize(numbers, many).tolist(), strict=True):
         order = tuple(pack.row("orders", number).tolist())
         place = {"before": order} if draw.random() < 0.5 else {"behind": order}
         hits[at] = replace(hits[at], **place)

@@ -48,7 +48,7 @@ JUDGED = ((LEARN, "learn"), (TEST, "test"), (UNSEEN, "unseen"))
 FROM_BASE = {"words", "positions", "types", "distances", "norm", "pair", "joint"}
 WARM_STEPS = 120
 SMOOTHING = 0.03  # of the labels
-RELEVANCE_STEPS = 3  # the cross-encoder is asked at one step in so many: it costs half of a step
+RELEVANCE_STEPS = 3  # the cross-encoder is asked at one step in so many: it takes a third of a step
 PART_FILE = 15_000_000  # bytes of one file of weights
 
 
