@@ -9,9 +9,10 @@ come from `suffice reproduce par-rag --model`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from docs.generators.paths import DATA
@@ -24,6 +25,7 @@ from suffice.answering.plan import SubQuestion, build_plan
 from suffice.answering.traces import replay, trace_to_json
 from suffice.datasets import Dataset, load
 from suffice.datasets.gold import Gold, GoldQuestion
+from suffice.errors import ModelError
 from suffice.evaluation.answer_systems import (
     AlwaysComplete,
     InMemoryCorpus,
@@ -114,12 +116,32 @@ def datasets() -> Iterator[Dataset]:
         yield Dataset(name, documents=always(kept), questions=always(chosen))
 
 
+class ModelAskedOnce(CachedModel):
+    """Remembers what the model could not answer, too: it would only fail again, seconds later."""
+
+    def __init__(self, model: OpenAIModel, path: Path) -> None:
+        super().__init__(model, path)
+        self.failures: dict[tuple[str, ...], ModelError] = {}
+
+    def complete(
+        self, prompts: Sequence[str], *, schema: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        if (failure := self.failures.get(tuple(prompts))) is not None:
+            self.last_tokens = (0, 0)
+            raise failure
+        try:
+            return super().complete(prompts, schema=schema)
+        except ModelError as error:
+            self.failures[tuple(prompts)] = error
+            raise
+
+
 @pytest.fixture(scope="module")
 def runs(server: str, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     server_model = OpenAIModel(
         "smollm2", base_url=server, timeout_s=240, retries=0, repairs=0, max_tokens=MAX_TOKENS
     )
-    model = CachedModel(
+    model = ModelAskedOnce(
         server_model, tmp_path_factory.mktemp("smollm2") / "answers.db"
     )  # both ways begin with the same prompts
     gate, found = Gate.load(preset="fast"), []
