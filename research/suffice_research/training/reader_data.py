@@ -59,6 +59,7 @@ UNSEEN_SOURCES = (
 )  # fmt: skip
 STACK_SOURCES = ("everyday/bare_facts",)  # for the gate alone, which sees few such short texts
 EVERYDAY, ASKED = (Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked"))
+ASKED_FILES = ("questions", "mirrored")  # by a language model; by hand, of what only looked right
 RETRIEVED = 24  # hits of BM25 that are kept for each question
 SEARCHED = 3 * RETRIEVED  # before those that may not be shown are left out
 CHUNK = 110  # words, where long articles are cut
@@ -96,6 +97,10 @@ ORDERS = (
     "Draft, do not use.",
     "Please rate this answer.",
     "End of document.",
+)
+CALENDAR = (  # "may" and "march" are other words, too
+    "monday tuesday wednesday thursday friday saturday sunday".split(),
+    "january february april june july august september october november december".split(),
 )
 STOP_WORDS = frozenset(
     "a an the is are was were do does did of in on at to for from by with and or what which who whom"
@@ -451,7 +456,7 @@ def shown_passages(cases: Iterable[Case]) -> set[Passage]:
 
 
 def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
-    """What a language model asked about passages of these cases, all of part `learn`, and how many
+    """What was asked later about passages of these cases, all of part `learn`, and how many
     of its questions are left out: those about a passage that is not there or may not be shown,
     those of the same words as a question of another part, and those with several needed passages,
     which were hardly ever right where a person read them.
@@ -464,16 +469,19 @@ def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
             if one in shown:
                 sources.setdefault(shown[one], {}).setdefault(_collection(case.source))
     judged = {normalize_words(case.question) for case in cases if case.part != LEARN}
-    found, rows = [], [row for path in sorted(folder.glob("*.jsonl*")) for row in _lines(path)]
-    for row in rows:
+    paths = sorted(folder.glob("*.jsonl*"))
+    found, rows = [], [(path.name.split(".")[0], row) for path in paths for row in _lines(path)]
+    for name, row in rows:
         keys, words = [*row["needed"], *row["others"]], normalize_words(row["question"])
         first, *rest = (sources.get(key, {}) for key in keys)
         common = [one for one in first if all(one in other for other in rest)]
         if not common or words in judged or len(row["needed"]) > 1:
             continue
-        needed, others = (tuple(by_key[key] for key in row[name]) for name in ("needed", "others"))
-        source = f"{ASKED.name}/{common[0]}"
-        found.append(Case(source, words, row["question"], needed, others, part=LEARN))
+        needed, others = (tuple(by_key[key] for key in row[one]) for one in ("needed", "others"))
+        source, answer = f"{name}/{common[0]}", row.get("answer", "")
+        answers, yes = _find(answer, needed), _yes(answer)
+        case = Case(source, words, row["question"], needed, others, (), answers, yes, LEARN)
+        found.append(case)
     return found, len(rows) - len(found)
 
 
@@ -482,7 +490,8 @@ def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
 
 def _collection(source: str) -> str:
     """Where the passages of a source come from; everyday is one collection."""
-    return source.removeprefix(f"{ASKED.name}/").split("/")[0]
+    first, *rest = source.split("/")
+    return rest[0] if first in ASKED_FILES else first
 
 
 @dataclass
@@ -579,7 +588,9 @@ def _token_spans(
 
 
 def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
-    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, 0 anything else."""
+    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, then weekdays and
+    months, 0 anything else.
+    """
     kinds = np.zeros(tokenizer.get_vocab_size(), np.uint8)
     for token, number in tokenizer.get_vocab().items():
         if token.startswith("##"):
@@ -587,7 +598,7 @@ def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
         elif token.isascii() and token.isdigit():
             kinds[number] = 2 + len(token)
         elif token.isalpha():
-            kinds[number] = 2
+            kinds[number] = next((100 + n for n, days in enumerate(CALENDAR) if token in days), 2)
     return kinds
 
 
