@@ -32,7 +32,9 @@ from suffice_research.training.reader_lists import (
     natural_list,
     one_sentence_each,
     renamed,
+    shuffled_names,
     with_orders,
+    without_sentence,
 )
 
 FILES = sorted(EVERYDAY.glob("*.jsonl"))
@@ -217,6 +219,40 @@ def test_one_sentence_of_a_passage_is_the_one_with_the_answer(packed):
                     assert start <= place[0] < place[1] <= end
                     seen += 1
     assert seen > 15
+
+
+def test_without_its_answer_a_list_is_incomplete_and_else_the_same(packed):
+    draw, seen = np.random.default_rng(4), 0
+    for case in packed.cases_of(0).tolist():
+        whole = draw_pair(packed, case, 4, draw)[0]
+        if not whole.complete or (part := without_sentence(packed, case, whole, draw)) is None:
+            continue
+        seen += 1
+        assert (part.complete, part.count) == (False, whole.count)
+        assert sorted(hit.passages for hit in part.hits) == sorted(
+            hit.passages for hit in whole.hits
+        )
+        (cut,) = (hit for hit in part.hits if hit.cut[1])
+        ids = packed.row("texts", cut.passages[0])
+        assert not cut.needed
+        assert len(ids) - (cut.cut[1] - cut.cut[0]) >= 8
+        for at, start, end in packed.spans("answers", case).tolist():
+            if at == cut.passages[0]:
+                assert cut.cut[0] <= start < end <= cut.cut[1]
+    assert seen > 15
+
+
+def test_numbers_and_days_change_places_and_no_two_become_one(packed):
+    draw, seen = np.random.default_rng(8), 0
+    for case in range(len(packed.part)):
+        renames = shuffled_names(packed, case, draw)
+        assert len(set(renames.values())) == len(renames)
+        for old, new in renames.items():
+            assert packed.kinds[old] == packed.kinds[new] > 3
+        seen += any(old != new for old, new in renames.items())
+    assert seen > 50
+    swapped = renamed(np.array([1, 2, 3, 2]), {1: 2, 2: 1})
+    assert swapped.tolist() == [2, 1, 3, 1]
 
 
 def test_needed_passages_may_stand_in_one_hit_together(packed):

@@ -5,10 +5,12 @@ one passage of it. Both have the same number of hits, drawn before anything else
 with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
 others hold passages that only look right. In training a word or number that question and passage
 share is now and then replaced: in both, which changes nothing, or in one of them alone, which
-leaves the list incomplete. Some questions are made of a sentence of a passage, without a part of it;
-without that sentence the list is incomplete. Claims and orders ("this text answers it fully") stand
-in some hits, whatever their label: a reader learns to pass over them. Needs numpy alone: it runs on
-the training machine.
+leaves the list incomplete. Elsewhere all numbers, weekdays and months change places, in question and
+hits alike: a passage that is never the same twice cannot be learned by heart. Some lists are
+incomplete because the sentence that answers is taken out. Some questions are made of a sentence of
+a passage, without a part of it; without that sentence the list is incomplete. Claims and orders
+("this text answers it fully") and sentences from elsewhere stand in some hits, whatever their label:
+a reader learns to pass over them. Needs numpy alone: it runs on the training machine.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ __all__ = [
     "draw_sentences",
     "natural_list",
     "renamed",
+    "shuffled_names",
     "with_orders",
+    "without_sentence",
 ]
 
 Ints = np.ndarray
-PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numbers by length
+PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numbers by length, days
 CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
@@ -45,17 +49,21 @@ SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
 SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
 JOINED = 0.2  # share of the pairs with several passages in one hit
-ORDERED = 0.08  # share of the lists with claims and orders
+SHUFFLED = 0.3  # share of the pairs in which all numbers, weekdays and months change places
+CUT = 0.25  # share of the pairs, where the answer's sentence is known, that differ in it alone
+ORDERED = 0.12  # share of the lists with claims and orders
 EVERYWHERE = 0.3  # share of these with the same one in every hit
+STRAY = 0.3  # share of these with a sentence of another passage instead
+LEFT = 8  # tokens of a hit, at least, where a sentence is taken out
 OFTEN = 2e-3  # of all tokens: a word that keywords leave out
 SENTENCE_ENDS = (999, 1012, 1029)  # ! . ?
 RARE = 1e-4  # of all tokens: a word that says what the question is about
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {
-    "everyday": 0.22, "hotpotqa": 0.11, "2wiki": 0.07, "musique": 0.03, "squad2": 0.14,
-    "policyqa": 0.05, "entailmentbank": 0.025, "strategyqa": 0.03, "hover": 0.015, "tatqa": 0.03,
-    "multihop_rag": 0.03, SENTENCES: 0.11, "asked": 0.14,
+    "everyday": 0.2, "hotpotqa": 0.11, "2wiki": 0.06, "musique": 0.03, "squad2": 0.13,
+    "policyqa": 0.05, "entailmentbank": 0.02, "strategyqa": 0.025, "hover": 0.015, "tatqa": 0.03,
+    "multihop_rag": 0.025, SENTENCES: 0.08, "questions": 0.04, "mirrored": 0.22,
 }  # fmt: skip
 
 
@@ -167,11 +175,11 @@ class _Change:
 
 
 def renamed(ids: Ints, renames: Mapping[int, int]) -> Ints:
-    """Token ids with some of them replaced."""
-    ids = ids.copy()
+    """Token ids with some of them replaced, all at once."""
+    found = ids.copy()
     for old, new in renames.items():
-        ids[ids == old] = new
-    return ids
+        found[ids == old] = new
+    return found
 
 
 def _words(pack: Pack, question: Ints) -> list[int]:
@@ -215,8 +223,28 @@ def _rename(
     return {old: new}, frozenset(at for at, held in passages.items() if old in held)
 
 
+def shuffled_names(pack: Pack, case: int, draw: np.random.Generator) -> dict[int, int]:
+    """Another number of as many digits, another weekday or month, for each that the case has."""
+    rows = [pack.question(case)]
+    for name in ("needed", "distractors", "retrieved"):
+        rows += [pack.row("texts", at) for at in pack.row(name, case)[:12].tolist()]
+    held = np.unique(np.concatenate(rows))
+    renames = {}
+    for kind in np.unique(pack.kinds[held]):
+        if kind > WORD + 1:
+            old = held[pack.kinds[held] == kind]
+            others = np.flatnonzero((pack.kinds == kind) & (pack.counts > 0))
+            new = draw.permutation(np.union1d(others, old))[: len(old)]
+            renames |= dict(zip(old.tolist(), new.tolist(), strict=True))
+    return renames
+
+
 def _changes(pack: Pack, case: int, draw: np.random.Generator) -> tuple[_Change, _Change, bool]:
     """What changes in the complete list and in the other; whether the change alone breaks it."""
+    if draw.random() < SHUFFLED:
+        renames = shuffled_names(pack, case, draw)
+        both = _Change(renames, renames)
+        return both, both, False
     kind = draw.random()
     found = _rename(pack, case, draw) if kind < BROKEN + RENAMED else None
     if found is None:
@@ -276,9 +304,39 @@ def draw_pair(
         _make(pack, case, form, whole, wanted, style, joined, draw, first),
         _make(pack, case, form, whole if breaks else part, wanted, style, joined, draw, second),
     ]
+    if change and needed and not breaks and draw.random() < CUT:
+        cut = without_sentence(pack, case, lists[0], draw)
+        return [lists[0], cut or lists[1]]
     if change and draw.random() < SHORT and wanted <= _marked(pack, case).keys():
         lists = [one_sentence_each(pack, case, one, draw) for one in lists]
     return lists
+
+
+def without_sentence(
+    pack: Pack, case: int, listed: HitList, draw: np.random.Generator
+) -> HitList | None:
+    """The complete list, incomplete: what answers in one of its hits is taken out. None where that
+    is not known, or little would be left of the hit.
+    """
+    marked: dict[int, list[tuple[int, int]]] = {}
+    rows = pack.spans("evidence", case)
+    for at, start, end in (rows if len(rows) else pack.spans("answers", case)).tolist():
+        marked.setdefault(at, []).append((start, end))
+    hits = list(listed.hits)
+    for number in draw.permutation(len(hits)).tolist():
+        passage, *more = hits[number].passages
+        if passage not in marked or more:
+            continue
+        ids = pack.row("texts", passage)
+        places = _sentences(ids, 1, len(ids))
+        first, last = min(one[0] for one in marked[passage]), max(one[1] for one in marked[passage])
+        start = max(one[0] for one in places if one[0] <= first)
+        end = min(one[1] for one in places if one[1] >= last)
+        if len(ids) - (end - start) >= LEFT:
+            hits[number] = replace(hits[number], needed=False, cut=(start, end))
+            order = [hits[at] for at in draw.permutation(len(hits)).tolist()]
+            return replace(listed, hits=tuple(order), complete=False, answer=NOTHING)
+    return None
 
 
 def _marked(pack: Pack, case: int) -> dict[int, tuple[int, int]]:
@@ -307,10 +365,11 @@ def one_sentence_each(pack: Pack, case: int, listed: HitList, draw: np.random.Ge
 def draw_sentences(
     pack: Pack, case: int, size: int, draw: np.random.Generator
 ) -> list[HitList] | None:
-    """A question made of one or two sentences of what BM25 found for a case: with them, and with
-    one of them taken out. None where no passage has a sentence to spare.
+    """A question made of one or two sentences of the look-alikes of a case or of what BM25 found
+    for it: with them, and with one of them taken out. None where no passage has a sentence to spare.
     """
-    found = _unique(pack.row("retrieved", case).tolist())
+    found = pack.row("distractors", case)[:12].tolist() if draw.random() < 0.5 else []
+    found = _unique([*found, *pack.row("retrieved", case).tolist()])
     found = [found[at] for at in draw.permutation(len(found)).tolist()]
     wanted = 2 if size > 1 and draw.random() < 0.3 else 1
     chosen: dict[int, tuple[int, int]] = {}
@@ -363,16 +422,21 @@ def _asked(pack: Pack, sentence: Ints, draw: np.random.Generator) -> Ints:
 
 
 def with_orders(pack: Pack, listed: HitList, draw: np.random.Generator) -> HitList:
-    """The list with claims and orders in one or two of its hits or the same in all, whatever these
-    are.
+    """The list with claims, orders or sentences from elsewhere in one or two of its hits, or the
+    same in all, whatever these are.
     """
     hits = list(listed.hits)
     everywhere = draw.random() < EVERYWHERE
     many = len(hits) if everywhere else min(len(hits), int(draw.integers(1, 3)))
     numbers = draw.integers(pack.orders, size=1 if everywhere else many)
+    stray: tuple[int, ...] = ()
+    if draw.random() < STRAY:
+        ids = pack.row("texts", int(draw.choice(pack.shown)))
+        places = _sentences(ids, 4, 40)
+        stray = tuple(ids[slice(*places[0])].tolist()) if places else ()
     chosen = draw.permutation(len(hits))[:many]
     for at, number in zip(chosen.tolist(), np.resize(numbers, many).tolist(), strict=True):
-        order = tuple(pack.row("orders", number).tolist())
+        order = stray or tuple(pack.row("orders", number).tolist())
         place = {"before": order} if draw.random() < 0.5 else {"behind": order}
         hits[at] = replace(hits[at], **place)
     return replace(listed, hits=tuple(hits))

@@ -144,8 +144,8 @@ def hard_loss(outputs: Outputs, batch: Mapping[str, Any]) -> Tensor:
     )
     answer = batch["answer"]
     if (answer >= 0).any():
-        total = total + 0.3 * functional.cross_entropy(outputs.answer, answer, ignore_index=-1)
-    return total + 0.2 * span_loss(outputs.span, batch)
+        total = total + 0.4 * functional.cross_entropy(outputs.answer, answer, ignore_index=-1)
+    return total + 0.4 * span_loss(outputs.span, batch)
 
 
 def span_loss(logits: Tensor, batch: Mapping[str, Any]) -> Tensor:
