@@ -229,7 +229,7 @@ def shuffled_names(pack: Pack, case: int, draw: np.random.Generator) -> dict[int
     for name in ("needed", "distractors", "retrieved"):
         rows += [pack.row("texts", at) for at in pack.row(name, case)[:12].tolist()]
     held = np.unique(np.concatenate(rows))
-    renames = {}
+    renames: dict[int, int] = {}
     for kind in np.unique(pack.kinds[held]):
         if kind > WORD + 1:
             old = held[pack.kinds[held] == kind]
@@ -305,8 +305,8 @@ def draw_pair(
         _make(pack, case, form, whole if breaks else part, wanted, style, joined, draw, second),
     ]
     if change and needed and not breaks and draw.random() < CUT:
-        cut = without_sentence(pack, case, lists[0], draw)
-        return [lists[0], cut or lists[1]]
+        lacking_it = without_sentence(pack, case, lists[0], draw)
+        return [lists[0], lacking_it or lists[1]]
     if change and draw.random() < SHORT and wanted <= _marked(pack, case).keys():
         lists = [one_sentence_each(pack, case, one, draw) for one in lists]
     return lists
