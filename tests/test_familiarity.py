@@ -19,8 +19,10 @@ from suffice.errors import InputError
 from suffice.gate.familiarity import COLUMNS, FormProfile, is_foreign, widen_interval
 from suffice.gate.gate import SHIPPED_MODELS, Gate
 from suffice.gate.question import parse_question
+from suffice.gate.training import shift_between_sets
 from suffice.integrations import common
 from suffice.integrations.common import GatedDocuments, UnfamiliarWarning
+from suffice.numeric import sigmoid
 from suffice.types import LOW_FAMILIARITY, Action, Estimate, Verdict
 
 POLICY = (
@@ -154,6 +156,19 @@ def test_the_interval_widens_as_familiarity_falls() -> None:
     assert (np.diff(high) > 0).all()
     assert low[-1] < 0.01
     assert high[-1] > 0.98
+
+
+def test_sets_that_lie_off_widen_the_interval_of_a_gate_for_other_sets() -> None:
+    odds = np.tile(np.linspace(-3, 3, 60), 3)
+    draw = np.random.default_rng(0)
+    complete = draw.random(180) < sigmoid(odds + np.repeat([0.0, 1.5, -1.5], 60))
+    sets = np.repeat(["a", "b", "c"], 60).tolist()
+    assert 1.0 < shift_between_sets(odds, complete, sets) < 2.2
+    fair = draw.random(180) < sigmoid(odds)
+    assert shift_between_sets(odds, fair, sets) < 0.8
+    assert shift_between_sets(odds, complete, [str(n) for n in range(180)]) == 0  # none is large
+    low, high = widen_interval(np.array([0.4]), np.array([0.5]), np.array([1.0]), 1.0)
+    assert (round(float(low[0]), 2), round(float(high[0]), 2)) == (0.2, 0.73)
 
 
 def test_two_kinds_of_training_questions_leave_what_is_between_them_unfamiliar() -> None:

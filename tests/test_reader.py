@@ -621,3 +621,35 @@ def test_a_gate_is_fitted_with_the_reader_which_reads_no_list_twice(
     given = (examples[0].question, examples[0].hits)
     p = Gate.load(tmp_path / "gate").check(*given).p_complete
     assert p == pytest.approx(gate.check(*given).p_complete, abs=1e-5)
+
+
+# ---- answers
+
+
+def test_an_answer_is_a_part_of_a_hit_whatever_the_order(reader: Reader) -> None:
+    texts = ["The bank opens at nine.", "Ada was taught by Augustus De Morgan in 1840."]
+    found = reader.answer("Who taught Ada?", ["", ""], texts)
+    assert (found.text, found.place) == ("Augustus De Morgan", 1)
+    assert texts[1][found.start : found.end] == found.text
+    assert found.p > 0.5
+    turned = reader.answer("Who taught Ada?", ["", ""], texts[::-1])
+    assert turned == replace(found, place=0)
+    other = reader.answer("Who taught the dog of the mayor?", ["", ""], texts)
+    assert other.p < 0.5
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["?"], ["\ud800"], [FILLER * 400]])
+def test_odd_hits_have_an_unlikely_answer_or_none(reader: Reader, texts: list[str]) -> None:
+    found = reader.answer("Who taught Ada?", [""] * len(texts), texts)
+    assert found.p < 0.5
+    assert reader.answer("", [""] * len(texts), texts).p <= 1
+
+
+def test_a_reader_without_weights_of_answers_says_how_to_make_them(tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    with new_artefact(folder, kind="reader", version=1) as draft:
+        for name in ("model.onnx", "tokenizer.json"):
+            shutil.copyfile(SHIPPED_READER / name, draft / name)
+    with pytest.raises(DataError, match=r"weights of answers in .*answers\.json") as error:
+        Reader(folder).answer("Who?", [""], ["Nora did it."])
+    assert "suffice_research.training.answers" in str(error.value.hint)

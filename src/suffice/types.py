@@ -244,6 +244,17 @@ class Citation:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class FoundAnswer:
+    """What a gate's reader found in some texts: a part of one of them, or "yes" or "no"."""
+
+    text: str  # empty: nothing
+    place: int  # of the text it stands in, or rests on
+    start: int  # of the answer there, or of what it rests on, in characters
+    end: int
+    p: float  # that it is right
+
+
 class Support(StrEnum):
     """Whether the cited sentences state an answer, leave it open or contradict it."""
 
@@ -259,7 +270,7 @@ class Review:
     confidence: float
     accuracy: float
     support: Support
-    by: str  # "model", "cross-encoder" or "rules"
+    by: str  # "model", "cross-encoder", "reader" or "rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +309,7 @@ class Step:
     citations: tuple[Citation, ...] = ()
     review: Review | None = None
     revision: int = 0  # how often the answer was revised
-    by: str = ""  # who read: "model", "extractive" (rules), "both", or "joined" from earlier steps
+    by: str = ""  # "reader", "model", "extractive" (rules), "both"; "joined" from earlier steps
     cost: Cost = Cost()
 
 

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from suffice.evaluation.gate_evaluation import gate_inputs
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.searching import RetrievedQuestion, to_labelled_question
-from suffice.gate.familiarity import widen_interval
 from suffice.gate.gate import FAST, STANDARD, Gate
 from suffice.gate.reader import Reader
 from suffice.numeric import sigmoid
@@ -77,7 +76,7 @@ def judge(gate: Gate, name: str, lists: Sequence[RetrievedQuestion], say: Progre
     familiarity = gate.forms.measure(batch).values
     usual = np.linspace(0, 1, len(lists))  # what training questions have
     complete = np.array([one.complete for one in lists], dtype=bool)
-    after = widen_interval(*before, familiarity)
+    after = gate.widened(odds, familiarity)
     say(
         f"{name:28} {len(lists):4} lists  AUROC {_auroc(1 - usual, 1 - familiarity):.3f}"
         f"  low {(familiarity < LOW_FAMILIARITY).mean():.2f}"

@@ -19,6 +19,7 @@ from suffice.gate.training import LabelledQuestion
 from suffice.protocols import Progress
 from suffice.storage import write_atomically
 from suffice.storage.artefacts import data_errors
+from suffice.types import FoundAnswer
 
 __all__ = ["CachedReader"]
 
@@ -52,6 +53,9 @@ class CachedReader(Reader):
         if key not in self._known:
             self._keep(key, self._reader.read(question, titles, texts))
         return self._known[key]
+
+    def answer(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> FoundAnswer:
+        return self._reader.answer(question, titles, texts)
 
     def read_all(self, examples: Iterable[LabelledQuestion], *, k: int) -> None:
         """Read the first `k` hits of each example ahead, with a process for each core."""

@@ -315,7 +315,9 @@ def _squares(rows: Floats, centres: Floats) -> Floats:
 # ---- the interval
 
 
-def widen_interval(low: Floats, high: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
-    """The interval for questions of this familiarity; unchanged where it is 1."""
-    more = MAX_WIDENING * (1 - familiarity) ** WIDENING_POWER
+def widen_interval(
+    low: Floats, high: Floats, familiarity: Floats, shift: float = 0.0
+) -> tuple[Floats, Floats]:
+    """The interval for questions of this familiarity, wider by `shift` log-odds at least."""
+    more = shift + MAX_WIDENING * (1 - familiarity) ** WIDENING_POWER
     return sigmoid(log_odds_array(low) - more), sigmoid(log_odds_array(high) + more)

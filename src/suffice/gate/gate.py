@@ -56,7 +56,7 @@ from suffice.protocols import Encoder, Reranker
 from suffice.storage import MANIFEST, new_artefact, open_artefact, sha256_of, write_atomically
 from suffice.storage.artefacts import data_errors, read_json
 from suffice.storage.fields import dataclass_from_json
-from suffice.types import Estimate, Verdict
+from suffice.types import Estimate, FoundAnswer, Verdict
 
 if TYPE_CHECKING:
     from suffice.gate.training import LabelledQuestion
@@ -133,7 +133,7 @@ class Gate:
         odds, effects = self._occlusion.effects(description.table, self.model.log_odds, explain)
         p, p_after = sigmoid(odds), self.model.p_after(odds, description.table)
         familiarity = self.forms.measure(batch)
-        low, high = widen_interval(*self.interval.apply(odds), familiarity.values)
+        low, high = self.widened(odds, familiarity.values)
         actions = choose_actions(p, p_after, self.policy, rounds_left=rounds_left)
         explanations: Sequence[dict[str, Any]] = [{}] * len(actions)
         if explain:
@@ -154,6 +154,14 @@ class Gate:
             for estimate, action, more, (value, why), unread in verdicts
         ]
 
+    def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
+        """The interval of each log-odds: the wider, the less familiar, and the more the data sets
+        differ that the gate was fitted on. One fitted on or adapted to a single corpus has no such
+        shift.
+        """
+        shift = float(self.card.get("shift", 0.0))
+        return widen_interval(*self.interval.apply(odds), familiarity, shift)
+
     def probabilities(
         self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None
     ) -> Floats:
@@ -168,6 +176,13 @@ class Gate:
         """About how many documents each question needs, by its words alone; 1 at least."""
         batch = self._batch([(question, ()) for question in questions], None)
         return np.maximum(self.model.base.hops(batch.questions), 1.0)
+
+    def find_answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str]
+    ) -> FoundAnswer | None:
+        """What answers the question in these texts; None where the gate has no reader."""
+        reader = self.encoders.reader
+        return None if reader is None else reader.answer(question, titles, texts)
 
     def drift(self, recent: Iterable[Pair], *, documents: DocumentMap | None = None) -> Drift:
         """How far recent (question, hits) are from those at fit time; whether to recalibrate."""

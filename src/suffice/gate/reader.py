@@ -1,9 +1,9 @@
 """The reader: a small transformer that reads the question with every hit, then all hits together.
 
-It says for each hit whether it is needed, for the set whether it is complete, and how many
-documents the question needs. Long hits are read in overlapping windows. Where there are too many,
-every hit is read in part, and the reading says how much was left out. The order of the hits does
-not matter. `suffice_research.training` makes the model.
+It says for each hit whether it is needed, for the set whether it is complete, how many documents
+the question needs, and where the answer stands. Long hits are read in overlapping windows. Where
+there are too many, every hit is read in part, and the reading says how much was left out. The order
+of the hits does not matter. `suffice_research.training` makes the model.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +20,10 @@ import numpy.typing as npt
 
 from suffice.errors import DataError, NotReadyError
 from suffice.gate.features import READING
-from suffice.numeric import sigmoid
+from suffice.numeric import log_odds, sigmoid
 from suffice.storage import open_artefact, sha256_of
-from suffice.storage.artefacts import open_onnx
+from suffice.storage.artefacts import data_errors, open_onnx, read_json
+from suffice.types import FoundAnswer
 
 Floats = npt.NDArray[np.floating[Any]]
 READER_KIND, READER_VERSION = "reader", 1
@@ -37,6 +39,12 @@ WINDOW_CHARS = 700  # about: to count the windows of a text that is not even spl
 UNREAD = -8.0  # the log-odds of a hit that is not there, or not read
 IRRELEVANT = -3.0  # likewise its relevance, which is mostly between -3 and 3
 TOP_NEEDED = 4
+ANSWER_FILE = "answers.json"  # in the reader's folder
+# How likely an answer is right is learned from: 1, the log-odds that there is an answer, those of
+# this one among all, those that the set is complete, and whether it is yes or no.
+ANSWER_SIGNS = ("constant", "some answer", "this answer", "complete", "yes or no")
+ANSWER_TOKENS = 30  # of an answer, at most
+ANSWER_STARTS, ANSWER_ENDS = 24, 3  # places that are tried
 OUTPUTS = ("needed", "relevance", "complete", "counts", "evidence")  # of the model, as used
 MAX_QUOTE = 300  # characters on either side of what matters most
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
@@ -127,8 +135,53 @@ class Reader:
             unread=found.unread + left,
         )  # fmt: skip
 
-    def _read_sorted(self, question: str, hits: Sequence[tuple[str, str]]) -> Reading:
-        """A hit's place is its slot. In training slots are drawn, so none means anything."""
+    def answer(self, question: str, titles: Sequence[str], texts: Sequence[str]) -> FoundAnswer:
+        """What answers the question best in these hits, and how likely it is right."""
+        found, signs = self.best_answer(question, titles, texts)
+        if not found.text:
+            return found
+        return replace(found, p=float(sigmoid(np.array(self.answer_weights @ signs))))
+
+    def best_answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str]
+    ) -> tuple[FoundAnswer, Floats]:
+        """The answer without its probability, and ANSWER_SIGNS, which that is learned from."""
+        hits = list(zip(titles, texts, strict=True))
+        chosen = _choose_hits(question, sorted(set(hits)))
+        if not chosen:
+            return FoundAnswer("", -1, 0, 0, 0.0), np.zeros(len(ANSWER_SIGNS))
+        asked, windows, parts, _, _ = self._windows(question, chosen)
+        outputs = ("spans", "answer", "complete", "evidence")
+        spans, kinds, complete, evidence = self._run(asked, windows, outputs)
+        head = len(asked) + 2
+        slot, start, end, p = _best_span(windows, spans, head, parts)
+        text = parts[slot][start:end]
+        nothing, span, yes, no = np.exp(kinds[0] - np.logaddexp.reduce(kinds[0])).tolist()
+        if said := max(yes, no) > span:
+            text, p = ("yes", yes) if yes > no else ("no", no)
+            slot, (start, end) = _best_evidence(windows, evidence, head, len(parts))
+        signs = [1.0, log_odds(1 - nothing), log_odds(p), float(complete[0]), float(said)]
+        at = hits.index(chosen[slot])
+        return FoundAnswer(text, at, start, end, 0.0), np.array(signs)
+
+    @cached_property
+    def answer_weights(self) -> Floats:
+        """Of ANSWER_SIGNS; DataError where nobody has fitted them for this model."""
+        path = self.folder / ANSWER_FILE
+        hint = "python -m suffice_research.training.answers"
+        with data_errors(f"the weights of answers in {path}", hint=hint):
+            found = np.array(read_json(path)["weights"], dtype=float)
+        if found.shape != (len(ANSWER_SIGNS),) or not np.isfinite(found).all():
+            raise DataError(f"{path} has no {len(ANSWER_SIGNS)} finite weights", hint=hint)
+        return found
+
+    def _windows(
+        self, question: str, hits: Sequence[tuple[str, str]]
+    ) -> tuple[list[int], list[_Window], list[str], int, bool]:
+        """The question's tokens, the windows to read, the texts they are of, how many windows are
+        left out, and whether the question is cut. A hit's place is its slot: in training slots are
+        drawn, so none means anything.
+        """
         encode = self._tokenizer.encode_batch_fast
         asked = encode([_clean(question)], add_special_tokens=False)[0].ids
         cut = len(asked) > QUESTION_TOKENS or len(question) > MAX_CHARS
@@ -147,9 +200,24 @@ class Reader:
         chosen = _choose_windows(windows, set(asked))
         beyond = [max(len(one) - MAX_CHARS, 0) for hit in hits for one in hit]
         unread = len(windows) - len(chosen) + sum(_windows_of(n) for n in beyond if n)
-        return replace(self._run(asked, chosen, parts), unread=unread, question_cut=cut)
+        return asked, chosen, parts, unread, cut
 
-    def _run(self, question: list[int], windows: list[_Window], texts: Sequence[str]) -> Reading:
+    def _read_sorted(self, question: str, hits: Sequence[tuple[str, str]]) -> Reading:
+        asked, windows, texts, unread, cut = self._windows(question, hits)
+        of_windows, of_pairs, complete, counts, evidence = self._run(asked, windows, OUTPUTS)
+        slots = np.array([one.hit for one in windows], np.int64)
+        needed, relevance = np.full((2, len(texts)), -np.inf)
+        np.maximum.at(needed, slots, of_windows)
+        np.maximum.at(relevance, slots, of_pairs)
+        odds = np.exp(counts[0] - counts[0].max())
+        quotes = _quotes(windows, evidence, len(asked) + 2, texts)
+        odds /= odds.sum()
+        said = needed, relevance, float(complete[0]), odds, quotes
+        return Reading(*said, len(windows), unread, cut)
+
+    def _run(
+        self, question: list[int], windows: list[_Window], outputs: Sequence[str]
+    ) -> list[Floats]:
         rows = [[CLS, *question, SEP, *one.ids, SEP] for one in windows]
         longest = max(map(len, rows))
         width = -(-(longest - 1) // BLOCK_TOKENS) * BLOCK_TOKENS + 1
@@ -161,17 +229,9 @@ class Reader:
         slots = np.array([one.hit for one in windows], np.int64)
         given = {"ids": ids, "types": types, "slots": slots}
         try:
-            found = self._session.run(list(OUTPUTS), given)
+            return list(self._session.run(list(outputs), given))
         except Exception as error:  # onnxruntime does not export its error classes
             raise DataError(f"the reader in {self.folder} fails: {error}", hint=REBUILD) from error
-        of_windows, of_pairs, complete, counts, evidence = found
-        needed, relevance = np.full((2, len(texts)), -np.inf)
-        np.maximum.at(needed, slots, of_windows)
-        np.maximum.at(relevance, slots, of_pairs)
-        odds = np.exp(counts[0] - counts[0].max())
-        quotes = _quotes(windows, evidence, head, texts)
-        odds /= odds.sum()
-        return Reading(needed, relevance, float(complete[0]), odds, quotes, len(windows), 0)
 
 
 def _clean(text: str) -> str:
@@ -193,14 +253,60 @@ def _sentence(text: str, start: int, end: int) -> str:
 def _quotes(
     windows: Sequence[_Window], evidence: Floats, head: int, texts: Sequence[str]
 ) -> tuple[str, ...]:
-    """Of each text the sentence with the best mark; marks of its title do not count."""
-    best = [(-np.inf, (0, 0))] * len(texts)
+    """Of each text the sentence with the best mark."""
+    best = _best_marks(windows, evidence, head, len(texts))
+    return tuple(_sentence(text, *place) for text, (_, place) in zip(texts, best, strict=True))
+
+
+def _best_marks(
+    windows: Sequence[_Window], evidence: Floats, head: int, count: int
+) -> list[tuple[float, tuple[int, int]]]:
+    """The best mark of each text, and its place; marks of its title do not count."""
+    best = [(-np.inf, (0, 0))] * count
     for window, marks in zip(windows, evidence.tolist(), strict=True):
         for at, place in enumerate(window.offsets):
             mark = marks[(head - 1 + at) // BLOCK_TOKENS]  # blocks begin behind the first token
             if place[0] >= 0 and mark > best[window.hit][0]:
                 best[window.hit] = (mark, place)
-    return tuple(_sentence(text, *place) for text, (_, place) in zip(texts, best, strict=True))
+    return best
+
+
+def _best_evidence(
+    windows: Sequence[_Window], evidence: Floats, head: int, count: int
+) -> tuple[int, tuple[int, int]]:
+    """The hit with the best mark, and its place."""
+    marks = _best_marks(windows, evidence, head, count)
+    at = max(range(count), key=lambda hit: marks[hit][0])
+    return at, marks[at][1]
+
+
+def _best_span(
+    windows: Sequence[_Window], logits: Floats, head: int, texts: Sequence[str]
+) -> tuple[int, int, int, float]:
+    """Hit, first character, end and probability of the likeliest answer; none has probability 0."""
+    lengths = np.array([head + len(one.ids) + 1 for one in windows])
+    seen = np.arange(logits.shape[1]) < lengths[:, None]
+    logs = np.where(seen[..., None], logits, -np.inf)
+    top = logs.max((0, 1))
+    logs = logs - top - np.log(np.exp(logs - top).sum((0, 1)))
+    found: dict[str, list[tuple[float, int, int, int]]] = {}
+    starts = np.argsort(-logs[..., 0], axis=None, kind="stable")[:ANSWER_STARTS]
+    for at, first in zip(*np.unravel_index(starts, seen.shape), strict=True):
+        window, place = windows[at], int(first) - head
+        if not 0 <= place < len(window.ids) or window.offsets[place][0] < 0:
+            continue
+        rest = logs[at, first : first + min(ANSWER_TOKENS, len(window.ids) - place), 1]
+        for more in np.argsort(-rest, kind="stable")[:ANSWER_ENDS].tolist():
+            start, end = window.offsets[place][0], window.offsets[place + more][1]
+            p = float(np.exp(logs[at, first, 0] + rest[more]))
+            words = " ".join(_WORD.findall(texts[window.hit][start:end].casefold()))
+            found.setdefault(words, []).append((p, window.hit, start, end))
+    if not found:
+        return 0, 0, 0, 0.0
+    # Windows overlap, and several hits may say the same.
+    best = max(found.values(), key=lambda same: sum(one[0] for one in same))
+    _, hit, start, end = max(best)
+    return hit, start, end, min(sum(one[0] for one in best), 1.0)
 
 
 def _split(length: int, room: int) -> list[slice]:

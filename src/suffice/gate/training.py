@@ -53,6 +53,8 @@ TRANSFERABLE_FEATURES = (
 PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals, the least change
 OFFSET_PENALTY = 0.01
 CORRECTION_FOLDS = 5
+MIN_OF_SET = 30  # questions, to say how far a data set lies off
+SHIFT_QUANTILE = 0.9
 LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the gate's
 
 
@@ -278,6 +280,8 @@ def fit_gate(
         "metrics": calibration_metrics(sigmoid(odds), rest.complete),
         "history": [],
     }
+    if rest.data_sets is not None:
+        card["shift"] = round(shift_between_sets(odds, rest.complete, rest.data_sets), 3)
     return _settle(model, rule, (rest, aside), table, odds, card)
 
 
@@ -307,6 +311,7 @@ def adapt_gate(
     adapted = replace(adapted, after=_fit_after(adapted, rest, table, held_out, seed))
     note = f"adapted to {len(examples.examples)} questions"
     card = {**card, "history": [*card.get("history", []), note]}
+    card.pop("shift", None)  # this is the corpus that it is for
     return _settle(adapted, rule, (rest, aside), table, held_out, card)
 
 
@@ -332,6 +337,20 @@ def _settle(
     interval = fit_interval(odds, rest.complete)
     forms = fit_forms(rest, card["seed"])
     return FittedGate(replace(model, profile=profile), interval, policy, card, forms)
+
+
+def shift_between_sets(odds: Floats, complete: Bools, data_sets: Sequence[str]) -> float:
+    """How far a further data set may lie off, in log-odds: as far as most of these do."""
+    from scipy.optimize import brentq  # late: of the `fit` extra
+
+    names = np.asarray(data_sets)
+    offsets = []
+    for name in np.unique(names):
+        some, labels = odds[names == name], complete[names == name]
+        if len(labels) >= MIN_OF_SET:
+            share = (labels.sum() + 1) / (len(labels) + 2)
+            offsets.append(brentq(lambda b: sigmoid(some + b).mean() - share, -30, 30))  # noqa: B023
+    return float(np.quantile(np.abs(offsets), SHIFT_QUANTILE)) if offsets else 0.0
 
 
 def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
