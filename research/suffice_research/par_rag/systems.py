@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from suffice.answering.ask import AskPolicy
 from suffice.answering.plan import whole_question_step
+from suffice.answering.span_reader import answer_finder
 from suffice.answering.step import ModelReader
 from suffice.evaluation.answer_systems import AnswerSetup, System, ask_system
 from suffice.evaluation.answers import AnswerOutcome
@@ -22,10 +23,11 @@ __all__ = ["SYSTEMS", "paper_systems"]
 INTERLEAVED = 3  # documents that each sentence may add
 
 
-def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
+def read_interleaved(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
     """Read, search for the sentence that was read, read what is new, until nothing new comes."""
     evidence, meter = setup.start()
-    reader, step = ModelReader(meter, max_chars=setup.max_chars), whole_question_step(question)
+    step, find = whole_question_step(question), answer_finder(gate)
+    reader = ModelReader(meter, max_chars=setup.max_chars, find=find)
     fresh: Sequence[Hit] = evidence.search(question, k=INTERLEAVED, retriever=None)
     hits, searched, limit = list(fresh), {question}, setup.budget.documents
     while fresh and len(hits) < limit and meter.rounds_left and not meter.out_of_time():
@@ -40,7 +42,7 @@ def read_interleaved(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOu
         new = [hit for hit in found if hit.doc_id not in known]
         fresh = new[: min(INTERLEAVED, limit - len(hits))]
         hits += fresh
-    return setup.read(question, hits, evidence, meter)
+    return setup.read(question, hits, evidence, meter, find)
 
 
 _REVISE_ALWAYS = AskPolicy(

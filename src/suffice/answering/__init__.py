@@ -7,7 +7,8 @@
     planner            a model plans after exemplars, or else the rules of `rule_planner`
 
     step               search and read for one sub-question
-    extractive_reader  the reader without a model; `answer_type` finds its spans
+    span_reader        the gate's transformer finds the answer; without one, the rules of
+    extractive_reader  do; `answer_type` finds their spans
     review             whether to trust an answer
 
     budget             what may be spent, and the metered model

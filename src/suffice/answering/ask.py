@@ -11,7 +11,8 @@ they say changes the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
@@ -29,6 +30,7 @@ from suffice.answering.plan import (
 )
 from suffice.answering.planner import ExemplarBank, make_plan, refine_step
 from suffice.answering.review import NO_REVIEW, review
+from suffice.answering.span_reader import FindAnswer, SpanReader, answer_finder
 from suffice.answering.step import DocumentSource, EvidenceCache, LinkedSource, ModelReader
 from suffice.errors import InputError
 from suffice.protocols import GateLike, LanguageModel, Reranker, Retriever, component_name
@@ -68,7 +70,8 @@ class AskPolicy:
     exemplars: int = 3  # plans that the model is shown
     max_passage_chars: int = 6000  # that the model is shown at once
     repair_below: float = 0.6  # confidence below which a step is repaired
-    min_confidence: float = 0.3  # to answer at all
+    min_confidence: float = 0.3  # to answer at all, where rules or a model read
+    min_probability: float = 0.5  # that the answer of the gate's reader is right, to give it
     max_repairs: int = 1  # of one step
     require_attribution: bool = True  # only answers that the cited sentences state
     use_gate: bool = True  # answer only if the gate agrees
@@ -92,9 +95,10 @@ def ask(
 ) -> Trace:
     """Answer with citations, or abstain and name what is missing; never exceed the budget.
 
-    Without a model, rules plan and read. `bank` holds exemplar plans for the model, by default the
-    shipped ones. A `reranker` also judges whether cited sentences support the answer. A budget of
-    seconds needs a `clock`; a search that has started is finished.
+    Without a model, rules plan, and the gate's reader reads, or rules where it has none. `bank`
+    holds exemplar plans for the model, by default the shipped ones. A `reranker` also judges
+    whether cited sentences support the answer. A budget of seconds needs a `clock`; a search that
+    has started is finished.
     """
     if not isinstance(question, str) or not question.strip():
         raise InputError(f"the question is {question!r}, expected a text", hint="ask something")
@@ -111,7 +115,8 @@ def ask(
     )
     hops = plan.hops if hops is None else hops
     cache = EvidenceCache(library)
-    run = _AskRun(question, cache, gate, meter, policy, on_update, plan, hops, reranker)
+    find = answer_finder(gate) if model is None else None
+    run = _AskRun(question, cache, gate, meter, policy, on_update, plan, hops, reranker, find)
     run.search_question()
     run.answer_steps()
     verdict = run.check_evidence()
@@ -134,6 +139,7 @@ class _AskRun:
     plan: Plan
     hops: float  # that the question needs, as far as known
     reranker: Reranker | None = None
+    find: FindAnswer | None = None  # the gate's reader; None: rules read
     question_hits: tuple[Hit, ...] = ()  # of the question as a whole; every step may read them
     steps: list[Step] = field(default_factory=list)
     latest: dict[int, Step] = field(default_factory=dict)  # by sub-question; 0: the whole question
@@ -169,8 +175,9 @@ class _AskRun:
                     reworded[number + 1] = better
         final = self.latest.get(len(steps))
         unanswered = final is None or final.answer is None
-        if len(steps) > 1 and unanswered and not self.meter.out_of_time():
-            note = "the plan gave no answer: the question is read as a whole"
+        if len(steps) > 1 and (unanswered or self.find) and not self.meter.out_of_time():
+            note = "the plan gave no answer: " if unanswered else ""
+            note += "the question is read as a whole"
             self._answer_step(0, whole_question_step(self.question), note=note)
 
     def _answers(self) -> dict[int, str]:
@@ -203,6 +210,10 @@ class _AskRun:
             if weighed.confidence > judged.confidence:
                 revision += other.answer != reading.answer
                 reading, judged = other, weighed
+        if judged.by == SpanReader.name:  # it is right if what it rests on is
+            before_it = [self.latest[need].review or NO_REVIEW for need in step.depends_on]
+            chance = math.prod(one.confidence for one in before_it)
+            judged = replace(judged, confidence=judged.confidence * chance)
         self._record(
             Step(
                 text,
@@ -234,7 +245,7 @@ class _AskRun:
         self, text: str, step: SubQuestion, hits: Sequence[Hit], *, whole: bool
     ) -> tuple[Reading, Review]:
         passages = self.cache.passages((*hits, *self.question_hits))
-        reader = ModelReader(self.meter, max_chars=self.policy.max_passage_chars)
+        reader = ModelReader(self.meter, max_chars=self.policy.max_passage_chars, find=self.find)
         reading = reader.read(text, step.answer_type, passages)
         judged = review(
             text,
@@ -331,8 +342,7 @@ class _AskRun:
     def finish(self, verdict: Verdict | None) -> Trace:
         """Answer if the gate agrees and the last step holds; otherwise name what is missing."""
         self.meter.elapsed()
-        last_steps = (self.latest.get(len(self.plan.steps)), self.latest.get(0))
-        final = next((step for step in last_steps if step and step.answer), None)
+        final = final_step(self.latest, len(self.plan.steps))
         missing: list[str] = []
         if verdict is not None and verdict.action is not Action.ANSWER:
             queries = [f"what this would find: {query}" for query in verdict.next_queries]
@@ -360,7 +370,11 @@ class _AskRun:
         return trace
 
     def _is_trusted(self, judged: Review | None) -> bool:
-        if judged is None or judged.confidence < self.policy.min_confidence:
+        if judged is None:
+            return False
+        if judged.by == SpanReader.name:
+            return judged.confidence >= self.policy.min_probability
+        if judged.confidence < self.policy.min_confidence:
             return False
         if self.policy.require_attribution:
             return judged.support is Support.ATTRIBUTABLE
@@ -396,6 +410,17 @@ class _AskRun:
                 "reranker": None if reranker is None else component_name(reranker),
             },
         )
+
+
+def final_step(latest: Mapping[int, Step], steps: int) -> Step | None:
+    """The step that answers the question: the plan's last, or the question as a whole where that is
+    likelier right or the plan gave no answer.
+    """
+    last, whole = latest.get(steps), latest.get(0)
+    found = [one for one in (last, whole) if one and one.answer]
+    if len(found) == 2 and whole is not None and whole.by == SpanReader.name:
+        return max(found, key=lambda one: one.review.confidence if one.review else 0.0)
+    return found[0] if found else None
 
 
 class _HeldFirstRetriever:

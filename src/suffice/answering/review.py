@@ -23,6 +23,7 @@ from suffice.answering.answer_type import (
 from suffice.answering.budget import MeteredModel
 from suffice.answering.extractive_reader import Passage, Reading, mentions_cue
 from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
+from suffice.answering.span_reader import SpanReader
 from suffice.lexicon import STOP_WORDS
 from suffice.protocols import Reranker
 from suffice.text import names, title_key, title_words
@@ -64,6 +65,8 @@ def review(
     """The confidence in a reading. `weight` replaces the accuracy weight of the hops."""
     if reading.answer is None:
         return NO_REVIEW
+    if reading.by == SpanReader.name:  # its score is a probability, and the sentence has the answer
+        return Review(reading.score, reading.score, Support.ATTRIBUTABLE, reading.by)
     support = classify_support(question, reading, passages, every=every, reranker=reranker)
     accuracy = min(max(reading.score, 0.0), 1.0)
     by = "rules" if reranker is None else "cross-encoder"

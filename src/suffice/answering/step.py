@@ -23,6 +23,7 @@ from suffice.answering.extractive_reader import (
 )
 from suffice.answering.prompting import object_schema, parse_json_object, render_prompt
 from suffice.answering.review import classify_support, mentions_answer
+from suffice.answering.span_reader import FindAnswer, SpanReader
 from suffice.errors import NotReadyError
 from suffice.protocols import Retriever, documents_by_id
 from suffice.text import title_key, tokens
@@ -127,8 +128,11 @@ class ModelReader:
     talking a model into an answer or out of one.
     """
 
-    def __init__(self, meter: MeteredModel, *, max_chars: int = 6000) -> None:
-        self.meter, self.max_chars, self.rules = meter, max_chars, ExtractiveReader()
+    def __init__(
+        self, meter: MeteredModel, *, max_chars: int = 6000, find: FindAnswer | None = None
+    ) -> None:
+        self.meter, self.max_chars = meter, max_chars
+        self.rules = ExtractiveReader() if find is None else SpanReader(find)
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
         """The model's answer with the sentences it names, or the rules' reading."""

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suffice.answering.ask import AskPolicy, HopEstimator, ask
+from suffice.answering.ask import AskPolicy, HopEstimator, ask, final_step
 from suffice.answering.budget import Budget, MeteredModel
 from suffice.answering.plan import whole_question_step
 from suffice.answering.review import review
+from suffice.answering.span_reader import FindAnswer, answer_finder
 from suffice.answering.step import EvidenceCache, ModelReader
 from suffice.datasets.dataset import Dataset
 from suffice.datasets.gold import GoldQuestion, draw_key
@@ -187,13 +188,17 @@ class AnswerSetup:
         return EvidenceCache(self.corpus), MeteredModel(self.model, self.budget, self.clock)
 
     def read(
-        self, question: str, hits: Sequence[Hit], evidence: EvidenceCache, meter: MeteredModel
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        evidence: EvidenceCache,
+        meter: MeteredModel,
+        find: FindAnswer | None = None,
     ) -> AnswerOutcome:
-        """What the reader makes of the question and of these hits."""
+        """What the reader makes of the question and of these hits; without `find`, by rules."""
         step, passages = whole_question_step(question), evidence.passages(hits)
-        reading = ModelReader(meter, max_chars=self.max_chars).read(
-            step.text, step.answer_type, passages
-        )
+        reader = ModelReader(meter, max_chars=self.max_chars, find=find)
+        reading = reader.read(step.text, step.answer_type, passages)
         reviewed = review(step.text, reading, passages, hops=1)
         meter.elapsed()
         sure = {"review": reviewed.confidence, "reader": reviewed.accuracy}
@@ -213,10 +218,10 @@ def _first_score(hits: Sequence[Hit]) -> float:
 def read_once(k: Callable[[AnswerSetup], int], retriever: str | None = None) -> System:
     """A system that searches once and reads k hits."""
 
-    def system(setup: AnswerSetup, question: str, _: GateLike) -> AnswerOutcome:
+    def system(setup: AnswerSetup, question: str, gate: GateLike) -> AnswerOutcome:
         evidence, meter = setup.start()
         hits = evidence.search(question, k=k(setup), retriever=retriever)
-        return setup.read(question, hits, evidence, meter)
+        return setup.read(question, hits, evidence, meter, answer_finder(gate))
 
     return system
 
@@ -227,6 +232,8 @@ class AlwaysComplete:
     def __init__(self, gate: object = None) -> None:
         if isinstance(gate, HopEstimator):
             self.hops = gate.hops
+        if (find := answer_finder(gate)) is not None:
+            self.find_answer = find
 
     def check_batch(self, pairs: Iterable[Any], **_: Any) -> list[Verdict]:
         return [Verdict(Estimate(1.0, 1.0, 1.0), Action.ANSWER) for _ in pairs]
@@ -247,8 +254,7 @@ def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -
 
 def _outcome(trace: Trace, *, gated: bool) -> AnswerOutcome:
     last: dict[int, Step] = {step.number: step for step in trace.steps if step.verdict is None}
-    ends = (last.get(len(trace.plan)), last.get(0))
-    final = next((one for one in ends if one and one.answer), None)
+    final = final_step(last, len(trace.plan))
     (*_, checked) = (step for step in trace.steps if step.verdict is not None)
     scores = (_first_score(step.hits) for step in last.values() if step.hits)
     sure = {"hit": min(scores, default=0.0)}

@@ -1,0 +1,278 @@
+"""How likely an answer of the reader is right: `python -m suffice_research.training.answers --data
+DIR` learns it, writes it beside the shipped reader, and measures it.
+
+From questions of part `stack`, which the reader has not seen, each with a list that answers it and
+one that lacks a needed passage. On the second kind no answer is right: whoever answers there has
+guessed. An answer is right with a token F1 of 0.5, as SQuAD counts tokens. Figures are of the parts
+`test` and `unseen`; the level from which `ask` answers is chosen on `stack` alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.answering.ask import AskPolicy
+from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.gate.reader import (
+    ANSWER_FILE,
+    ANSWER_SIGNS,
+    READER_KIND,
+    READER_VERSION,
+    REBUILD,
+    SHIPPED_READER,
+    Reader,
+)
+from suffice.numeric import sigmoid
+from suffice.storage import new_artefact, open_artefact, write_atomically
+from suffice_research.training.reader_data import (
+    EVERYDAY,
+    STACK,
+    TEST,
+    UNSEEN,
+    Case,
+    Passage,
+    load_cases,
+)
+from suffice_research.training.sources import SEED, ProgressLog, exit_code
+
+__all__ = ["AnsweredList", "draw_lists", "figures", "fit_weights", "main"]
+
+Floats = npt.NDArray[np.floating[Any]]
+LIST_SIZE = 8
+RIGHT_F1 = 0.5
+BINS = 5
+DIRECTION = Path(__file__).resolve().parents[2] / "direction" / "pairs.jsonl"
+MIN_RIGHT = 0.75  # of the answers given, at the level that is chosen
+LEVELS = np.arange(0.3, 0.96, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredList:
+    """A question with hits, its answers, and what the reader makes of them."""
+
+    source: str
+    question: str
+    hits: tuple[Passage, ...]
+    gold: tuple[str, ...]  # empty: nothing answers
+    answer: str = ""
+    signs: tuple[float, ...] = ()
+
+    @property
+    def f1(self) -> float:
+        return self._score("token_f1")
+
+    @property
+    def exact(self) -> float:
+        return self._score("em")
+
+    def _score(self, metric: str) -> float:
+        if not self.gold or not self.answer:
+            return 0.0
+        return float(ANSWER_METRICS[metric]([self.answer], [list(self.gold)])[0])
+
+    @property
+    def right(self) -> bool:
+        return self.f1 >= RIGHT_F1
+
+
+def draw_lists(
+    cases: Sequence[Case], parts: Sequence[str], most: int, seed: int = SEED
+) -> Iterator[AnsweredList]:
+    """Of each source at most so many questions: a complete list and one that lacks a passage."""
+    by_source: dict[str, list[Case]] = {}
+    for case in cases:
+        known = case.answers or case.yes is not None or not case.needed
+        if case.part in parts and known:
+            name = case.source if case.part == UNSEEN else case.source.split("/")[0]
+            by_source.setdefault(name, []).append(case)
+    for name, members in by_source.items():
+        draw = np.random.default_rng([seed, len(members)])
+        pool = [one for case in members for one in case.needed]
+        for at in draw.permutation(len(members))[:most].tolist():
+            case = members[at]
+            others = list(case.distractors[:12])
+            others += [pool[n] for n in draw.integers(len(pool), size=LIST_SIZE).tolist()]
+            others = [one for one in dict.fromkeys(others) if one not in case.needed]
+            gold = tuple(one.passage.text[one.start : one.end] for one in case.answers)
+            if case.yes is not None:
+                gold = ("yes" if case.yes else "no",)
+            lacking = int(draw.integers(len(case.needed))) if case.needed else -1
+            for complete in (True, False)[not case.needed :]:
+                kept = [one for n, one in enumerate(case.needed) if complete or n != lacking]
+                # What only seems to answer a question without an answer comes first.
+                hits = [*kept, *others][: max(LIST_SIZE, len(kept))]
+                order = draw.permutation(len(hits)).tolist()
+                chosen = tuple(hits[n] for n in order)
+                yield AnsweredList(name, case.question, chosen, gold if complete else ())
+
+
+_READER: list[Reader] = []
+
+
+def _open(folder: Path) -> None:
+    _READER.append(Reader(folder, threads=1))
+
+
+def _read(one: AnsweredList) -> AnsweredList:
+    titles, texts = [hit.title for hit in one.hits], [hit.text for hit in one.hits]
+    found, signs = _READER[0].best_answer(one.question, titles, texts)
+    answer, numbers = found.text, tuple(signs.tolist())
+    return AnsweredList(one.source, one.question, one.hits, one.gold, answer, numbers)
+
+
+def read_lists(lists: Sequence[AnsweredList], folder: Path, say: ProgressLog) -> list[AnsweredList]:
+    """What the reader makes of each, with a process for each core."""
+    found = []
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(mp_context=spawn, initializer=_open, initargs=(folder,)) as pool:
+        for one in pool.map(_read, lists, chunksize=4):
+            found.append(one)
+            say.progress("reading", len(found), len(lists))
+    return found
+
+
+def fit_weights(lists: Sequence[AnsweredList]) -> Floats:
+    """Of ANSWER_SIGNS, by logistic regression; every source counts alike."""
+    from sklearn.linear_model import LogisticRegression
+
+    signs = np.array([one.signs for one in lists])
+    right = np.array([one.right for one in lists])
+    names, at = np.unique([one.source for one in lists], return_inverse=True)
+    share = 1 / np.bincount(at)[at]
+    model = LogisticRegression(C=10.0, fit_intercept=False, max_iter=1000)
+    model.fit(signs, right, sample_weight=share * len(lists) / len(names))
+    return np.asarray(model.coef_[0])
+
+
+def probabilities(lists: Sequence[AnsweredList], weights: Floats) -> Floats:
+    return np.asarray(sigmoid(np.array([one.signs for one in lists]) @ weights))
+
+
+def choose_level(lists: Sequence[AnsweredList], weights: Floats) -> float:
+    """The lowest level at which enough of the answers given are right, over all sources, where
+    nothing is missing: `ask` answers only what the gate finds complete.
+    """
+    whole = [one for one in lists if one.gold]
+    p, right = probabilities(whole, weights), np.array([one.right for one in whole])
+    good = (level for level in LEVELS if right[p >= level].mean() >= MIN_RIGHT)
+    return round(float(next(good, LEVELS[-1])), 2)
+
+
+def figures(lists: Sequence[AnsweredList], weights: Floats, level: float) -> dict[str, Any]:
+    """Of each source, and how far the probability can be trusted."""
+    p, rows = probabilities(lists, weights), {}
+    for name in dict.fromkeys(one.source for one in lists):
+        at = [n for n, one in enumerate(lists) if one.source == name]
+        whole = [n for n in at if lists[n].gold]
+        rest = [n for n in at if not lists[n].gold]
+        given = [n for n in at if p[n] >= level]
+        rows[name] = {
+            "questions": len(whole),
+            "incomplete": len(rest),
+            "em": _mean(lists[n].exact for n in whole),
+            "f1": _mean(lists[n].f1 for n in whole),
+            "right": _mean(lists[n].right for n in whole),
+            "answered": _mean(p[n] >= level for n in whole),
+            "abstained": _mean(p[n] < level for n in rest),
+            "right of given": _mean(lists[n].right for n in given),
+            "given": len(given),
+        }
+    edges = np.linspace(0, 1, BINS + 1)
+    bins = np.clip(np.digitize(p, edges) - 1, 0, BINS - 1)
+    right = np.array([one.right for one in lists])
+    reliability = [
+        {
+            "lists": int((bins == n).sum()),
+            "p": _mean(p[bins == n]),
+            "right": _mean(right[bins == n]),
+        }
+        for n in range(BINS)
+    ]
+    return {"level": level, "sources": rows, "reliability": reliability}
+
+
+def _mean(values: Any) -> float:
+    found = np.array(list(values), dtype=float)
+    return round(float(found.mean()), 4) if len(found) else float("nan")
+
+
+def direction_lists(path: Path = DIRECTION) -> list[AnsweredList]:
+    """Each pair as two questions about one text: the second has no answer."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        text = (Passage("", row["text"]),)
+        found.append(AnsweredList("direction", row["asked"], text, (row["answer"],)))
+        found.append(AnsweredList("direction", row["swapped"], text, ()))
+    return found
+
+
+def save_weights(weights: Floats, folder: Path) -> None:
+    """The reader's folder with these weights in it, the rest as it was."""
+    manifest = open_artefact(folder, kind=READER_KIND, version=READER_VERSION, rebuild=REBUILD)
+    about: Any = {"settings": manifest.settings, "inputs": manifest.inputs, "seed": manifest.seed}
+    with new_artefact(folder, kind=READER_KIND, version=READER_VERSION, **about) as draft:
+        for name in ("model.onnx", "tokenizer.json"):
+            shutil.copyfile(folder / name, draft / name)
+        named = {
+            "signs": list(ANSWER_SIGNS),
+            "weights": [round(one, 4) for one in weights.tolist()],
+        }
+        (draft / ANSWER_FILE).write_text(json.dumps(named, indent=2) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m suffice_research.training.answers",
+        description="Learn how likely the reader's answers are right, and measure it.",
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--reader", type=Path, default=SHIPPED_READER, help="its folder")
+    parser.add_argument("--study", type=Path, help="write the figures here")
+    parser.add_argument(
+        "--study-only", action="store_true", help="measure, and leave the reader's folder as it is"
+    )
+    parser.add_argument("--level", type=float, help="to answer from; chosen unless told")
+    parser.add_argument("--questions", type=int, default=80, help="of a source, at most")
+    args = parser.parse_args(arguments)
+    return exit_code(lambda: _run(args, ProgressLog()))
+
+
+def _run(args: argparse.Namespace, say: ProgressLog) -> None:
+    cases = load_cases(args.data, [EVERYDAY])
+    level = args.level
+    if not args.study_only:
+        learned = read_lists([*draw_lists(cases, (STACK,), args.questions)], args.reader, say)
+        fitted = fit_weights(learned)
+        save_weights(fitted, args.reader)
+        best = choose_level(learned, fitted)
+        say(
+            f"weights {fitted.round(3).tolist()}, level {best} (ask has {AskPolicy().min_probability})"
+        )
+        level = level or best
+    weights = Reader(args.reader).answer_weights
+    drawn = draw_lists(cases, (TEST, UNSEEN), args.questions)
+    judged = read_lists([*drawn, *direction_lists()], args.reader, say)
+    found = figures(judged, weights, level or AskPolicy().min_probability)
+    for name, row in found["sources"].items():
+        say(f"{name:24} " + "  ".join(f"{key} {value}" for key, value in row.items()))
+    for row in found["reliability"]:
+        say(f"{row['lists']:5} lists  p {row['p']:.2f}  right {row['right']:.2f}")
+    if args.study:
+        write_atomically(args.study, json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

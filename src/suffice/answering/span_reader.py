@@ -1,0 +1,99 @@
+"""The reader that reads: the part of the passages that answers, as the gate's transformer finds it.
+
+Its score is the probability that the answer is right, learned from questions that it had not seen.
+An answer of another form than the question asks for (a person, and a number is found) is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+from suffice.answering.answer_type import AnswerType, find_spans, parse_number
+from suffice.answering.extractive_reader import Passage, Reading
+from suffice.lexicon import MONTHS, WEEKDAYS
+from suffice.text import title_key, tokens
+from suffice.types import Citation, FoundAnswer
+
+FindAnswer = Callable[[str, Sequence[str], Sequence[str]], FoundAnswer | None]
+MIN_CLAUSE = 3  # words that can answer a question for yes or no
+_DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
+_TIME = re.compile(
+    r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
+    r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
+    r"|once|every|daily|weekly|monthly|annual|soon|never|always)s?\b",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+
+@runtime_checkable
+class AnswerFinder(Protocol):
+    """A gate whose reader also finds answers; None where it has none."""
+
+    def find_answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str]
+    ) -> FoundAnswer | None: ...
+
+
+def answer_finder(gate: object) -> FindAnswer | None:
+    """How this gate finds answers; None where it cannot."""
+    if not isinstance(gate, AnswerFinder) or gate.find_answer("", (), ()) is None:
+        return None
+    return gate.find_answer
+
+
+class SpanReader:
+    """Reads with the gate's reader. Nothing that a passage says is an instruction."""
+
+    name = "reader"
+
+    def __init__(self, find: FindAnswer) -> None:
+        self.find = find
+
+    def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
+        """The likeliest answer with its sentence; none where its form is not the one asked for."""
+        titles = [one.title for one in passages]
+        found = self.find(question, titles, [" ".join(one.sentences) for one in passages])
+        if found is None or not found.text:
+            return Reading(None, by=self.name)
+        cited = _citation(passages[found.place], found.start)
+        if not has_form(found.text, answer_type):
+            return Reading(None, (cited,), 0.0, self.name)
+        answer = found.text
+        if answer_type is AnswerType.PERSON:
+            answer = _whole_name(answer, cited.text)
+        return Reading(answer, (cited,), found.p, self.name)
+
+
+def _citation(passage: Passage, start: int) -> Citation:
+    """The sentence of a passage in which a place lies."""
+    end = 0
+    for at, sentence in enumerate(passage.sentences):
+        end += len(sentence) + 1
+        if start < end:
+            return Citation(passage.doc_id, at, sentence)
+    return Citation(passage.doc_id, 0, passage.sentences[0] if passage.sentences else "")
+
+
+def _whole_name(answer: str, sentence: str) -> str:
+    """The name that an answer is a part of: "Ermengarde" of "Ermengarde of Tours"."""
+    whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
+    return next((one for one in whole if one.startswith(f"{answer} ")), answer)
+
+
+def has_form(answer: str, answer_type: AnswerType) -> bool:
+    """Whether an answer can be what is asked for, as far as its form tells."""
+    said = title_key(answer) in ("yes", "no")
+    if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
+        return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
+    if answer_type is AnswerType.DATE:
+        return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
+    if answer_type is AnswerType.NUMBER:
+        return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
+    if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):
+        dated = any(one.text == answer for one in find_spans(answer, AnswerType.DATE))
+        return bool(_LETTERS.search(answer)) and not dated
+    return True

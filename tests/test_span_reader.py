@@ -1,0 +1,113 @@
+"""The reader that finds answers: forms, sentences, and what `ask` makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+from tests.small_world import BRIDGE, TinyLibrary, Wants
+
+from suffice.answering.answer_type import AnswerType
+from suffice.answering.ask import AskPolicy, ask
+from suffice.answering.extractive_reader import Passage
+from suffice.answering.review import review
+from suffice.answering.span_reader import SpanReader, answer_finder, has_form
+from suffice.gate.gate import Gate
+from suffice.types import Action, FoundAnswer, Support
+
+LEASE = Passage("lease", "Lease", ("Rent is due on the first.", "The deposit is two rents."))
+PETS = Passage("pets", "", ("Dogs need a permit.",))
+
+
+def finds(text: str, place: int = 0, start: int = 0, p: float = 0.9) -> SpanReader:
+    return SpanReader(lambda *_: FoundAnswer(text, place, start, start + len(text), p))
+
+
+def test_an_answer_cites_the_sentence_it_stands_in() -> None:
+    start = len("Rent is due on the first. The deposit is ")
+    reading = finds("two rents", 0, start).read(
+        "How much is the deposit?", AnswerType.NUMBER, [LEASE, PETS]
+    )
+    assert (reading.answer, reading.score, reading.by) == ("two rents", 0.9, "reader")
+    (cited,) = reading.citations
+    assert (cited.doc_id, cited.sentence) == ("lease", 1)
+    judged = review("How much is the deposit?", reading, [LEASE, PETS], hops=1)
+    assert (judged.confidence, judged.support, judged.by) == (0.9, Support.ATTRIBUTABLE, "reader")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "fits"),
+    [
+        ("Nora Lind", AnswerType.PERSON, True),
+        ("the caretaker", AnswerType.PERSON, True),
+        ("1984", AnswerType.PERSON, False),
+        ("12 May 1984", AnswerType.PLACE, False),
+        ("Bruges", AnswerType.PLACE, True),
+        ("Encoding", AnswerType.NUMBER, False),
+        ("two rents", AnswerType.NUMBER, True),
+        ("on Friday", AnswerType.DATE, True),
+        ("the caretaker", AnswerType.DATE, False),
+        ("yes", AnswerType.YES_NO, True),
+        ("no", AnswerType.THING, False),
+        ("a lock", AnswerType.YES_NO, False),
+        ("dogs need a permit", AnswerType.YES_NO, True),
+        ("a lock", AnswerType.THING, True),
+    ],
+)
+def test_an_answer_of_another_form_is_none(answer: str, kind: AnswerType, fits: bool) -> None:
+    assert has_form(answer, kind) is fits
+    reading = finds(answer).read("?", kind, [LEASE])
+    assert (reading.answer is not None) is fits
+
+
+def test_nothing_found_and_no_passages_are_no_answer() -> None:
+    assert finds("").read("Who?", AnswerType.PERSON, [LEASE]).answer is None
+    assert SpanReader(lambda *_: None).read("Who?", AnswerType.PERSON, []).answer is None
+
+
+class Knowing(Wants):
+    """A gate whose reader knows some answers by a word of the question."""
+
+    answers: ClassVar = {"mother": ("Ermengarde of Tours", 0.9), "die": ("20 March 851", 0.8)}
+
+    def find_answer(
+        self, question: str, titles: Sequence[str], texts: Sequence[str]
+    ) -> FoundAnswer | None:
+        for text in texts:
+            for word, (answer, p) in self.answers.items():
+                if (
+                    word in question
+                    and (start := text.find(answer)) >= 0
+                    and answer not in question
+                ):
+                    place = list(texts).index(text)
+                    return FoundAnswer(answer, place, start, start + len(answer), p)
+        return FoundAnswer("", -1, 0, 0, 0.0)
+
+
+def test_a_chain_is_as_likely_right_as_all_of_its_steps() -> None:
+    trace = ask(BRIDGE, TinyLibrary(), Knowing("lothair", "ermengarde"))
+    assert (trace.action, trace.answer) == (Action.ANSWER, "20 March 851")
+    last = [one for one in trace.steps if one.number == 2][-1]
+    assert last.by == "reader"
+    assert last.review is not None
+    assert last.review.confidence == pytest.approx(0.72)
+
+
+def test_below_the_level_it_abstains_and_says_what_it_would_need() -> None:
+    gate = Knowing("lothair", "ermengarde")
+    policy = AskPolicy(min_probability=0.95)
+    trace = ask(BRIDGE, TinyLibrary(), gate, policy=policy)
+    assert (trace.action, trace.answer) == (Action.ABSTAIN, None)
+    assert any(one.startswith("sentences that say: ") for one in trace.missing)
+    assert ask(BRIDGE, TinyLibrary(), gate, policy=replace(policy, min_probability=0.5)).answer
+
+
+def test_a_gate_without_a_reader_leaves_reading_to_the_rules() -> None:
+    assert answer_finder(object()) is None
+    assert answer_finder(Gate.load(preset="fast")) is None
+    assert answer_finder(Knowing()) is not None
+    trace = ask(BRIDGE, TinyLibrary(), Wants("lothair", "ermengarde"))
+    assert {one.by for one in trace.steps if one.answer} == {"extractive"}
