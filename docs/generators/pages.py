@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks import overview
 
-from docs.generators import guarantees, models, reference, results
+from docs.generators import answers, guarantees, models, reference, results
 from docs.generators.markdown import NOTE, table
 from docs.generators.paths import REFERENCE, RESULTS, ROOT
 from suffice.evaluation.tables import Cell, WithPublished, format_cell
@@ -98,7 +98,7 @@ def pages() -> dict[Path, str]:
     """Path -> text of every generated page, the README with its table included."""
     made = {REFERENCE / name: page() for name, page in reference.PAGES.items()}
     made |= {RESULTS / "performance.md": overview.page(RESULTS)}
-    made |= results.pages() | models.pages() | guarantees.pages()
+    made |= results.pages() | models.pages() | guarantees.pages() | answers.pages()
     return {path: NOTE + text for path, text in made.items()} | {README: readme()}
 
 

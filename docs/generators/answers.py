@@ -1,0 +1,59 @@
+"""The page of answers: how right the reader's are, and whether its probability can be trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from docs.generators.markdown import table
+from docs.generators.paths import RESULTS, RUNS
+
+STORED = RUNS / "answers.json"
+COMMAND = "python -m suffice_research.training.answers --data $DATA --study docs/results/runs/answers.json"
+UNSEEN = ("covidqa", "everyday/", "direction")  # nothing is trained on these
+
+
+def pages() -> dict[Path, str]:
+    study = json.loads(STORED.read_text(encoding="utf-8"))
+    head = (
+        "source", "seen", "questions", "EM", "F1", "right", "answered", "right of those given",
+        "abstained, incomplete",
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            "unseen" if name.startswith(UNSEEN) else "seen",
+            f"{row['questions']}, {row['incomplete']}",
+            *(_figure(row[key]) for key in ("em", "f1", "right", "answered")),
+            f"{_figure(row['right of given'])} of {row['given']}",
+            _figure(row["abstained"]),
+        )
+        for name, row in study["sources"].items()
+    ]
+    bins = [
+        (str(row["lists"]), _figure(row["p"]), _figure(row["right"]))
+        for row in study["reliability"]
+    ]
+    text = f"""# Answers of the reader
+
+    {COMMAND}
+
+Eight passages each: those that are needed and others that look right; then again without one that
+is needed, where any answer is wrong. Questions with and without: the third column. EM, F1 and
+*right* (F1 of at least 0.5) are of the best answer to complete lists, whatever its probability.
+*Answered*, *right of those given* and *abstained* are at the level of `ask`, {study["level"]}. Half of all
+lists are incomplete here; where fewer are, more of the answers given are right. No search and no plan: the
+whole loop is on [PAR-RAG reproduced](par-rag.md), with rules for a reader.
+
+{table(head, rows)}
+**Can the probability be trusted?** All lists above, by what the reader says of its answer:
+
+{table(("lists", "mean probability", "right"), bins)}
+[Decision 36](../decisions/0036-answers.md) says how it is learned. About 80 questions of a source: 0.1 either
+way. The reader learned from other questions of the sources that are *seen*.
+"""
+    return {RESULTS / "answers.md": text}
+
+
+def _figure(value: float) -> str:
+    return "–" if value != value else f"{value:.2f}"
