@@ -342,7 +342,7 @@ class _AskRun:
     def finish(self, verdict: Verdict | None) -> Trace:
         """Answer if the gate agrees and the last step holds; otherwise name what is missing."""
         self.meter.elapsed()
-        final = final_step(self.latest, len(self.plan.steps))
+        final = final_step(self.latest, len(self.plan.steps), self.policy.min_probability)
         missing: list[str] = []
         if verdict is not None and verdict.action is not Action.ANSWER:
             queries = [f"what this would find: {query}" for query in verdict.next_queries]
@@ -412,14 +412,14 @@ class _AskRun:
         )
 
 
-def final_step(latest: Mapping[int, Step], steps: int) -> Step | None:
-    """The step that answers the question: the plan's last, or the question as a whole where that is
-    likelier right or the plan gave no answer.
+def final_step(latest: Mapping[int, Step], steps: int, level: float) -> Step | None:
+    """The step that answers the question: the plan's last, or the question as a whole where the
+    plan gave no answer, or none that is likely enough and this one is likelier.
     """
-    last, whole = latest.get(steps), latest.get(0)
-    found = [one for one in (last, whole) if one and one.answer]
-    if len(found) == 2 and whole is not None and whole.by == SpanReader.name:
-        return max(found, key=lambda one: one.review.confidence if one.review else 0.0)
+    found = [one for one in (latest.get(steps), latest.get(0)) if one and one.answer]
+    sure = [one.review.confidence if one.review else 0.0 for one in found]
+    if len(found) == 2 and found[1].by == SpanReader.name and sure[0] < min(level, sure[1]):
+        return found[1]
     return found[0] if found else None
 
 

@@ -254,7 +254,7 @@ def ask_system(policy: AskPolicy, *, gated: bool = True, always: bool = False) -
 
 def _outcome(trace: Trace, *, gated: bool) -> AnswerOutcome:
     last: dict[int, Step] = {step.number: step for step in trace.steps if step.verdict is None}
-    final = final_step(last, len(trace.plan))
+    final = final_step(last, len(trace.plan), trace.settings["policy"]["min_probability"])
     (*_, checked) = (step for step in trace.steps if step.verdict is not None)
     scores = (_first_score(step.hits) for step in last.values() if step.hits)
     sure = {"hit": min(scores, default=0.0)}
