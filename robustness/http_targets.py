@@ -227,7 +227,7 @@ def running_service(folder: Path) -> Iterator[ServiceClient]:
         folder / "films",
         [replace(FILMS[0], source="Variety", published_at=date(1928, 1, 1)), *FILMS[1:]],
     ).close()
-    limits = Limits(body_bytes=MAX_BODY_BYTES, seconds=4.0, ask_seconds=4.0, body_seconds=2.0)
+    limits = Limits(body_bytes=MAX_BODY_BYTES, seconds=12.0, ask_seconds=12.0, body_seconds=2.0)
     client = ServiceClient(
         Settings(
             library=str(folder / "films"),

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docs.generators import models, results
+from docs.generators import answers, models, results
 from docs.generators.paths import DATA, ROOT
 from suffice.datasets import load
 from suffice.evaluation.metrics import judge_rankings
@@ -165,6 +165,13 @@ def measure_loop(data: Path, work: Path) -> None:
     store_study(work / "study.json", results.LOOP_PATH)
 
 
+def measure_answers(data: Path, work: Path) -> None:
+    """Measure the answers of the shipped reader, and store them; its folder stays as it is."""
+    command, _, _ = answers.COMMAND.partition(" --study ")
+    run_command(command, data, "--study-only", "--study", str(work / "study.json"))
+    write_atomically(answers.STORED, (work / "study.json").read_text(encoding="utf-8"))
+
+
 # Part -> what measures it, from the data folder; the second folder is for results that another run
 # can reuse.
 PARTS: dict[str, Callable[[Path, Path], None]] = {
@@ -174,6 +181,7 @@ PARTS: dict[str, Callable[[Path, Path], None]] = {
     "bridge": measure_bridge,
     "expansion": measure_expansion,
     "loop": measure_loop,
+    "answers": measure_answers,
 }
 
 

@@ -1,22 +1,25 @@
 """The reader that reads: the part of the passages that answers, as the gate's transformer finds it.
 
 Its score is the probability that the answer is right, learned from questions that it had not seen.
-An answer of another form than the question asks for (a person, and a number is found) is none.
+An answer of another form than the question asks for (a person, and a number is found) is none. One
+that is unlikely, but that the rules find as well, is judged as theirs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from suffice.answering.answer_type import AnswerType, find_spans, parse_number
-from suffice.answering.extractive_reader import Passage, Reading
+from suffice.answering.extractive_reader import ExtractiveReader, Passage, Reading
 from suffice.lexicon import MONTHS, WEEKDAYS
 from suffice.text import title_key, tokens
 from suffice.types import Citation, FoundAnswer
 
 FindAnswer = Callable[[str, Sequence[str], Sequence[str]], FoundAnswer | None]
+LIKELY = 0.5  # below, an answer that the rules find as well is judged as theirs
 MIN_CLAUSE = 3  # words that can answer a question for yes or no
 _DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
 _TIME = re.compile(
@@ -51,7 +54,7 @@ class SpanReader:
     name = "reader"
 
     def __init__(self, find: FindAnswer) -> None:
-        self.find = find
+        self.find, self.rules = find, ExtractiveReader()
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
         """The likeliest answer with its sentence; none where its form is not the one asked for."""
@@ -65,6 +68,10 @@ class SpanReader:
         answer = found.text
         if answer_type is AnswerType.PERSON:
             answer = _whole_name(answer, cited.text)
+        if found.p < LIKELY:  # the rules may vouch for it
+            by_rules = self.rules.read(question, answer_type, passages)
+            if title_key(by_rules.answer or "") == title_key(answer):
+                return replace(by_rules, by="both")
         return Reading(answer, (cited,), found.p, self.name)
 
 

@@ -25,7 +25,7 @@ from suffice.types import printable
 if TYPE_CHECKING:
     from suffice.types import Trace
 
-NO_MODEL = "no language model (see --model): rules planned and read; this is the path of sentences"
+NO_MODEL = "no language model (see --model): rules planned; this is the path of sentences"
 
 
 @command
