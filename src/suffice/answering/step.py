@@ -122,6 +122,7 @@ class EvidenceCache:
 
 class ModelReader:
     """A language model reads at most `max_chars` of passages. It proposes, the sentences decide.
+    Without one, the gate's reader reads, where `find` asks it, or the rules do.
 
     The rules read, too. If both agree, nobody needs to judge. If the model fails, or says what its
     sentences do not state, a confident reading by the rules wins: a document gains nothing by
@@ -132,7 +133,9 @@ class ModelReader:
         self, meter: MeteredModel, *, max_chars: int = 6000, find: FindAnswer | None = None
     ) -> None:
         self.meter, self.max_chars = meter, max_chars
-        self.rules = ExtractiveReader() if find is None else SpanReader(find)
+        self.rules: ExtractiveReader | SpanReader = ExtractiveReader()
+        if find is not None and meter.model is None:  # a model is checked by rules
+            self.rules = SpanReader(find)
 
     def read(self, question: str, answer_type: AnswerType, passages: Sequence[Passage]) -> Reading:
         """The model's answer with the sentences it names, or the rules' reading."""

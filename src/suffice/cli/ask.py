@@ -1,7 +1,7 @@
 """`suffice ask`: plan, search, read, review, and answer only if the gate agrees.
 
-The trace is drawn as it grows. Without a model, rules plan and read, and the result is the path of
-sentences that support the answer.
+The trace is drawn as it grows. Without a model, rules plan and the gate's reader reads; the result
+is the path of sentences that support the answer.
 """
 
 from __future__ import annotations

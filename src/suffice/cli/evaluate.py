@@ -64,7 +64,7 @@ def answers(
 
     The systems are single passage, naive, fixed k, interleaved, max rounds, always, ask, and ask
     without one part: "ask, no gate", "ask, no review", "ask, fixed alpha", "ask, any exemplars".
-    Without --model they read by rules.
+    Without --model the gate's reader reads, or rules where the gate has none.
     """
     from suffice.evaluation import answer_systems
     from suffice.evaluation.answers import answer_tables, file_answers_table

@@ -135,8 +135,9 @@ function traceView() {
 const called = (name, sentence) => `${name} · sentence ${sentence + 1}`;
 const READERS = {
   model: "read by the model",
+  reader: "read by the gate's reader",
   extractive: "read by rules",
-  both: "read by the model and by rules",
+  both: "read by two readers alike",
   joined: "combined from earlier answers",
 };
 
