@@ -185,6 +185,7 @@ def test_the_questions_in_the_repository_name_passages_and_do_not_hold_them():
     for name, fields in (
         ("questions", {"question", "needed", "others"}),
         ("mirrored", {"question", "needed", "others", "answer"}),
+        ("chained", {"question", "needed", "others", "answer"}),
     ):
         used = [len(one.needed) for one in found if one.source == f"{name}/everyday"]
         assert counted(f"{name}, everyday, used", used) in readme

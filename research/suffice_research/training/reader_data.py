@@ -26,8 +26,8 @@ import hashlib
 import json
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,9 @@ UNSEEN_SOURCES = (
 )  # fmt: skip
 STACK_SOURCES = ("everyday/bare_facts",)  # for the gate alone, which sees few such short texts
 EVERYDAY, ASKED = (Path(__file__).resolve().parents[2] / name for name in ("everyday", "asked"))
-ASKED_FILES = ("questions", "mirrored")  # by a language model; by hand, of what only looked right
+# By a language model; by hand: of what only looked right, of several documents or too few.
+ASKED_FILES = ("questions", "mirrored", "chained")
+NAMED = (5, 0.9)  # times that a word is written large inside a sentence, and its share: a name
 RETRIEVED = 24  # hits of BM25 that are kept for each question
 SEARCHED = 3 * RETRIEVED  # before those that may not be shown are left out
 CHUNK = 110  # words, where long articles are cut
@@ -141,6 +143,7 @@ class Case:
     answers: tuple[Span, ...] = ()
     yes: bool | None = None  # the answer, where it is yes or no
     part: str = ""  # decided by the group
+    titled: tuple[Passage, ...] = ()  # needed passages whose title is the answer
 
 
 def _text(path: Path) -> str:
@@ -178,6 +181,14 @@ def _find(
     return tuple(found)
 
 
+def _titled(answer: str, passages: Iterable[Passage]) -> tuple[Passage, ...]:
+    """The passages whose title is the answer, whatever stands in parentheses behind it."""
+    wanted = normalize_words(answer)
+    return tuple(
+        one for one in passages if wanted and normalize_words(one.title.split("(")[0]) == wanted
+    )
+
+
 def _yes(answer: str) -> bool | None:
     """Whether the answer is yes; None where it is neither yes nor no."""
     said = re.match(r"(yes|no)\b", answer.strip().lower())
@@ -208,6 +219,7 @@ def _wikipedia(path: Path, source: str, joint: str) -> Iterator[Case]:
             yield Case(
                 source, row["_id"], row["question"], tuple(needed), tuple(others),
                 tuple(evidence), answers[:2], _yes(row["answer"]),
+                titled=_titled(row["answer"], needed),
             )  # fmt: skip
 
 
@@ -228,8 +240,9 @@ def _musique(data: Path) -> Iterator[Case]:
             (needed if one["is_supporting"] else others).append(passage)
         answers = _find(row["answer"], needed)
         yield Case(
-            "musique", row["id"], row["question"], tuple(needed), tuple(others), (), answers[-1:]
-        )
+            "musique", row["id"], row["question"], tuple(needed), tuple(others), (), answers[-1:],
+            titled=_titled(row["answer"], needed),
+        )  # fmt: skip
 
 
 def _squad(data: Path) -> Iterator[Case]:
@@ -404,7 +417,10 @@ def everyday_cases(folder: Path) -> Iterator[Case]:
             source, answers = f"everyday/{path.stem}", _find(row["answer"], needed)
             words = normalize_words(row["question"])  # some are asked twice
             yes = _yes(row["answer"])
-            case = Case(source, words, row["question"], needed, others, (), answers[:1], yes)
+            case = Case(
+                source, words, row["question"], needed, others, (), answers[:1], yes,
+                titled=_titled(row["answer"], needed),
+            )  # fmt: skip
             yield _with_part(case)
 
 
@@ -458,8 +474,8 @@ def shown_passages(cases: Iterable[Case]) -> set[Passage]:
 def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
     """What was asked later about passages of these cases, all of part `learn`, and how many
     of its questions are left out: those about a passage that is not there or may not be shown,
-    those of the same words as a question of another part, and those with several needed passages,
-    which were hardly ever right where a person read them.
+    those of the same words as a question of another part, and those of the language model with
+    several needed passages, which were hardly ever right where a person read them.
     """
     shown = {one: one.key for one in shown_passages(cases)}
     by_key = {key: one for one, key in shown.items()}
@@ -475,12 +491,16 @@ def asked_cases(folder: Path, cases: Sequence[Case]) -> tuple[list[Case], int]:
         keys, words = [*row["needed"], *row["others"]], normalize_words(row["question"])
         first, *rest = (sources.get(key, {}) for key in keys)
         common = [one for one in first if all(one in other for other in rest)]
-        if not common or words in judged or len(row["needed"]) > 1:
+        unsure = name == "questions" and len(row["needed"]) > 1
+        if not common or words in judged or unsure:
             continue
         needed, others = (tuple(by_key[key] for key in row[one]) for one in ("needed", "others"))
         source, answer = f"{name}/{common[0]}", row.get("answer", "")
         answers, yes = _find(answer, needed), _yes(answer)
-        case = Case(source, words, row["question"], needed, others, (), answers, yes, LEARN)
+        case = Case(
+            source, words, row["question"], needed, others, (), answers, yes, LEARN,
+            _titled(answer, needed),
+        )  # fmt: skip
         found.append(case)
     return found, len(rows) - len(found)
 
@@ -587,9 +607,20 @@ def _token_spans(
             yield from (passages[span.passage], inside[0], inside[-1] + 1)
 
 
-def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
-    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, then weekdays and
-    months, 0 anything else.
+def names_of(texts: Iterable[str]) -> set[str]:
+    """Words that are written large inside sentences: people, places, makers."""
+    large: Counter[str] = Counter()
+    small: Counter[str] = Counter()
+    for text in texts:
+        large.update(one.lower() for one in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+\b", text))
+        small.update(re.findall(r"\b[a-z]+\b", text))
+    least, share = NAMED
+    return {one for one, n in large.items() if n >= least and n >= share * (n + small[one])}
+
+
+def token_kinds(tokenizer: Tokenizer, names: Collection[str] = ()) -> np.ndarray:
+    """Of each token: 1 the rest of a word, 2 a word, 2 + n a number of n digits, then weekdays,
+    months and names, 0 anything else.
     """
     kinds = np.zeros(tokenizer.get_vocab_size(), np.uint8)
     for token, number in tokenizer.get_vocab().items():
@@ -598,14 +629,15 @@ def token_kinds(tokenizer: Tokenizer) -> np.ndarray:
         elif token.isascii() and token.isdigit():
             kinds[number] = 2 + len(token)
         elif token.isalpha():
-            kinds[number] = next((100 + n for n, days in enumerate(CALENDAR) if token in days), 2)
+            groups = (*CALENDAR, names)
+            kinds[number] = next((100 + n for n, some in enumerate(groups) if token in some), 2)
     return kinds
 
 
 def _kind_of_answer(case: Case) -> int:
     if case.yes is not None:
         return YES if case.yes else NO
-    return SPAN if case.answers else -1 if case.needed else NOTHING
+    return SPAN if case.answers or case.titled else -1 if case.needed else NOTHING
 
 
 def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 0) -> None:
@@ -637,6 +669,7 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
         ragged["retrieved"].add(passages[one] for one in hits)
         ragged["evidence"].add(_token_spans(case.evidence, passages, offsets))
         ragged["answers"].add(_token_spans(case.answers, passages, offsets))
+        ragged["titled"].add(passages[one] for one in case.titled)
     for order in tokenizer.encode_batch(list(ORDERS), add_special_tokens=False):
         ragged["orders"].add(order.ids)
     names = sorted({case.source for case in cases})
@@ -645,7 +678,7 @@ def pack(cases: Sequence[Case], tokenizer: Tokenizer, out: Path, *, seed: int = 
         "answer": np.array([_kind_of_answer(case) for case in cases], np.int8),
         "part": np.array([PARTS.index(case.part) for case in cases], np.uint8),
         "names": np.array(names),
-        "kinds": token_kinds(tokenizer),
+        "kinds": token_kinds(tokenizer, names_of(one.text for one in passages)),
         "shown": np.array([number for one, number in passages.items() if one in shown], np.uint32),
     }
     for name, row in ragged.items():

@@ -5,7 +5,7 @@ one passage of it. Both have the same number of hits, drawn before anything else
 with or without titles alike. Half of the lists are what BM25 found, changed where it has to be; the
 others hold passages that only look right. In training a word or number that question and passage
 share is now and then replaced: in both, which changes nothing, or in one of them alone, which
-leaves the list incomplete. Elsewhere all numbers, weekdays and months change places, in question and
+leaves the list incomplete. Elsewhere all numbers, weekdays, months and names change, in question and
 hits alike: a passage that is never the same twice cannot be learned by heart. Some lists are
 incomplete because the sentence that answers is taken out. Some questions are made of a sentence of
 a passage, without a part of it; without that sentence the list is incomplete. Claims and orders
@@ -38,8 +38,9 @@ __all__ = [
 ]
 
 Ints = np.ndarray
-PIECE, WORD = 1, 2  # kinds of tokens: the rest of a word, a word; above it numbers by length, days
-CLS, SEP, COLON = 101, 102, 1024  # of the uncased vocabulary
+PIECE, WORD, NAME = 1, 2, 102  # kinds of tokens: the rest of a word, a word, a name; between them
+# numbers by length, weekdays, months
+CLS, SEP, COLON, BRACKET = 101, 102, 1024, 1006  # of the uncased vocabulary
 WINDOW, OVERLAP, QUESTION = 192, 24, 64  # tokens
 BLOCK = 4  # tokens that the upper layers see as one
 NOTHING, SPAN, YES, NO = range(4)  # what the answer is
@@ -49,7 +50,12 @@ SLOTS = 32  # hits that can be told apart
 BROKEN, RENAMED = 0.18, 0.22  # shares of the pairs with a word replaced in one place, in both
 SHORT = 0.2  # share of the pairs with one sentence of each passage, where the answer's is known
 JOINED = 0.2  # share of the pairs with several passages in one hit
-SHUFFLED = 0.3  # share of the pairs in which all numbers, weekdays and months change places
+SHUFFLED = 0.4  # share of the pairs in which all numbers, weekdays and months change places
+OWN = 0.5  # style from which on hits have titles of their own
+TITLED = (
+    0.4  # share of the hits with the answer in title and text where the title is the one marked
+)
+NAMES_TOO = 0.6  # share of these in which all names do
 CUT = 0.25  # share of the pairs, where the answer's sentence is known, that differ in it alone
 ORDERED = 0.12  # share of the lists with claims and orders
 EVERYWHERE = 0.3  # share of these with the same one in every hit
@@ -61,9 +67,9 @@ RARE = 1e-4  # of all tokens: a word that says what the question is about
 
 # The share of each source in the lists of training.
 WEIGHTS: Mapping[str, float] = {
-    "everyday": 0.2, "hotpotqa": 0.11, "2wiki": 0.06, "musique": 0.03, "squad2": 0.13,
-    "policyqa": 0.05, "entailmentbank": 0.02, "strategyqa": 0.025, "hover": 0.015, "tatqa": 0.03,
-    "multihop_rag": 0.025, SENTENCES: 0.08, "questions": 0.04, "mirrored": 0.22,
+    "everyday": 0.19, "hotpotqa": 0.1, "2wiki": 0.05, "musique": 0.03, "squad2": 0.11,
+    "policyqa": 0.04, "entailmentbank": 0.02, "strategyqa": 0.02, "hover": 0.015, "tatqa": 0.025,
+    "multihop_rag": 0.025, SENTENCES: 0.07, "questions": 0.02, "mirrored": 0.185, "chained": 0.13,
 }  # fmt: skip
 
 
@@ -91,6 +97,7 @@ class HitList:
     evidence: Ints  # (passage, first token, end) in each row
     answers: Ints  # likewise
     answer: int = -1  # NOTHING, SPAN, YES or NO; -1 where that is not known
+    titled: frozenset[int] = frozenset()  # passages whose title, where it is shown, is the answer
 
 
 class Pack:
@@ -134,7 +141,7 @@ def _titles(
     empty = np.zeros(0, np.uint16)
     if style < 0.4:
         return [empty] * len(passages)
-    if style < 0.5:
+    if style < OWN:
         other = draw.integers(0, pack.passages, len(passages))
         return [np.r_[draw.integers(1037, 9000, 1), 1035, draw.integers(1014, 1025, 2)].astype(np.uint16)
                 if draw.random() < 0.7 else pack.row("titles", int(at))[:6] * 0 + 1035
@@ -162,7 +169,12 @@ def _make(
     question = renamed(pack.question(case, form), change.in_question)
     evidence, answers = (pack.spans(name, case) for name in ("evidence", "answers"))
     answer = int(pack.answer[case]) if complete else NOTHING
-    return HitList(question, tuple(hits), complete, style, count, evidence, answers, answer)
+    in_text = {at for at, _, _ in answers.tolist()}
+    titled = pack.row("titled", case).tolist() if style >= OWN and answer == SPAN else []
+    titled = [at for at in titled if at not in in_text or draw.random() < TITLED]
+    return HitList(
+        question, tuple(hits), complete, style, count, evidence, answers, answer, frozenset(titled)
+    )
 
 
 @dataclass(frozen=True)
@@ -176,10 +188,12 @@ class _Change:
 
 def renamed(ids: Ints, renames: Mapping[int, int]) -> Ints:
     """Token ids with some of them replaced, all at once."""
-    found = ids.copy()
-    for old, new in renames.items():
-        found[ids == old] = new
-    return found
+    if not renames:
+        return ids
+    old, new = (np.fromiter(some, np.int64) for some in (renames, renames.values()))
+    order = np.argsort(old)
+    at = order[np.searchsorted(old, ids, sorter=order).clip(max=len(old) - 1)]
+    return np.where(old[at] == ids, new[at], ids).astype(ids.dtype)
 
 
 def _words(pack: Pack, question: Ints) -> list[int]:
@@ -224,14 +238,17 @@ def _rename(
 
 
 def shuffled_names(pack: Pack, case: int, draw: np.random.Generator) -> dict[int, int]:
-    """Another number of as many digits, another weekday or month, for each that the case has."""
+    """Another number of as many digits, another weekday or month for each that the case has, and in
+    some cases another name.
+    """
     rows = [pack.question(case)]
     for name in ("needed", "distractors", "retrieved"):
         rows += [pack.row("texts", at) for at in pack.row(name, case)[:12].tolist()]
     held = np.unique(np.concatenate(rows))
     renames: dict[int, int] = {}
+    last = NAME if draw.random() < NAMES_TOO else NAME - 1
     for kind in np.unique(pack.kinds[held]):
-        if kind > WORD + 1:
+        if WORD + 1 < kind <= last:
             old = held[pack.kinds[held] == kind]
             others = np.flatnonzero((pack.kinds == kind) & (pack.counts > 0))
             new = draw.permutation(np.union1d(others, old))[: len(old)]
@@ -294,6 +311,8 @@ def draw_pair(
     ]
     form = int(draw.choice(3, p=(0.75, 0.12, 0.13)))
     style = draw.random()
+    if len(pack.row("titled", case)) and not len(pack.spans("answers", case)):
+        style = OWN + style * (1 - OWN)  # without its title nothing answers
     joined = max(2, len(needed)) if draw.random() < JOINED else 0
     whole = (needed + others)[:size]
     part = (kept + others)[:size]
@@ -479,13 +498,19 @@ class Batch:
     widths: tuple[int, ...]  # tokens of the longest window in each of GROUPS parts
 
 
+def _title_row(listed: HitList, hit: Hit) -> tuple[list[int], list[int], list[int]]:
+    """The title's tokens, which are no evidence, and whether each is of the answer."""
+    text: list[int] = renamed(hit.title, hit.renames).tolist()
+    size = 0
+    if hit.needed and not listed.titled.isdisjoint(hit.passages[:1]):
+        size = text.index(BRACKET) if BRACKET in text[1:] else len(text)
+    text += [COLON] * bool(text)
+    return text, [-1] * len(text), [1] * size + [0] * (len(text) - size)
+
+
 def _windows(pack: Pack, listed: HitList, hit: Hit) -> list[tuple[list[int], Ints, Ints]]:
     """(ids, evidence of each token, answer of each token) for each window of a hit."""
-    text: list[int] = renamed(hit.title, hit.renames).tolist()
-    if text:
-        text.append(COLON)
-    marks = [-1] * len(text)
-    answer = [0] * len(text)
+    text, marks, answer = _title_row(listed, hit)
     known = len(listed.evidence) > 0
     for number, passage in enumerate(hit.passages):
         ids = renamed(pack.row("texts", passage), hit.renames).tolist()

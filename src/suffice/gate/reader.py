@@ -80,7 +80,7 @@ class Reading:
 class _Window(NamedTuple):
     hit: int  # its slot
     ids: list[int]  # of the text
-    offsets: list[tuple[int, int]]  # of each token in the hit's text; (-1, -1) in its title
+    offsets: list[tuple[int, int]]  # of each token in the hit's text; below 0 in its title
 
 
 class Reader:
@@ -154,15 +154,15 @@ class Reader:
         outputs = ("spans", "answer", "complete", "evidence")
         spans, kinds, complete, evidence = self._run(asked, windows, outputs)
         head = len(asked) + 2
-        slot, start, end, p = _best_span(windows, spans, head, parts)
-        text = parts[slot][start:end]
+        read = [(_clean(title), text) for (title, _), text in zip(chosen, parts, strict=True)]
+        slot, start, end, text, p = _best_span(windows, spans, head, read)
         nothing, span, yes, no = np.exp(kinds[0] - np.logaddexp.reduce(kinds[0])).tolist()
         if said := max(yes, no) > span:
             text, p = ("yes", yes) if yes > no else ("no", no)
             slot, (start, end) = _best_evidence(windows, evidence, head, len(parts))
         signs = [1.0, log_odds(1 - nothing), log_odds(p), float(complete[0]), float(said)]
         at = hits.index(chosen[slot])
-        return FoundAnswer(text, at, start, end, 0.0), np.array(signs)
+        return FoundAnswer(text, at, max(start, 0), max(end, 0), 0.0), np.array(signs)
 
     @cached_property
     def answer_weights(self) -> Floats:
@@ -186,15 +186,18 @@ class Reader:
         asked = encode([_clean(question)], add_special_tokens=False)[0].ids
         cut = len(asked) > QUESTION_TOKENS or len(question) > MAX_CHARS
         asked = asked[:QUESTION_TOKENS]
-        named = encode([_clean(title) for title, _ in hits], add_special_tokens=False)
-        # Offsets are needed for quotes.
-        parts = [_clean(text) for _, text in hits]
-        read = self._tokenizer.encode_batch(parts, add_special_tokens=False)
+        # Offsets are needed for quotes and answers.
+        heads, parts = ([_clean(one) for one in some] for some in zip(*hits, strict=True))
+        named, read = (
+            self._tokenizer.encode_batch(some, add_special_tokens=False) for some in (heads, parts)
+        )
         room = WINDOW_TOKENS - len(asked) - 3
         windows: list[_Window] = []
         for hit, (title, text) in enumerate(zip(named, read, strict=True)):
             head = [*title.ids, COLON] if title.ids else []
-            ids, offsets = [*head, *text.ids], [(-1, -1)] * len(head) + list(text.offsets)
+            size = len(heads[hit]) + 1
+            above = [(start - size, end - size) for start, end in title.offsets]
+            ids, offsets = [*head, *text.ids], [*above, (-1, -1)][: len(head)] + text.offsets
             for part in _split(len(ids), room):
                 windows.append(_Window(hit, ids[part], offsets[part]))
         chosen = _choose_windows(windows, set(asked))
@@ -281,32 +284,38 @@ def _best_evidence(
 
 
 def _best_span(
-    windows: Sequence[_Window], logits: Floats, head: int, texts: Sequence[str]
-) -> tuple[int, int, int, float]:
-    """Hit, first character, end and probability of the likeliest answer; none has probability 0."""
+    windows: Sequence[_Window], logits: Floats, head: int, hits: Sequence[tuple[str, str]]
+) -> tuple[int, int, int, str, float]:
+    """Hit, first character, end, words and probability of the likeliest answer, in a text or a
+    title; none has probability 0.
+    """
     lengths = np.array([head + len(one.ids) + 1 for one in windows])
     seen = np.arange(logits.shape[1]) < lengths[:, None]
     logs = np.where(seen[..., None], logits, -np.inf)
     top = logs.max((0, 1))
     logs = logs - top - np.log(np.exp(logs - top).sum((0, 1)))
-    found: dict[str, list[tuple[float, int, int, int]]] = {}
+    found: dict[str, list[tuple[float, int, int, int, str]]] = {}
     starts = np.argsort(-logs[..., 0], axis=None, kind="stable")[:ANSWER_STARTS]
     for at, first in zip(*np.unravel_index(starts, seen.shape), strict=True):
         window, place = windows[at], int(first) - head
-        if not 0 <= place < len(window.ids) or window.offsets[place][0] < 0:
+        if not 0 <= place < len(window.ids):
             continue
+        title, text = hits[window.hit]
         rest = logs[at, first : first + min(ANSWER_TOKENS, len(window.ids) - place), 1]
         for more in np.argsort(-rest, kind="stable")[:ANSWER_ENDS].tolist():
             start, end = window.offsets[place][0], window.offsets[place + more][1]
             p = float(np.exp(logs[at, first, 0] + rest[more]))
-            words = " ".join(_WORD.findall(texts[window.hit][start:end].casefold()))
-            found.setdefault(words, []).append((p, window.hit, start, end))
+            size = len(title) + 1  # titles end in front of the text's first character
+            said = text[start:end] if start >= 0 else title[start + size : end + size]
+            words = " ".join(_WORD.findall(said.casefold()))
+            if words and (start < 0) == (end < 0):
+                found.setdefault(words, []).append((p, window.hit, start, end, said))
     if not found:
-        return 0, 0, 0, 0.0
+        return 0, 0, 0, "", 0.0
     # Windows overlap, and several hits may say the same.
     best = max(found.values(), key=lambda same: sum(one[0] for one in same))
-    _, hit, start, end = max(best)
-    return hit, start, end, min(sum(one[0] for one in best), 1.0)
+    _, hit, start, end, said = max(best)
+    return hit, start, end, said, min(sum(one[0] for one in best), 1.0)
 
 
 def _split(length: int, room: int) -> list[slice]:
