@@ -1,7 +1,8 @@
 """A corpus and everything that searches it: the store, the encoder of its vectors, mention links.
 
-    with Library.build("library", documents) as lib:
+    with Library.build("library", documents) as lib:      # documents in any usual shape
         hits = lib.search("Who taught the teacher of Ada?")
+        hits[0].title, hits[0].text                       # the gate reads them, too
 
 A library is a folder, or an address like qdrant://host:6333/collection. Links of the latter are
 built once per generation on each machine and cached there (SUFFICE_CACHE names the folder).
@@ -28,6 +29,7 @@ from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
+from suffice.gate.hits import normalize_documents
 from suffice.integrations import onnx  # noqa: F401 - registers encoders and rerankers
 from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
@@ -39,7 +41,7 @@ from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, men
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
-from suffice.types import DocId, Document, Filter, Hit
+from suffice.types import DocId, Document, Filter, Hit, LibraryHit
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
@@ -65,7 +67,7 @@ class Library:
     def build(
         cls,
         path: Path | str,
-        documents: Iterable[Document],
+        documents: Iterable[Any],
         *,
         encoder: str | None = "auto",
         links: bool = True,
@@ -75,11 +77,12 @@ class Library:
     ) -> Library:
         """Make a library in a new or empty folder, or add to an existing one.
 
-        Documents with a known id are replaced. The encoder "auto" is the existing library's, or
-        wordllama where the extra `vectors` is installed; with None only words are searched. `links`
-        finds mention links now instead of at first use. On Qdrant, `rebuild` builds a new library
-        beside the old one and then switches over in one step. `run` runs the encoding and linking,
-        for example a `suffice.engines.batch.BatchRunner`; by default this process does.
+        Documents have the shapes that `add` takes; those with a known id are replaced. The encoder
+        "auto" is the existing library's, or wordllama where the extra `vectors` is installed; with
+        None only words are searched. `links` finds mention links now instead of at first use. On
+        Qdrant, `rebuild` builds a new library beside the old one and then switches over in one
+        step. `run` runs the encoding and linking, for example a
+        `suffice.engines.batch.BatchRunner`; by default this process does.
         """
         auto = encoder == "auto"
         if auto:
@@ -133,7 +136,7 @@ class Library:
 
     def add(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[Any],
         *,
         replace_all: bool = False,
         progress: Progress | None = None,
@@ -141,8 +144,11 @@ class Library:
     ) -> int:
         """Add documents, replacing those with a known id, and return their number.
 
-        Each batch is durable on its own. On Qdrant, `replace_all` replaces the whole collection.
+        A document is a `Document`, a dict with `text`, a text, or one of LangChain's, LlamaIndex's
+        or Haystack's; without an id it gets one made from its title and text. Each batch is durable
+        on its own. On Qdrant, `replace_all` replaces the whole collection.
         """
+        documents = normalize_documents(documents)
         count = 0
 
         def on_stored(batch: Sequence[DocId]) -> None:
@@ -176,7 +182,7 @@ class Library:
 
     # -------------------------------------------------------------------------------------- search
 
-    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[Hit, ...]:
+    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[LibraryHit, ...]:
         """The k best hits of one question. The options are those of `search_batch`."""
         _check_question(question, hint="use search_batch for several questions")
         return self.search_batch([question], k=k, **options)[0]
@@ -195,8 +201,8 @@ class Library:
         target: float = 0.7,
         today: date | None = None,
         **options: Any,
-    ) -> list[tuple[Hit, ...]]:
-        """The k best hits of each question, all from one generation of the library.
+    ) -> list[tuple[LibraryHit, ...]]:
+        """The k best hits of each question with their documents, all from one generation.
 
         `retriever` is a name in `suffice.registry.RETRIEVERS`, by default "hybrid", or "bm25" in a
         library without vectors; `options` are that retriever's. A filter is soft unless `strict`:
@@ -208,7 +214,7 @@ class Library:
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
             if filter is None and not matched:
-                return searcher.search(questions, k=k)
+                return self._with_documents(searcher.search(questions, k=k))
             store = self.store
             vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
             extractor = extractor or VocabularyExtractor(vocabulary, today=today)
@@ -219,7 +225,24 @@ class Library:
                 p_complete = self._p_complete(gate)
                 soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
             filters = _parse_filters(filter, vocabulary, len(questions))
-            return soft.search(questions, k=k, filters=filters)
+            return self._with_documents(soft.search(questions, k=k, filters=filters))
+
+    def _with_documents(self, found: Sequence[Sequence[Hit]]) -> list[tuple[LibraryHit, ...]]:
+        documents = documents_by_id(self.get, (hit.doc_id for hits in found for hit in hits))
+        return [
+            tuple(
+                LibraryHit(
+                    hit.doc_id,
+                    hit.score,
+                    hit.parts,
+                    hit.matched,
+                    hit.relaxed,
+                    documents.get(hit.doc_id),
+                )
+                for hit in hits
+            )
+            for hits in found
+        ]
 
     def _p_complete(self, gate: Gate) -> PComplete:
         def p_complete(

@@ -63,7 +63,8 @@ def search(
     with Library.open(address) as lib:
         if complete:
             completion = lib.complete(text, loaded, k=k, retriever=retriever, **options)
-            documents = _get_documents(lib, completion.hits)
+            ids = [hit.doc_id for hit in completion.hits]
+            documents = dict(zip(ids, lib.get(ids)))
             if json:
                 print_json(_completion_record(text, completion, documents))
             else:
@@ -78,7 +79,7 @@ def search(
         hits = lib.search(
             text, k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
         )
-        documents = _get_documents(lib, hits)
+        documents = {hit.doc_id: hit.document for hit in hits}
     if json:
         records = [_hit_record(hit, documents[hit.doc_id]) for hit in hits]
         print_json({"question": text, "filter": _extraction_record(extraction), "hits": records})
@@ -106,11 +107,6 @@ def _check_filter_options(filter: str | None, gate: str | None, model: str | Non
         raise InputError("--gate relaxes a filter, but there is none", hint="add --filter auto")
     if model is not None and filter != "auto":
         raise InputError("--model makes the filter for --filter auto", hint="add --filter auto")
-
-
-def _get_documents(library: Library, hits: Any) -> Documents:
-    ids = [hit.doc_id for hit in hits]
-    return dict(zip(ids, library.get(ids)))
 
 
 def _title(document: Document | None, doc_id: str) -> str:
@@ -176,9 +172,10 @@ def _parse_filter(text: str | None) -> Any:
 
 def _hit_record(hit: Any, document: Document | None) -> dict[str, Any]:
     if document is None:
-        return asdict(hit)
+        record: dict[str, Any] = hit.as_json()
+        return record
     names = ("title", "source", "published_at")
-    return {**asdict(hit), **{name: getattr(document, name) for name in names}}
+    return {**hit.as_json(), **{name: getattr(document, name) for name in names}}
 
 
 def _show_hits(hits: Any, documents: Documents) -> None:
@@ -205,7 +202,7 @@ def _completion_record(question: str, completion: Any, documents: Documents) -> 
     titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
     return {
         "question": question,
-        "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in completion.hits],
+        "hits": [{**hit.as_json(), "title": titles[hit.doc_id]} for hit in completion.hits],
         "verdict": asdict(completion.verdict),
         "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},
         "checks": completion.checks,
