@@ -219,7 +219,7 @@ class Library:
             vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
             extractor = extractor or VocabularyExtractor(vocabulary, today=today)
             soft: Retriever = SoftFilter(
-                searcher, store, vocabulary, strict=strict, extractor=extractor
+                searcher, store, vocabulary, strict=strict, extractor=extractor, documents=True
             )
             if gate is not None:
                 p_complete = self._p_complete(gate)
@@ -228,10 +228,14 @@ class Library:
             return self._with_documents(soft.search(questions, k=k, filters=filters))
 
     def _with_documents(self, found: Sequence[Sequence[Hit]]) -> list[tuple[LibraryHit, ...]]:
-        documents = documents_by_id(self.get, (hit.doc_id for hits in found for hit in hits))
+        """The same hits; a filter has fetched their documents already."""
+        bare = (hit.doc_id for hits in found for hit in hits if not isinstance(hit, LibraryHit))
+        documents = documents_by_id(self.get, bare)
         return [
             tuple(
-                LibraryHit(
+                hit
+                if isinstance(hit, LibraryHit)
+                else LibraryHit(
                     hit.doc_id,
                     hit.score,
                     hit.parts,
