@@ -12,13 +12,16 @@ Documents come and go while others read, so the manifest has format and encoder 
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from importlib.util import find_spec
@@ -41,6 +44,7 @@ from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, men
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
+from suffice.retrieval.store_checks import check_document
 from suffice.types import DocId, Document, Filter, Hit, LibraryHit
 
 if TYPE_CHECKING:
@@ -51,6 +55,16 @@ __all__ = ["Library"]
 FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryUpdate:
+    """How many documents an update added, replaced, removed and left as they were."""
+
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0
+    unchanged: int = 0
 
 
 class Library:
@@ -167,6 +181,38 @@ class Library:
                 documents, encode=encode, encoder=name, acknowledged=on_stored
             )
         return self.store.put(documents, encode=encode, acknowledged=on_stored)
+
+    def update(
+        self,
+        documents: Iterable[Any],
+        *,
+        is_gone: Callable[[Document], bool],
+        progress: Progress | None = None,
+        run: JobRunner | None = None,
+    ) -> LibraryUpdate:
+        """Add what is new, replace what has changed, then remove what `is_gone` and not given.
+
+        Nothing is removed before the new documents are stored: after a crash, update again.
+        """
+        known = {one.doc_id: _digest(one) for one in self.documents()}
+        given: set[DocId] = set()
+        counts = Counter[str]()
+
+        def changed() -> Iterator[Document]:
+            for one in map(check_document, normalize_documents(documents)):
+                given.add(one.doc_id)
+                old = known.get(one.doc_id)
+                is_same = old == _digest(one)
+                counts["unchanged" if is_same else "added" if old is None else "replaced"] += 1
+                if not is_same:
+                    yield one
+
+        self.add(changed(), progress=progress, run=run)
+        every = self.documents()
+        gone = [one.doc_id for one in every if one.doc_id not in given and is_gone(one)]
+        if gone:
+            counts["removed"] = self.delete(gone)
+        return LibraryUpdate(**counts)
 
     def delete(self, doc_ids: Iterable[DocId]) -> int:
         """Remove documents and return how many; unknown ids are ignored."""
@@ -368,6 +414,11 @@ class Library:
             if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
         return built
+
+
+def _digest(document: Document) -> bytes:
+    record = json.dumps(asdict(document), sort_keys=True, default=str)
+    return hashlib.sha256(record.encode("utf-8", "surrogatepass")).digest()
 
 
 def _check_question(question: object, *, hint: str) -> None:
