@@ -52,7 +52,7 @@ def build(
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Build a library from a folder or a data set, or summarize it. Again: update it."""
+    """Build or update a library from a folder or a data set, or summarize it."""
     from suffice.datasets import check_gold, describe, jsonl
     from suffice.library import Library
     from suffice.retrieval.corpus import chunk_documents

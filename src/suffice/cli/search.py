@@ -110,7 +110,13 @@ def _check_filter_options(filter: str | None, gate: str | None, model: str | Non
 
 
 def _title(document: Document | None, doc_id: str) -> str:
-    return printable(document.title or document.text[:60]) if document else doc_id
+    """The title, and for a document of a folder the file and place that it is from."""
+    if document is None:
+        return doc_id
+    title, extra = document.title or document.text[:60], document.extra
+    place = next((f"{one} {extra[one]}" for one in ("line", "page", "item") if one in extra), "")
+    origin = ", ".join(filter(None, (extra.get("path"), place))) if "folder" in extra else ""
+    return printable(f"{title} ({origin})" if origin else title)
 
 
 # Filters
@@ -175,7 +181,8 @@ def _hit_record(hit: Any, document: Document | None) -> dict[str, Any]:
         record: dict[str, Any] = hit.as_json()
         return record
     names = ("title", "source", "published_at")
-    return {**hit.as_json(), **{name: getattr(document, name) for name in names}}
+    record = {**hit.as_json(), **{name: getattr(document, name) for name in names}}
+    return {**record, "extra": dict(document.extra)} if document.extra else record
 
 
 def _show_hits(hits: Any, documents: Documents) -> None:

@@ -537,7 +537,7 @@ def _message(value: dict[str, Any], line: int) -> _Message | None:
     names += [value.get(name) for name in ("role", "user_name", "username", "user")]
     who = next((one for one in names if isinstance(one, str) and one), "")
     when = _parse_ts(value.get("ts"))
-    head = " ".join(filter(None, (when and f"{when:%Y-%m-%d %H:%M}", who)))
+    head = " ".join(filter(None, (f"{when:%Y-%m-%d %H:%M}" if when else "", who)))
     day = when.date() if when else None
     return _Message(f"{head}: {text.strip()}" if head else text.strip(), line, day)
 
