@@ -111,6 +111,15 @@ def test_a_page_is_read_as_it_is_seen(tmp_path: Path) -> None:
     assert places(documents) == [("Office", 4), ("Office > Parking", 6)]
 
 
+def test_what_a_page_never_closes_hides_nothing(tmp_path: Path) -> None:
+    page = "<!-- <p>no</p>\n--><SCRIPT>if (a<!b) x</Script><nav>Menu<h1>Open</h1><p>5 < 7 <!-- end"
+    (document,) = read_one(tmp_path, "a.htm", page)
+    assert (document.title, document.text, document.extra["line"]) == ("Open", "5 < 7 end", 2)
+    hostile = ("<!-- >" * 20_000, "<p " * 20_000, "<" * 20_000, "<![CDATA[" * 20_000)
+    for number, content in enumerate(hostile):
+        read(write(tmp_path / str(number), {"a.html": content, "a.md": content}))
+
+
 def test_long_texts_are_cut_between_paragraphs_and_nothing_is_lost(tmp_path: Path) -> None:
     paragraphs = [f"Paragraph {at} says {'little ' * 20}." for at in range(40)]
     endless = "x" * (3 * MAX_CHARS + 5)

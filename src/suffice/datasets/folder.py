@@ -315,14 +315,17 @@ def _load_markdown(file: Path, bad: BadRecords) -> Iterator[_Passage]:
         text = "\n" * text.count("\n", 0, front.end()) + text[front.end() :]
     lines = text.split("\n")
     sections, start = [_Section(0, "", 1)], 0
-    tokens = MarkdownIt("commonmark").parse(text)
+    markdown = MarkdownIt("commonmark")
+    # Only headings are parsed inside: hostile emphasis or brackets would take long.
+    tokens = MarkdownIt("commonmark").disable(["inline", "text_join"]).parse(text)
     for token, inline in pairwise(tokens):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
         begin, end = token.map
         sections[-1].paragraphs = _paragraphs("\n".join(lines[start:begin]), start + 1)
+        (parsed,) = markdown.parseInline(inline.content[: 4 * MAX_TITLE_CHARS])
         heading = "".join(
-            " " if child.type == "softbreak" else child.content for child in inline.children or ()
+            " " if child.type == "softbreak" else child.content for child in parsed.children or ()
         )
         sections.append(_Section(int(token.tag[1:]), _one_line(heading), begin + 1))
         start = end
@@ -406,9 +409,47 @@ class _HtmlSections(HTMLParser):
             self.sections[-1].paragraphs.append((self._line, text))
 
 
+_INVISIBLE = re.compile(r"<!--|<[!?]|<script\b|<style\b", re.IGNORECASE)
+_ENDS = {"<!--": "-->", "<!": ">", "<?": ">", "<script": "</script", "<style": "</style"}
+_MAX_TAG_CHARS = 4_000
+
+
+def _strip_markup(text: str) -> str:
+    """The page without comments, scripts and tags that never end; every line stays in its place.
+
+    In one pass: Python's parser takes quadratic time for such things, where they are many.
+    """
+    ends = {name: re.compile(end, re.IGNORECASE) for name, end in _ENDS.items()}
+    parts, at, absent = list[str](), 0, set[str]()
+    while start := _INVISIBLE.search(text, at):
+        name = start[0].lower()
+        end = None if name in absent else ends[name].search(text, start.end())
+        parts.append(text[at : start.start()])
+        if end is None:
+            absent.add(name)
+            at = start.end()
+            continue
+        at = end.start() if name in ("<script", "<style") else end.end()
+        parts.append("\n" * text.count("\n", start.start(), at))
+    return _escape_open_tags("".join([*parts, text[at:]]))
+
+
+def _escape_open_tags(text: str) -> str:
+    """The text with "&lt;" for each "<" that no ">" follows soon."""
+    first, *pieces = text.split("<")
+    parts, at, end = [first], len(first), -1
+    for piece in pieces:
+        if end < at:
+            end = text.find(">", at)
+            end = len(text) + _MAX_TAG_CHARS if end < 0 else end
+        parts += ["<" if end - at < _MAX_TAG_CHARS else "&lt;", piece]
+        at += 1 + len(piece)
+    return "".join(parts)
+
+
 def _load_html(file: Path, bad: BadRecords) -> Iterator[_Passage]:
     parser = _HtmlSections()
-    parser.feed(read_text(file))
+    parser.feed(_strip_markup(read_text(file)))
     parser.close()
     parser.flush()
     return _section_passages(parser.sections, parser.title or _name(file))
