@@ -112,6 +112,14 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
         _json("documents.jsonl", [DOCUMENT]),
         _lines("examples.jsonl", EXAMPLE, {"question": "When?", "gold": []}),
     ),
+    "folder": (
+        _text("a.md", "---\ntitle: Leave\n---\nValid.\n\n# Handbook\n\n## *Sick* leave\n\nBy 10:00.\n\n```\n# no\n```\n"),
+        _text("b.html", "<title>A</title><nav>x</nav><h1>Office</h1><p>Open &amp; late<!-- no --></p><table><tr><td>1</td></tr></table>"),
+        _text("c.csv", 'name;role\nAna;"lead\nof Atlas"\nBen;\n'),
+        _text("d.txt", "12/03/2024, 14:05 - Ana: The office moves\nto Porto.\n13/03/2024, 09:00 - Ben: Which floor?\n"),
+        _json("e.json", [{"user": "U1", "ts": "1710252300.0002", "text": "Frozen."}, {"role": "user", "content": ["a"]}]),
+        _lines("f.jsonl", DOCUMENT, {"messages": [{"role": "user", "content": "Who?"}]}, {"text": "Green lamp."}),
+    ),
 }  # fmt: skip
 
 

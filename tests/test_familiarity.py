@@ -23,7 +23,7 @@ from suffice.gate.training import shift_between_sets
 from suffice.integrations import common
 from suffice.integrations.common import GatedDocuments, UnfamiliarWarning
 from suffice.numeric import sigmoid
-from suffice.types import LOW_FAMILIARITY, Action, Estimate, Verdict
+from suffice.types import LOW_FAMILIARITY, Action, Estimate, Hit, Verdict
 
 POLICY = (
     "How many vacation days do I get in my first year?",
@@ -138,6 +138,12 @@ def test_no_hits_are_familiar_and_never_enough(gate: Gate) -> None:
     nothing = gate.check(POLICY[0], [])
     assert (nothing.familiarity, nothing.unfamiliar) == (1.0, ())
     assert nothing.estimate.high < 0.01
+
+
+def test_hits_that_are_ids_alone_are_said_to_have_no_text(gate: Gate) -> None:
+    verdict = gate.check("Who taught the teacher of Ada?", [Hit("a", 2.0), Hit("b", 1.0)])
+    assert (verdict.familiarity, verdict.unfamiliar) == (0.0, ("No hit has a text or a title.",))
+    assert "No text came with 2 of 2 hits" in str(verdict)
 
 
 def test_probability_and_action_do_not_depend_on_familiarity(gate: Gate) -> None:

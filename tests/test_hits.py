@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from suffice.errors import InputError
-from suffice.gate.hits import normalize_hits
-from suffice.types import Document, Evidence, Hit, Question
+from suffice.gate.hits import normalize_documents, normalize_hits
+from suffice.types import Document, Evidence, Hit, LibraryHit, Question
 
 ASKED = "Who taught the teacher of Ada?"
 
@@ -230,3 +230,80 @@ def test_hits_must_be_a_list(hits: Any) -> None:
 def test_the_question_must_be_a_text() -> None:
     with pytest.raises(InputError, match="the question is 3"):
         normalize_hits(3, [])  # type: ignore[arg-type]
+
+
+# ---- documents for a library
+
+
+MORE = {**ABOUT, "page": 3, "read_at": date(2024, 3, 12), "vector": np.zeros(2)}
+DOCUMENTS = {
+    "dict": {"id": "a", "text": "Ada was taught.", **MORE},
+    "dict with metadata inside": {"doc_id": "a", "text": "Ada was taught.", "metadata": MORE},
+    "langchain": LangChainDocument("Ada was taught.", MORE, id="a"),
+    "llama-index": TextNode("Ada was taught.", "a", MORE),
+    "llama-index with a score": NodeWithScore(TextNode("Ada was taught.", "a", MORE), 2.0),
+    "haystack": HaystackDocument("Ada was taught.", MORE, "a"),
+}
+
+
+@pytest.mark.parametrize("shape", DOCUMENTS)
+def test_a_document_of_every_shape_keeps_its_metadata(shape: str) -> None:
+    (document,) = normalize_documents([DOCUMENTS[shape]])
+    about = ("Ada", "The Verge", "people", date(2023, 10, 7), ("Ada",))
+    extra = {"page": 3, "read_at": "2024-03-12"}
+    assert document == Document("a", "Ada was taught.", *about, extra=extra)
+
+
+def test_documents_without_an_id_of_their_own_are_told_apart_by_their_text() -> None:
+    # A splitter gives every chunk the metadata of the whole, its id included.
+    chunks = [LangChainDocument(text, {"doc_id": "whole"}) for text in ("Ada.", "Byron.", "Ada.")]
+    one, two, again = normalize_documents(chunks)
+    assert (one.doc_id == again.doc_id, one.doc_id == two.doc_id) == (True, False)
+    assert one.extra == {"doc_id": "whole"}
+    (plain,) = normalize_documents(["Ada."])
+    assert plain.doc_id == one.doc_id
+
+
+def test_our_documents_and_a_librarys_hits_pass_as_they_are() -> None:
+    document = Document("a", "Ada was taught.", "Ada", extra={"page": 3})
+    assert list(normalize_documents([document, LibraryHit("a", 1.0, document=document)])) == [
+        document,
+        document,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (3, "document 2 is 3, expected a text"),
+        ({"id": "a", "text": " "}, "document 2 has neither text nor title"),
+        (HaystackDocument(None, id="picture"), "document 2 has neither text nor title"),
+        (Hit("a"), "document 2 has neither text nor title"),
+        ({"text": "Ada", "id": 1.5}, "document 2: its id is 1.5"),
+    ],
+)
+def test_a_wrong_document_is_named(document: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        list(normalize_documents(["a first one", document]))
+
+
+@pytest.mark.parametrize("documents", ["one text", {"text": "Ada"}, Document("a", "Ada"), 3])
+def test_documents_must_be_a_list(documents: Any) -> None:
+    with pytest.raises(InputError, match="expected a list of documents"):
+        normalize_documents(documents)
+
+
+def test_a_librarys_hit_brings_its_document_and_given_documents_come_first() -> None:
+    stored, given = Document("a", "Ada was taught."), Document("a", "Ada, newer.")
+    hit = LibraryHit("a", 1.0, document=stored)
+    assert (hit.text, hit.title) == ("Ada was taught.", "")
+    assert one(hit) == (stored, Hit("a", 1.0))
+    assert one(hit, documents={"a": given})[0] == given
+    assert one(LibraryHit("gone"))[0].text == ""
+    assert "document" not in hit.as_json()
+
+
+def test_hits_without_text_are_said() -> None:
+    assert normalize_hits(ASKED, ["Ada.", {"id": "b", "title": "Byron"}]).notes == ()
+    (note,) = normalize_hits(ASKED, [Hit("a"), Hit("b"), "Ada."]).notes
+    assert "2 of 3 hits" in note

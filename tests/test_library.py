@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, EngineError, InputError, NotReadyError
+from suffice.gate.gate import Gate
 from suffice.library import Library
 from suffice.registry import ENCODERS
 from suffice.testing import VILLAGE
@@ -87,6 +88,30 @@ def test_documents_come_and_go(plain: Path) -> None:
         assert other.delete(["byron", "nobody"]) == 1
         assert [hit.doc_id for hit in lib.search("poet", retriever="tfidf")] == ["keats"]
         assert [one.doc_id for one in lib.documents()][-1] == "keats"
+
+
+def test_documents_come_in_any_usual_shape(plain: Path) -> None:
+    with Library.open(plain) as lib:
+        assert lib.add([{"id": "keats", "title": "John Keats", "text": "A poet.", "page": 3}]) == 1
+        assert lib.get(["keats"]) == [Document("keats", "A poet.", "John Keats", extra={"page": 3})]
+        lib.add(["Shelley, another poet."])
+        texts = {hit.text for hit in lib.search("poet")}
+        assert {"A poet.", "Shelley, another poet."} < texts
+        with pytest.raises(InputError, match="document 2 is 7"):
+            lib.add(["Clare, a poet.", 7])
+
+
+def test_hits_of_a_search_have_their_texts_and_the_gate_reads_them(built: Path) -> None:
+    gate, question = Gate.load(preset="fast"), "Who designed the engine?"
+    with Library.open(built) as lib:
+        hits = lib.search(question, k=3)
+        documents = {one.doc_id: one for one in VILLAGE}
+        assert [(hit.title, hit.text) for hit in hits] == [
+            (documents[hit.doc_id].title, documents[hit.doc_id].text) for hit in hits
+        ]
+        assert gate.check(question, hits) == gate.check(question, hits, documents=documents)
+        (quick,) = lib.search_batch([question], k=1, matched=False)
+        assert quick[0].document == documents["babbage"]
 
 
 def test_building_again_adds_and_replaces(plain: Path) -> None:

@@ -1,7 +1,8 @@
 """A corpus and everything that searches it: the store, the encoder of its vectors, mention links.
 
-    with Library.build("library", documents) as lib:
+    with Library.build("library", documents) as lib:      # documents in any usual shape
         hits = lib.search("Who taught the teacher of Ada?")
+        hits[0].title, hits[0].text                       # the gate reads them, too
 
 A library is a folder, or an address like qdrant://host:6333/collection. Links of the latter are
 built once per generation on each machine and cached there (SUFFICE_CACHE names the folder).
@@ -11,13 +12,16 @@ Documents come and go while others read, so the manifest has format and encoder 
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from importlib.util import find_spec
@@ -28,6 +32,7 @@ from suffice.answering.expand import Completion, ExpansionBudget, expand
 from suffice.engines.library_location import LibraryLocation, ensure_library, open_location
 from suffice.engines.qdrant import QdrantStore, is_qdrant_address
 from suffice.errors import InputError, NotReadyError, SufficeError
+from suffice.gate.hits import normalize_documents
 from suffice.integrations import onnx  # noqa: F401 - registers encoders and rerankers
 from suffice.jobs import JobRunner
 from suffice.protocols import Encoder, Extractor, GateLike, Progress, Retriever, documents_by_id
@@ -39,7 +44,8 @@ from suffice.retrieval.links import MentionLinks, TitleIndex, mention_links, men
 from suffice.retrieval.metadata import Vocabulary
 from suffice.retrieval.name_links import NameLinks, name_links
 from suffice.retrieval.soft_filter import PComplete, SoftFilter, StepwiseFilter
-from suffice.types import DocId, Document, Filter, Hit
+from suffice.retrieval.store_checks import check_document
+from suffice.types import DocId, Document, Filter, Hit, LibraryHit
 
 if TYPE_CHECKING:
     from suffice.gate.gate import Gate
@@ -49,6 +55,16 @@ __all__ = ["Library"]
 FilterOption = Filter | Mapping[str, Any] | Literal["auto"] | None
 L = TypeVar("L", MentionLinks, NameLinks)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryUpdate:
+    """How many documents an update added, replaced, removed and left as they were."""
+
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0
+    unchanged: int = 0
 
 
 class Library:
@@ -65,7 +81,7 @@ class Library:
     def build(
         cls,
         path: Path | str,
-        documents: Iterable[Document],
+        documents: Iterable[Any],
         *,
         encoder: str | None = "auto",
         links: bool = True,
@@ -75,11 +91,12 @@ class Library:
     ) -> Library:
         """Make a library in a new or empty folder, or add to an existing one.
 
-        Documents with a known id are replaced. The encoder "auto" is the existing library's, or
-        wordllama where the extra `vectors` is installed; with None only words are searched. `links`
-        finds mention links now instead of at first use. On Qdrant, `rebuild` builds a new library
-        beside the old one and then switches over in one step. `run` runs the encoding and linking,
-        for example a `suffice.engines.batch.BatchRunner`; by default this process does.
+        Documents have the shapes that `add` takes; those with a known id are replaced. The encoder
+        "auto" is the existing library's, or wordllama where the extra `vectors` is installed; with
+        None only words are searched. `links` finds mention links now instead of at first use. On
+        Qdrant, `rebuild` builds a new library beside the old one and then switches over in one
+        step. `run` runs the encoding and linking, for example a
+        `suffice.engines.batch.BatchRunner`; by default this process does.
         """
         auto = encoder == "auto"
         if auto:
@@ -133,7 +150,7 @@ class Library:
 
     def add(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[Any],
         *,
         replace_all: bool = False,
         progress: Progress | None = None,
@@ -141,8 +158,11 @@ class Library:
     ) -> int:
         """Add documents, replacing those with a known id, and return their number.
 
-        Each batch is durable on its own. On Qdrant, `replace_all` replaces the whole collection.
+        A document is a `Document`, a dict with `text`, a text, or one of LangChain's, LlamaIndex's
+        or Haystack's; without an id it gets one made from its title and text. Each batch is durable
+        on its own. On Qdrant, `replace_all` replaces the whole collection.
         """
+        documents = normalize_documents(documents)
         count = 0
 
         def on_stored(batch: Sequence[DocId]) -> None:
@@ -162,6 +182,38 @@ class Library:
             )
         return self.store.put(documents, encode=encode, acknowledged=on_stored)
 
+    def update(
+        self,
+        documents: Iterable[Any],
+        *,
+        is_gone: Callable[[Document], bool],
+        progress: Progress | None = None,
+        run: JobRunner | None = None,
+    ) -> LibraryUpdate:
+        """Add what is new, replace what has changed, then remove what `is_gone` and not given.
+
+        Nothing is removed before the new documents are stored: after a crash, update again.
+        """
+        known = {one.doc_id: _digest(one) for one in self.documents()}
+        given: set[DocId] = set()
+        counts = Counter[str]()
+
+        def changed() -> Iterator[Document]:
+            for one in map(check_document, normalize_documents(documents)):
+                given.add(one.doc_id)
+                old = known.get(one.doc_id)
+                is_same = old == _digest(one)
+                counts["unchanged" if is_same else "added" if old is None else "replaced"] += 1
+                if not is_same:
+                    yield one
+
+        self.add(changed(), progress=progress, run=run)
+        every = self.documents()
+        gone = [one.doc_id for one in every if one.doc_id not in given and is_gone(one)]
+        if gone:
+            counts["removed"] = self.delete(gone)
+        return LibraryUpdate(**counts)
+
     def delete(self, doc_ids: Iterable[DocId]) -> int:
         """Remove documents and return how many; unknown ids are ignored."""
         return self.store.delete(doc_ids)
@@ -176,7 +228,7 @@ class Library:
 
     # -------------------------------------------------------------------------------------- search
 
-    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[Hit, ...]:
+    def search(self, question: str, *, k: int = 10, **options: Any) -> tuple[LibraryHit, ...]:
         """The k best hits of one question. The options are those of `search_batch`."""
         _check_question(question, hint="use search_batch for several questions")
         return self.search_batch([question], k=k, **options)[0]
@@ -195,8 +247,8 @@ class Library:
         target: float = 0.7,
         today: date | None = None,
         **options: Any,
-    ) -> list[tuple[Hit, ...]]:
-        """The k best hits of each question, all from one generation of the library.
+    ) -> list[tuple[LibraryHit, ...]]:
+        """The k best hits of each question with their documents, all from one generation.
 
         `retriever` is a name in `suffice.registry.RETRIEVERS`, by default "hybrid", or "bm25" in a
         library without vectors; `options` are that retriever's. A filter is soft unless `strict`:
@@ -208,18 +260,39 @@ class Library:
         with self.store.pinned():
             searcher = self.retriever(retriever, **options)
             if filter is None and not matched:
-                return searcher.search(questions, k=k)
+                return self._with_documents(searcher.search(questions, k=k))
             store = self.store
             vocabulary = self._cached("vocabulary", lambda: Vocabulary.of_store(store))
             extractor = extractor or VocabularyExtractor(vocabulary, today=today)
             soft: Retriever = SoftFilter(
-                searcher, store, vocabulary, strict=strict, extractor=extractor
+                searcher, store, vocabulary, strict=strict, extractor=extractor, documents=True
             )
             if gate is not None:
                 p_complete = self._p_complete(gate)
                 soft = StepwiseFilter(soft, store, extractor, p_complete, target=target)
             filters = _parse_filters(filter, vocabulary, len(questions))
-            return soft.search(questions, k=k, filters=filters)
+            return self._with_documents(soft.search(questions, k=k, filters=filters))
+
+    def _with_documents(self, found: Sequence[Sequence[Hit]]) -> list[tuple[LibraryHit, ...]]:
+        """The same hits; a filter has fetched their documents already."""
+        bare = (hit.doc_id for hits in found for hit in hits if not isinstance(hit, LibraryHit))
+        documents = documents_by_id(self.get, bare)
+        return [
+            tuple(
+                hit
+                if isinstance(hit, LibraryHit)
+                else LibraryHit(
+                    hit.doc_id,
+                    hit.score,
+                    hit.parts,
+                    hit.matched,
+                    hit.relaxed,
+                    documents.get(hit.doc_id),
+                )
+                for hit in hits
+            )
+            for hits in found
+        ]
 
     def _p_complete(self, gate: Gate) -> PComplete:
         def p_complete(
@@ -341,6 +414,11 @@ class Library:
             if number and int(number[1]) < generation:
                 shutil.rmtree(old, ignore_errors=True)
         return built
+
+
+def _digest(document: Document) -> bytes:
+    record = json.dumps(asdict(document), sort_keys=True, default=str)
+    return hashlib.sha256(record.encode("utf-8", "surrogatepass")).digest()
 
 
 def _check_question(question: object, *, hint: str) -> None:

@@ -1,7 +1,7 @@
 """Frozen records that every part of suffice shares: document, question, hit, verdict, trace.
 
-A Hit points at a Document by id and holds no copy. Gold labels are in `suffice.datasets.gold`, so
-that retrieval and gate cannot import them.
+A Hit points at a Document by id and holds no copy; a library's search adds it. Gold labels are in
+`suffice.datasets.gold`, so that retrieval and gate cannot import them.
 """
 
 from __future__ import annotations
@@ -90,6 +90,31 @@ class Hit:
     parts: tuple[RetrieverScore, ...] = ()  # the retrievers that found it
     matched: tuple[str, ...] = ()  # metadata it shares with the question: "source: The Verge"
     relaxed: bool = False  # it was found only after the question's filter was relaxed
+
+    def as_json(self) -> dict[str, Any]:
+        """The hit as JSON values, without its document."""
+        return {
+            "doc_id": self.doc_id,
+            "score": self.score,
+            "parts": [asdict(part) for part in self.parts],
+            "matched": list(self.matched),
+            "relaxed": self.relaxed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryHit(Hit):
+    """A hit of a library's search, with its document; None if it was deleted meanwhile."""
+
+    document: Document | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        return self.document.text if self.document else ""
+
+    @property
+    def title(self) -> str:
+        return self.document.title if self.document else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""`suffice build`: read a data set, summarize it, and build a library."""
+"""`suffice build`: read a folder or a data set, summarize it, and build or update a library."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -13,14 +14,23 @@ from suffice.cli import options as opt
 from suffice.cli.loaders import DataSource, open_executor
 from suffice.cli.output import command, print_json, progress_bar, say, say_written
 from suffice.errors import InputError
+from suffice.types import Document, printable
 
 if TYPE_CHECKING:
-    from suffice.datasets import Summary
+    from suffice.datasets import Dataset, Summary
+    from suffice.datasets.folder import Folder
+    from suffice.library import Library, LibraryUpdate
+
+_CHANGES = ("added", "replaced", "removed", "unchanged")
+MAX_LISTED = 20  # skipped files and records: the output stays under a screen
 
 
 @command
 def build(
-    path: Annotated[Path | None, Argument(help="A file or folder in the --dataset format.")] = None,
+    path: Annotated[
+        Path | None,
+        Argument(help="A folder of .md, .txt, .html, .csv, .json, .pdf; or in --dataset format."),
+    ] = None,
     dataset: opt.DatasetName = None,
     collection: opt.Collection = None,
     documents: Annotated[int | None, Option(min=1, help="With --collection: how many.")] = None,
@@ -42,58 +52,155 @@ def build(
     skip_bad: opt.SkipBad = False,
     json: opt.Json = False,
 ) -> None:
-    """Build a library from a data set, or summarize it."""
+    """Build or update a library from a folder or a data set, or summarize it."""
     from suffice.datasets import check_gold, describe, jsonl
-    from suffice.engines.qdrant import QdrantAddress
     from suffice.library import Library
     from suffice.retrieval.corpus import chunk_documents
 
+    target = _check_target(out, store, rebuild)
     if path and path_option:
         hint = "give it as the argument or as --path"
         raise InputError("the path is given twice", hint=hint)
-    if out and store:
-        raise InputError("--out and --store are two places", hint="give one of them")
-    if rebuild and not store:
-        raise InputError("--rebuild goes with --store", hint="build a folder anew in another one")
-    target = str(QdrantAddress.parse(store)) if store else str(out) if out else None
-    dataset = dataset or (None if collection else "jsonl")
     source = DataSource(collection, dataset, path or path_option, questions, corpus)
-    data = source.open(skip_bad=skip_bad, seed=seed, documents=documents)
-    summary = describe(data)
-    if not skip_bad:
+    folder = _open_folder(source, skip_bad)
+    if folder is not None:
+        data = folder.dataset()
+    else:
+        source = replace(source, dataset=dataset or (None if collection else "jsonl"))
+        data = source.open(skip_bad=skip_bad, seed=seed, documents=documents)
+    # A folder is read once: pages of a PDF take long.
+    summary = None if folder and target else describe(data)
+    if summary and not skip_bad:
         check_gold(summary)
-    built = None
+    built: dict[str, Any] | None = None
     if target:
         checkpoint = checkpoint or (out / ".blocks" if scheduler and out else None)
         texts = data.documents()
         if chunk_tokens:
             texts = chunk_documents(texts, tokens=chunk_tokens, overlap=chunk_overlap)
         chosen = None if encoder == "none" else encoder
+        updates = folder is not None and not rebuild
+        options: Any = {"encoder": chosen, "rebuild": rebuild, "links": not updates}
         with (
             progress_bar(quiet=json) as progress,
-            open_executor(scheduler, checkpoint) as executor,
+            open_executor(scheduler, checkpoint) as run,
             Library.build(
-                target, texts, encoder=chosen, rebuild=rebuild, progress=progress, run=executor
+                target, () if updates else texts, **options, progress=progress, run=run
             ) as library,
         ):
+            if folder is not None and updates:
+                changes = _update_folder(library, folder, texts, progress=progress, run=run)
             built = {"path": target, "documents": len(library), "encoder": library.encoder_name}
+            built |= asdict(changes) if updates else {}
     written = jsonl.write(data, export) if export else []
+    about = asdict(summary) if summary else {}
+    about |= _folder_record(folder, data) if folder else {}
     if json:
         files = [str(file) for file in written]
-        print_json({**asdict(summary), "library": built, "written": files})
+        print_json({**about, "library": built, "written": files})
         return
-    _show(summary)
+    _show_folder(about) if folder else _show(summary)
     say_written(*written)
-    if built:
-        say(f"\nlibrary of {built['documents']:,} documents at {target}")
-        if encoder == "auto" and built["encoder"] is None:
-            say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
-        say(f'next: suffice search {shlex.quote(str(target))} "your question"')
-    elif not written:
-        say("\nnothing written; next: run it with --out DIR to build a library")
+    _say_library(built, encoder, exported=bool(written))
 
 
-def _show(summary: Summary) -> None:
+def _check_target(out: Path | None, store: str | None, rebuild: bool) -> str | None:
+    """Where the library is to be; None for nowhere."""
+    from suffice.engines.qdrant import QdrantAddress
+
+    if out and store:
+        raise InputError("--out and --store are two places", hint="give one of them")
+    if rebuild and not store:
+        raise InputError("--rebuild goes with --store", hint="build a folder anew in another one")
+    return str(QdrantAddress.parse(store)) if store else str(out) if out else None
+
+
+def _say_library(built: dict[str, Any] | None, encoder: str, *, exported: bool) -> None:
+    if built is None:
+        if not exported:
+            say("\nnothing written; next: run it with --out DIR to build a library")
+        return
+    counts = [f"{built[one]:,} {one}" for one in _CHANGES if one in built]
+    say(f"\nlibrary of {built['documents']:,} documents at {built['path']}")
+    if counts:
+        say(", ".join(counts))
+    if encoder == "auto" and built["encoder"] is None:
+        say("without vectors: search is by words; for more: pip install 'suffice[vectors]'")
+    say(f'next: suffice search {shlex.quote(built["path"])} "your question"')
+
+
+# Folders
+
+
+def _open_folder(source: DataSource, skip_bad: bool) -> Folder | None:
+    """The folder of files that the options name; None for a data set in another format."""
+    from suffice.datasets.folder import LOADERS, Folder, is_folder
+    from suffice.storage import BadRecords
+
+    path, others = source.path, (source.collection, source.questions, source.corpus)
+    if path is None or any(others):
+        return None
+    if source.dataset != "folder" and (source.dataset or not is_folder(path)):
+        return None
+    folder = Folder(path, skip_pdf=skip_bad)
+    if next(folder.files(BadRecords(skip=True)), None) is None:
+        hint = f"it reads {', '.join(LOADERS)}"
+        raise InputError(f"{path} has no file that suffice can read", hint=hint)
+    return folder
+
+
+def _update_folder(
+    library: Library, folder: Folder, documents: Iterable[Document], **options: Any
+) -> LibraryUpdate:
+    """Update the library's part that came from this folder."""
+    from suffice.storage import BadRecords
+
+    before = {one.extra.get("path") for one in library.documents() if folder.owns(one)}
+    if before and before.isdisjoint(map(folder.path_of, folder.files(BadRecords(skip=True)))):
+        raise InputError(
+            f"{library.path} has a folder '{folder.name}' already, and none of its files is in "
+            f"{folder.root}",
+            hint="build another library with --out, or rename this folder",
+        )
+    changes = library.update(documents, is_gone=folder.is_gone, **options)
+    library.links(**options)
+    return changes
+
+
+def _folder_record(folder: Folder, data: Dataset) -> dict[str, Any]:
+    return {
+        "name": folder.name,
+        "files": len(folder.read),
+        "skipped": data.bad.count,
+        "skipped_examples": data.bad.examples,
+        "ignored": dict(folder.ignored.most_common()),
+    }
+
+
+def _show_folder(about: dict[str, Any]) -> None:
+    print(about["name"])
+    for name in ("files", "documents", "skipped"):
+        if name in about:
+            print(f"  {name:<28} {about[name]:,}")
+    _say_skipped(about["skipped_examples"], about["skipped"])
+    if ignored := about["ignored"]:
+        types = ", ".join(f"{suffix} ({count:,})" for suffix, count in list(ignored.items())[:8])
+        say(f"ignored {sum(ignored.values()):,} files of other types: {types}")
+
+
+def _say_skipped(examples: Sequence[str], count: int) -> None:
+    for line in examples[:MAX_LISTED]:
+        say(f"skipped: {printable(line)}")
+    if count > MAX_LISTED:
+        say(f"and {count - MAX_LISTED:,} more; --json lists the first hundred")
+
+
+# Data sets
+
+
+def _show(summary: Summary | None) -> None:
+    if summary is None:
+        return
     rows: list[tuple[str, object]] = [
         ("documents", summary.documents),
         ("questions", summary.questions),
@@ -116,5 +223,4 @@ def _show(summary: Summary) -> None:
     print(summary.name)
     for name, value in rows:
         print(f"  {name:<28} {value:,}" if isinstance(value, int) else f"  {name:<28} {value}")
-    for line in summary.skipped_examples:
-        say(f"skipped: {line}")
+    _say_skipped(summary.skipped_examples, summary.skipped)

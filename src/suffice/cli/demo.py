@@ -62,12 +62,11 @@ def demo(
 def _ask(library: Any, gate: Any, question: str, *, json: bool) -> dict[str, Any]:
     """Check the first hits of a question, and if they are not enough, expand them."""
     hits = library.search(question, k=K)
-    documents = library.get([hit.doc_id for hit in hits])
-    verdict = gate.check(question, list(zip(documents, (hit.score for hit in hits))))
+    verdict = gate.check(question, hits)
     record = {"question": question, "hits": [hit.doc_id for hit in hits], **verdict.as_json()}
     if not json:
         print(f"\nQ: {question}")
-        _show("first hits", [document.title for document in documents], verdict)
+        _show("first hits", [hit.title for hit in hits], verdict)
     if verdict.action != "answer":
         completion = library.complete(question, gate, k=K)
         found = library.get([hit.doc_id for hit in completion.hits])

@@ -13,13 +13,16 @@ from suffice.cli import options as opt
 from suffice.cli.output import command, print_json
 from suffice.errors import SufficeError
 
-REQUIRED = "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich".split()
+REQUIRED = (
+    "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich markdown-it-py"
+).split()
 # What each extra installs and enables; tests/test_packaging.py compares this with pyproject.toml.
 EXTRAS = {
     "vectors": (("wordllama",), "search by meaning"),
     "fit": (("onnx", "scikit-learn", "scipy"), "suffice fit"),
     "report": (("jinja2", "matplotlib"), "HTML reports, plots"),
     "hub": (("huggingface-hub",), "models from a hub"),
+    "pdf": (("pypdf",), "suffice build FOLDER with .pdf"),
     "llm": (("openai",), "language models"),
     "dask": (("distributed",), "--scheduler"),
     "qdrant": (("qdrant-client",), "a store on Qdrant"),

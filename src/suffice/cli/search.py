@@ -63,7 +63,8 @@ def search(
     with Library.open(address) as lib:
         if complete:
             completion = lib.complete(text, loaded, k=k, retriever=retriever, **options)
-            documents = _get_documents(lib, completion.hits)
+            ids = [hit.doc_id for hit in completion.hits]
+            documents = dict(zip(ids, lib.get(ids)))
             if json:
                 print_json(_completion_record(text, completion, documents))
             else:
@@ -78,7 +79,7 @@ def search(
         hits = lib.search(
             text, k=k, retriever=retriever, filter=wanted, strict=strict, gate=loaded, **options
         )
-        documents = _get_documents(lib, hits)
+        documents = {hit.doc_id: hit.document for hit in hits}
     if json:
         records = [_hit_record(hit, documents[hit.doc_id]) for hit in hits]
         print_json({"question": text, "filter": _extraction_record(extraction), "hits": records})
@@ -108,13 +109,14 @@ def _check_filter_options(filter: str | None, gate: str | None, model: str | Non
         raise InputError("--model makes the filter for --filter auto", hint="add --filter auto")
 
 
-def _get_documents(library: Library, hits: Any) -> Documents:
-    ids = [hit.doc_id for hit in hits]
-    return dict(zip(ids, library.get(ids)))
-
-
 def _title(document: Document | None, doc_id: str) -> str:
-    return printable(document.title or document.text[:60]) if document else doc_id
+    """The title, and for a document of a folder the file and place that it is from."""
+    if document is None:
+        return doc_id
+    title, extra = document.title or document.text[:60], document.extra
+    place = next((f"{one} {extra[one]}" for one in ("line", "page", "item") if one in extra), "")
+    origin = ", ".join(filter(None, (extra.get("path"), place))) if "folder" in extra else ""
+    return printable(f"{title} ({origin})" if origin else title)
 
 
 # Filters
@@ -176,9 +178,11 @@ def _parse_filter(text: str | None) -> Any:
 
 def _hit_record(hit: Any, document: Document | None) -> dict[str, Any]:
     if document is None:
-        return asdict(hit)
+        record: dict[str, Any] = hit.as_json()
+        return record
     names = ("title", "source", "published_at")
-    return {**asdict(hit), **{name: getattr(document, name) for name in names}}
+    record = {**hit.as_json(), **{name: getattr(document, name) for name in names}}
+    return {**record, "extra": dict(document.extra)} if document.extra else record
 
 
 def _show_hits(hits: Any, documents: Documents) -> None:
@@ -205,7 +209,7 @@ def _completion_record(question: str, completion: Any, documents: Documents) -> 
     titles = {doc_id: document.title if document else "" for doc_id, document in documents.items()}
     return {
         "question": question,
-        "hits": [{**asdict(hit), "title": titles[hit.doc_id]} for hit in completion.hits],
+        "hits": [{**hit.as_json(), "title": titles[hit.doc_id]} for hit in completion.hits],
         "verdict": asdict(completion.verdict),
         "stopped": {"name": completion.stopped.name.lower(), "words": str(completion.stopped)},
         "checks": completion.checks,

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suffice.datasets import beir, frames, hotpotqa, jsonl, multihop_rag, musique, ragas, trec
+from suffice.datasets import (
+    beir,
+    folder,
+    frames,
+    hotpotqa,
+    jsonl,
+    multihop_rag,
+    musique,
+    ragas,
+    trec,
+)
 from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
 from suffice.datasets.gold import Gold, GoldQuestion, Split, split
 from suffice.datasets.locate import DatasetFiles, HubFiles, fetch_public_files
@@ -64,6 +74,7 @@ FORMATS: dict[str, Format] = {
     "trec": Format(trec.load),
     "ragas": Format(ragas.load),
     "jsonl": Format(jsonl.load),
+    "folder": Format(folder.load),
 }
 COLLECTIONS: Registry[Dataset] = Registry("dataset")  # generated, not loaded from files
 

@@ -43,6 +43,8 @@ from suffice.storage.fields import (
 )
 from suffice.types import Document, Hit, Question
 
+QUESTION_FILES = ("examples.jsonl", "questions.jsonl")
+CORPUS_FILES = ("documents.jsonl", "corpus.jsonl")
 _ID_FIELDS = ("doc_id", "id", "_id")
 _KNOWN_FIELDS = frozenset(
     (*_ID_FIELDS, "text", "title", "source", "category", "published_at", "entities", "parent")
@@ -53,7 +55,7 @@ def load(files: DatasetFiles, *, skip_bad: bool = False) -> Dataset:
     path = files.path
     if path is not None and path.is_file() and not _has_questions(path, BadRecords(skip=skip_bad)):
         files = DatasetFiles(None, files.questions, files.corpus or path)
-    files = files.locate(("examples.jsonl", "questions.jsonl"), ("documents.jsonl", "corpus.jsonl"))
+    files = files.locate(QUESTION_FILES, CORPUS_FILES)
     return Dataset(
         "jsonl",
         documents=from_file(load_documents, files.corpus),

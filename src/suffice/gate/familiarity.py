@@ -56,6 +56,7 @@ MAX_NUMBER = 1e9  # in a saved profile
 MAX_WIDENING = 4.5  # log-odds on either side, where familiarity is 0
 WIDENING_POWER = 4  # how fast that falls as familiarity rises
 BYTES_PER_WORD = 6
+NO_TEXT = "No hit has a text or a title."
 USUALLY = 0.9  # the share of training questions within a column's range
 
 
@@ -203,9 +204,14 @@ class FormProfile:
         table = form_table(batch)
         known, shares = self._shares
         values = np.interp(self._space.distances(table), known, shares, right=0.0)
+        blank = [one.blank == len(one.evidence.hits) for one in batch.hits]
+        values[blank] = 0.0  # ids alone say nothing
         values[[not one.evidence.hits for one in batch.hits]] = 1.0
         low = (values < LOW_FAMILIARITY).tolist()
-        reasons = [self._reasons(row) if is_low else () for row, is_low in zip(table, low)]
+        reasons = [
+            () if not is_low else (NO_TEXT,) if is_blank else self._reasons(row)
+            for row, is_low, is_blank in zip(table, low, blank)
+        ]
         return Familiarity(values, reasons)
 
     @cached_property

@@ -106,6 +106,8 @@ class Gate:
     ) -> Verdict:
         """The verdict on one question. `documents` has the texts where hits are Hit records.
 
+        The hits of a library's search have their texts with them.
+
         `others` is what other retrievers found; only a gate fitted on such examples uses it.
         """
         options: Any = {"documents": documents, "explain": explain, "rounds_left": rounds_left}
@@ -147,11 +149,12 @@ class Gate:
         numbers = (one.tolist() for one in (p, np.minimum(low, p), np.maximum(high, p)))
         estimates = map(Estimate, *numbers)
         familiar = zip(familiarity.values.tolist(), familiarity.reasons, strict=True)
-        notes = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
+        unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
+        notes = [(*one.notes, *more) for one, more in zip(hits, unread, strict=True)]
         verdicts = zip(estimates, actions, explanations, familiar, notes, strict=True)
         return [
-            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why, notes=unread)
-            for estimate, action, more, (value, why), unread in verdicts
+            Verdict(estimate, action, **more, familiarity=value, unfamiliar=why, notes=said)
+            for estimate, action, more, (value, why), said in verdicts
         ]
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:

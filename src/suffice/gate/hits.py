@@ -1,22 +1,24 @@
-"""Hits of any shape: what a retriever returns becomes `Evidence`, without importing its framework.
+"""Hits and documents of any shape, without importing the framework that they come from.
 
     text                                     "Ada was taught by …"
     dict                                     doc_id | id | _id, text | content, title, score, …
     (id, text, score), (text, score)         also (id, text), and (any other shape, score)
-    suffice's Document, or Hit + documents   `documents` has the texts of Hits
+    suffice's Document, or Hit + documents   `documents` has the texts; a library's Hits have them
     .page_content and .metadata              a LangChain Document
     .node.get_content() and .score           a LlamaIndex NodeWithScore, or its bare node
     .content and .meta                       a Haystack Document
 
-To accept a new shape, add it here. An id, text or score of the wrong type is an error that names
-the hit. Metadata of an odd type is ignored: a gate in production must not stop at someone else's
-date format. A hit that repeats an id or a text counts as a duplicate of the first.
+`normalize_hits` makes `Evidence` of what a retriever returned, `normalize_documents` makes what a
+library stores. To accept a new shape, add it here. An id, text or score of the wrong type is an
+error that names the hit. Metadata of an odd type is ignored: a gate in production must not stop at
+someone else's date format. A hit that repeats an id or a text counts as a duplicate of the first.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import islice
@@ -25,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import InputError
-from suffice.types import DocId, Document, Evidence, Hit, Question
+from suffice.storage.fields import content_id
+from suffice.types import DocId, Document, Evidence, Hit, LibraryHit, Question
 
 DocumentMap = Mapping[DocId, Document]
 Pair = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], Iterable[Iterable[Any]]]
-_Scored = tuple[Document, float | None]
 UNNAMED_ID_PREFIX = "\N{NUMERO SIGN} "  # begins the id given to a hit without one
 MAX_PASSAGE_CHARS = 4_000  # read of one hit: a bound on the time that hostile input can take
 MAX_HITS = 10_000  # duplicates included: an endless generator must end
@@ -44,11 +46,13 @@ _FIELD_NAMES = {
     "category": ("category",),
     "published_at": ("published_at", "date"),
     "entities": ("entities",),
+    "parent": ("parent",),
 }
 _FIELD = {name: field for field, names in _FIELD_NAMES.items() for name in names}
 _NAME_ORDER = {name: place for place, name in enumerate(_FIELD)}
 _PLAIN_FIELDS = ("doc_id", "title", "text", "score")
 _PLAIN = frozenset(_PLAIN_FIELDS)
+_NESTED = ("metadata", "meta")
 _SHAPES = (
     "a text, a dict with 'text', an (id, text, score) tuple, or a LangChain, LlamaIndex or "
     "Haystack document"
@@ -76,6 +80,19 @@ class NormalizedHits:
         """The ids of all hits and their duplicates."""
         kept = {hit.doc_id for hit in self.evidence.hits}
         return kept.union(*self.duplicates.values())
+
+    @property
+    def blank(self) -> int:
+        """How many hits have neither text nor title."""
+        return sum([not (one.text or one.title) for one in self.evidence.documents.values()])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the gate cannot read, in a sentence."""
+        if not (blank := self.blank):
+            return ()
+        of = f"{blank:,} of {len(self.evidence.hits):,} hits"
+        return (f"No text came with {of}: pass documents=, or hits that have their text.",)
 
     def stands_for(self, doc_id: DocId) -> tuple[DocId, ...]:
         """The hit's id and those of its duplicates."""
@@ -143,96 +160,187 @@ def normalize_other_runs(
     return [normalize_hits(hits.question, run, documents=documents, k=k) for run in runs]
 
 
+def normalize_documents(documents: Iterable[Any]) -> Iterator[Document]:
+    """Documents of any of these shapes, for a library, with their other metadata as `extra`.
+
+    A document that has no id of its own gets one made from its title and text: the ids that are
+    only in a chunk's metadata are often those of the whole.
+    """
+    if isinstance(documents, str | bytes | Mapping | Document) or not isinstance(
+        documents, Iterable
+    ):
+        raise InputError(
+            f"documents is {_describe(documents)}, expected a list of documents",
+            hint="wrap a single document in a list: [document]",
+        )
+    return (
+        one if isinstance(one, Document) else _to_document(one, f"document {place}")
+        for place, one in enumerate(documents, start=1)
+    )
+
+
+def _to_document(one: Any, where: str) -> Document:
+    shape = _read_shape(one, where, {})
+    if shape.known is not None:
+        return shape.known
+    fields, text = shape.fields, _parse_text(shape.text, where)
+    title = fields.get("title")
+    if not text.strip() and not (isinstance(title, str) and title.strip()):
+        raise InputError(
+            f"{where} has neither text nor title", hint="leave it out, or give it a text"
+        )
+    doc_id = _parse_id(shape.doc_id, where)
+    if doc_id is None:
+        doc_id = content_id(title if isinstance(title, str) else "", text)
+    parent = fields.get("parent")
+    document = _make_document(doc_id, text, fields)
+    document = replace(document, parent=parent if isinstance(parent, str) else None)
+    return replace(document, extra=_extra(shape, document))
+
+
+def _extra(shape: _Shape, document: Document) -> dict[str, Any]:
+    """What fits into JSON of the metadata that is in no field of the document."""
+    used = {**shape.fields, "text": shape.text, "id": shape.doc_id}
+    kept = {name for name in used if getattr(document, name, True)}
+    extra: dict[str, Any] = {}
+    for name, value in shape.metadata.items():
+        is_used = _FIELD.get(name) in kept and value is used[_FIELD[name]]
+        if is_used or name in _NESTED or not isinstance(name, str):
+            continue
+        value = value.isoformat() if isinstance(value, date) else value
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            continue
+        extra[name] = value
+    return extra
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a hit or document of someone else's holds, by our names and not yet checked."""
+
+    text: Any = None
+    doc_id: Any = None  # its own: not one that only its metadata has
+    fields: Mapping[str, Any] = field(default_factory=dict)  # its own before its metadata's
+    metadata: Mapping[Any, Any] = field(default_factory=dict)  # as it came
+    score: float | None = None
+    known: Document | None = None  # instead of all but the score
+
+
 def _parse_hit(hit: Any, place: int, documents: DocumentMap) -> tuple[Document, Hit]:
+    where = f"hit {place}"
     if type(hit) is dict and hit.keys() <= _PLAIN:  # the usual case, made quick
         doc_id, title, text, score = map(hit.get, _PLAIN_FIELDS)
         if type(doc_id) is type(title) is type(text) is str and doc_id:
-            return Document(doc_id, text, title), Hit(doc_id, _parse_score(score, place))
+            return Document(doc_id, text, title), Hit(doc_id, _parse_score(score, where))
+    shape = _read_shape(hit, where, documents)
+    document = shape.known
+    if document is None:
+        doc_id = _parse_id(shape.doc_id, where) or _parse_id(shape.fields.get("id"), where)
+        text = _parse_text(shape.text, where)
+        document = _make_document(doc_id or f"{UNNAMED_ID_PREFIX}{place}", text, shape.fields)
     if isinstance(hit, Hit):
-        known = documents.get(hit.doc_id) or Document(_parse_id(hit.doc_id, place), "")
-        return _check_document(known, place), replace(hit, score=_parse_score(hit.score, place))
-    document, score = _parse_document(hit, place, documents)
-    return document, Hit(document.doc_id, score)
+        return document, Hit(hit.doc_id, shape.score, hit.parts, hit.matched, hit.relaxed)
+    return document, Hit(document.doc_id, shape.score)
 
 
-def _parse_document(hit: Any, place: int, documents: DocumentMap) -> _Scored:
+def _read_shape(hit: Any, where: str, documents: DocumentMap) -> _Shape:
     if isinstance(hit, str):
-        return Document(_parse_id(None, place), hit), None
+        return _Shape(hit)
     if isinstance(hit, Document):
-        return _check_document(hit, place), None
+        return _Shape(known=_check_document(hit, where))
     if isinstance(hit, dict | Mapping):  # dict first: the check of an abstract class is slow
-        return _from_fields(hit, place, documents)
+        return _from_fields(hit, where, documents)
     if isinstance(hit, tuple | list):
-        return _from_tuple(hit, place, documents)
-    for attribute, parse in _OBJECTS.items():
+        return _from_tuple(hit, where, documents)
+    if isinstance(hit, Hit):
+        return _from_hit(hit, where, documents)
+    for attribute, read in _OBJECTS.items():
         if hasattr(hit, attribute):
-            return parse(hit, place)
-    raise _unknown_shape(hit, place)
+            return read(hit, where)
+    raise _unknown_shape(hit, where)
 
 
-def _from_tuple(hit: tuple[Any, ...] | list[Any], place: int, documents: DocumentMap) -> _Scored:
+def _from_hit(hit: Hit, where: str, documents: DocumentMap) -> _Shape:
+    score = _parse_score(hit.score, where)
+    known = documents.get(hit.doc_id)
+    if known is None and isinstance(hit, LibraryHit):
+        known = hit.document
+    if known is None:
+        return _Shape(doc_id=hit.doc_id, score=score)
+    return _Shape(known=_check_document(known, where), score=score)
+
+
+def _from_tuple(hit: tuple[Any, ...] | list[Any], where: str, documents: DocumentMap) -> _Shape:
     match list(hit):
         case [name, str() as text, score] if isinstance(name, str | int) and not isinstance(
             name, bool
         ):
-            return Document(_parse_id(name, place), text), _parse_score(score, place)
+            return _Shape(text, name, score=_parse_score(score, where))
         case [str() as name, str() as text]:
-            return Document(_parse_id(name, place), text), None
+            return _Shape(text, name)
         case [str() as text, score]:
-            return Document(_parse_id(None, place), text), _parse_score(score, place)
-        case [Hit() as one, score]:
-            return _parse_hit(one, place, documents)[0], _parse_score(score, place)
+            return _Shape(text, score=_parse_score(score, where))
         case [inner, score] if not isinstance(inner, tuple | list | int | float | None):
-            return _parse_document(inner, place, documents)[0], _parse_score(score, place)
+            shape = _read_shape(inner, where, documents)
+            return replace(shape, score=_parse_score(score, where))
     expected = "(id, text, score), (text, score), (id, text) or (document, score)"
     parts = ", ".join(type(part).__name__ for part in hit[:5])
-    raise InputError(f"hit {place} is a {type(hit).__name__} of ({parts}), expected {expected}")
+    raise InputError(f"{where} is a {type(hit).__name__} of ({parts}), expected {expected}")
 
 
-def _from_fields(hit: Mapping[Any, Any], place: int, documents: DocumentMap) -> _Scored:
+def _from_fields(hit: Mapping[Any, Any], where: str, documents: DocumentMap) -> _Shape:
     nested = hit.get("metadata") or hit.get("meta")
-    fields = {**_metadata_fields(nested), **_fields(hit)} if nested else _fields(hit)
+    own = _fields(hit)
+    fields = {**_metadata_fields(nested), **own} if nested else own
     text, doc_id = fields.get("text"), fields.get("id")
-    score = _parse_score(fields.get("score"), place)
+    score = _parse_score(fields.get("score"), where)
     if isinstance(text, list) and all(isinstance(part, str) for part in text):
         text = "".join(text)  # HotpotQA keeps a passage as a list of sentences
     if text is None and isinstance(doc_id, str) and doc_id in documents:
-        return _check_document(documents[doc_id], place), score
+        return _Shape(known=_check_document(documents[doc_id], where), score=score)
     if text is None and doc_id is None and "title" not in fields:
         keys = ", ".join(sorted(map(str, hit))[:8]) or "none"
         raise InputError(
-            f"hit {place} is a dict without 'text', 'title' or 'doc_id' (its keys: {keys})",
+            f"{where} is a dict without 'text', 'title' or 'doc_id' (its keys: {keys})",
             hint=f"give {_SHAPES}",
         )
-    return _make_document(doc_id, text, place, fields), score
+    metadata = hit
+    if isinstance(nested, Mapping):
+        metadata = {**nested, **{name: hit[name] for name in hit if name not in _NESTED}}
+    return _Shape(text, own.get("id"), fields, metadata, score)
 
 
-def _from_langchain(hit: Any, place: int) -> _Scored:
-    fields = _metadata_fields(getattr(hit, "metadata", None))
-    doc_id = getattr(hit, "id", None) or fields.get("id")
-    return _make_document(doc_id, hit.page_content, place, fields), fields.get("score")
+def _from_langchain(hit: Any, where: str) -> _Shape:
+    metadata = _mapping(hit, "metadata")
+    fields = _metadata_fields(metadata)
+    doc_id = getattr(hit, "id", None)
+    return _Shape(hit.page_content, doc_id, fields, metadata, fields.get("score"))
 
 
-def _from_node_with_score(hit: Any, place: int) -> _Scored:
-    return _from_node(hit.node, place)[0], _parse_score(getattr(hit, "score", None), place)
+def _from_node_with_score(hit: Any, where: str) -> _Shape:
+    shape = _from_node(hit.node, where)
+    return replace(shape, score=_parse_score(getattr(hit, "score", None), where))
 
 
-def _from_node(node: Any, place: int) -> _Scored:
+def _from_node(node: Any, where: str) -> _Shape:
     if not callable(getattr(node, "get_content", None)):
-        raise _unknown_shape(node, place)
+        raise _unknown_shape(node, where)
     doc_id = getattr(node, "node_id", None) or getattr(node, "id_", None)
-    fields = _metadata_fields(getattr(node, "metadata", None))
-    return _make_document(doc_id, node.get_content(), place, fields), None
+    metadata = _mapping(node, "metadata")
+    return _Shape(node.get_content(), doc_id, _metadata_fields(metadata), metadata)
 
 
-def _from_haystack(hit: Any, place: int) -> _Scored:
-    fields = _metadata_fields(getattr(hit, "meta", None))
+def _from_haystack(hit: Any, where: str) -> _Shape:
+    metadata = _mapping(hit, "meta")
     text = "" if hit.content is None else hit.content  # it may hold a picture instead
-    document = _make_document(getattr(hit, "id", None), text, place, fields)
-    return document, _parse_score(getattr(hit, "score", None), place)
+    score = _parse_score(getattr(hit, "score", None), where)
+    doc_id = getattr(hit, "id", None)
+    return _Shape(text, doc_id, _metadata_fields(metadata), metadata, score)
 
 
-_OBJECTS: dict[str, Callable[[Any, int], _Scored]] = {
+_OBJECTS: dict[str, Callable[[Any, str], _Shape]] = {
     "page_content": _from_langchain,
     "node": _from_node_with_score,
     "get_content": _from_node,
@@ -240,17 +348,18 @@ _OBJECTS: dict[str, Callable[[Any, int], _Scored]] = {
 }
 
 
-def _make_document(doc_id: Any, text: Any, place: int, fields: Mapping[str, Any]) -> Document:
-    if text is not None and not isinstance(text, str):
-        raise InputError(f"hit {place}: its text is {_describe(text)}, expected a text")
+def _mapping(hit: Any, name: str) -> Mapping[Any, Any]:
+    value = getattr(hit, name, None)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _make_document(doc_id: DocId, text: str, fields: Mapping[str, Any]) -> Document:
     title, source, category = (
         value if isinstance(value := fields.get(name), str) else None
         for name in ("title", "source", "category")
     )
     day, entities = _parse_date(fields.get("published_at")), _parse_texts(fields.get("entities"))
-    return Document(
-        _parse_id(doc_id, place), text or "", title or "", source, category, day, entities
-    )
+    return Document(doc_id, text, title or "", source, category, day, entities)
 
 
 def _fields(level: Mapping[Any, Any]) -> dict[str, Any]:
@@ -268,39 +377,45 @@ def _metadata_fields(metadata: Any) -> dict[str, Any]:
     fields.pop("text", None)
     for name, parse in (("id", _parse_id), ("score", _parse_score)):
         try:
-            fields[name] = parse(fields[name], 0) if name in fields else None
+            fields[name] = parse(fields[name], "") if name in fields else None
         except InputError:
             fields[name] = None
     return fields
 
 
-def _check_document(document: Document, place: int) -> Document:
+def _check_document(document: Document, where: str) -> Document:
     if not all(isinstance(one, str) for one in (document.text, document.title, document.doc_id)):
         raise InputError(
-            f"hit {place}: a field of its Document is not a text",
+            f"{where}: a field of its Document is not a text",
             hint="doc_id, text and title must be texts",
         )
     return document
 
 
-def _parse_id(value: Any, place: int) -> DocId:
-    """The id as a text. A hit without one is named by its place."""
+def _parse_text(value: Any, where: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: its text is {_describe(value)}, expected a text")
+    return value or ""
+
+
+def _parse_id(value: Any, where: str) -> DocId | None:
+    """The id as a text; None where there is none."""
     if value is None or value == "":
-        return f"{UNNAMED_ID_PREFIX}{place}"
+        return None
     if isinstance(value, bool | float | bytes | list | dict | tuple | set):
         expected = "expected a text or a whole number"
-        raise InputError(f"hit {place}: its id is {_describe(value)}, {expected}")
+        raise InputError(f"{where}: its id is {_describe(value)}, {expected}")
     return str(value)
 
 
-def _parse_score(value: Any, place: int) -> float | None:
+def _parse_score(value: Any, where: str) -> float | None:
     """A finite number, or None: unknown, as are NaN and infinity."""
     if type(value) is float or value is None:  # the usual case
         return value if value is not None and math.isfinite(value) else None
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"hit {place}: its score is {_describe(value)}, expected a number or None")
+        raise InputError(f"{where}: its score is {_describe(value)}, expected a number or None")
     try:
         return float(value) if math.isfinite(value) else None
     except OverflowError:
@@ -332,6 +447,6 @@ def _describe(value: Any) -> str:
     return f"of type {type(value).__name__}"
 
 
-def _unknown_shape(hit: Any, place: int) -> InputError:
+def _unknown_shape(hit: Any, where: str) -> InputError:
     hint = "decode it first" if isinstance(hit, bytes) else ""
-    return InputError(f"hit {place} is {_describe(hit)}, expected {_SHAPES}", hint=hint)
+    return InputError(f"{where} is {_describe(hit)}, expected {_SHAPES}", hint=hint)

@@ -15,7 +15,7 @@ from suffice.retrieval.corpus import Corpus
 from suffice.retrieval.filters import VocabularyExtractor
 from suffice.retrieval.metadata import Mentions, Vocabulary, matching_metadata
 from suffice.retrieval.ranking import Filters, HitLists, cap_scores, check_search
-from suffice.types import DocId, Document, Field, Filter, Hit
+from suffice.types import DocId, Document, Field, Filter, Hit, LibraryHit
 
 # Questions and their hits -> the probability that each is complete.
 PComplete = Callable[[Sequence[str], Sequence[tuple[Hit, ...]]], Sequence[float]]
@@ -33,7 +33,8 @@ class SoftFilter:
     the only one to carry something named. Each hit says in `matched` what it carries.
 
     With `strict`, the filter alone decides. Without `filters`, the `extractor` makes them. Without
-    a `vocabulary`, it is the store's, read again when the store has changed.
+    a `vocabulary`, it is the store's, read again when the store has changed. With `documents`, hits
+    are returned with the documents that had to be fetched anyway.
     """
 
     retriever: Retriever
@@ -42,6 +43,7 @@ class SoftFilter:
     _: KW_ONLY
     strict: bool = False
     extractor: Extractor | None = None
+    documents: bool = False
     _cached: tuple[int, Vocabulary] | None = None  # with the store's generation
 
     def search(self, questions: Sequence[str], *, k: int, filters: Filters = None) -> HitLists:
@@ -59,10 +61,11 @@ class SoftFilter:
             free = dict(zip(soft, self.retriever.search([questions[at] for at in soft], k=k)))
         ids = (hit.doc_id for hits in (*passing, *free.values()) for hit in hits)
         documents = documents_by_id(self.store.get, ids)
+        mark = _with_documents if self.documents else _mark_matches
         return [
             _soften(
-                _mark_matches(hits, mentions[at], documents),
-                _mark_matches(free.get(at, ()), mentions[at], documents),
+                mark(hits, mentions[at], documents),
+                mark(free.get(at, ()), mentions[at], documents),
                 k,
             )
             for at, hits in enumerate(passing)
@@ -82,6 +85,22 @@ def _mark_matches(
     return [
         replace(hit, matched=matching_metadata(mentions, document) if document else ())
         for hit, document in zip(hits, found)
+    ]
+
+
+def _with_documents(
+    hits: Sequence[Hit], mentions: Mentions, documents: Mapping[DocId, Document]
+) -> list[Hit]:
+    return [
+        LibraryHit(
+            hit.doc_id,
+            hit.score,
+            hit.parts,
+            hit.matched,
+            hit.relaxed,
+            documents.get(hit.doc_id),
+        )
+        for hit in _mark_matches(hits, mentions, documents)
     ]
 
 

@@ -235,7 +235,7 @@ def _write(library: Library, write: Any, items: Sequence[Any]) -> dict[str, int]
 def _hit_records(library: Library, hits: Sequence[Hit], *, texts: bool) -> list[dict[str, Any]]:
     found = library.get([hit.doc_id for hit in hits])
     return [
-        _document_record(document or Document(hit.doc_id, ""), texts=texts) | asdict(hit)
+        _document_record(document or Document(hit.doc_id, ""), texts=texts) | hit.as_json()
         for hit, document in zip(hits, found)
     ]
 
