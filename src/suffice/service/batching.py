@@ -4,12 +4,14 @@ One thread runs checks; whatever arrives while it is busy is its next batch. A s
 its full price, under load it costs its share of a batch, and nobody waits for a batch to fill.
 Single checks go before the lines of long batches.
 
-What the gate saw is kept as numbers, to detect drift since the fit.
+What the gate saw is kept as numbers, to detect drift since the fit. With a log (`suffice serve
+--shadow`) every verdict is also written to it, after it was delivered.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import Counter, deque
@@ -23,9 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError
+from suffice.errors import InputError, SufficeError
+from suffice.evaluation.verdict_log import VerdictLog, guard_outcome, logged_verdict
 from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
 from suffice.gate.gate import CheckedBatch, Gate
+from suffice.gate.gate_ref import gate_identity
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
@@ -33,6 +37,7 @@ MAX_BATCH = 32  # beyond this the gain is small, and the first check waits for t
 DRIFT_INTERVAL_S = 20.0  # between two drift computations, once there are many checks
 DRIFT_GROWTH = 1.1  # while they are few: whenever there are a tenth more
 DRIFT_CHECKS = 500  # recent ones
+log = logging.getLogger("suffice.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,12 @@ _SINGLE, _BULK, _STOP = range(3)  # priorities, the most urgent first
 class CheckBatcher:
     """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
 
-    def __init__(self, gates: Mapping[str, Gate], metrics: Metrics) -> None:
+    def __init__(
+        self, gates: Mapping[str, Gate], metrics: Metrics, verdict_log: VerdictLog | None = None
+    ) -> None:
         self.gates, self._metrics = gates, metrics
+        self._verdict_log, self._log_failed = verdict_log, False
+        self._identities = {name: gate_identity(gate) for name, gate in gates.items()}
         self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
         self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
@@ -126,6 +135,7 @@ class CheckBatcher:
                 outcomes = self._check(jobs)
                 futures = [future for _, future in group]
                 self._loop.call_soon_threadsafe(_deliver, zip(futures, outcomes, strict=True))
+                self._write_log(jobs, outcomes)
             if batch[-1] is None:
                 return
 
@@ -151,6 +161,22 @@ class CheckBatcher:
         self._metrics.drift_questions.labels(gate).set(self._monitors[gate].checks)
         if drift is not None:
             self._metrics.set_drift(gate, drift)
+
+    def _write_log(self, jobs: Sequence[CheckJob], outcomes: Sequence[Verdict | Exception]) -> None:
+        """Log the verdicts; a full disk is reported once and stops nothing."""
+        for job, verdict in zip(jobs, outcomes, strict=True):
+            if self._verdict_log is None or isinstance(verdict, Exception):
+                continue
+            about: Any = {"acted": False, "by": "serve", "gate": self._identities[job.gate]}
+            outcome = guard_outcome(verdict)
+            try:
+                row = logged_verdict(job.question, job.hits, verdict, outcome=outcome, **about)
+                self._verdict_log.write(row)
+            except (OSError, SufficeError, ValueError) as error:
+                if not self._log_failed:
+                    fields = {"file": str(self._verdict_log.path), "error": str(error)}
+                    log.warning("verdicts are not logged", extra={"fields": fields})
+                self._log_failed = True
 
 
 class _DriftMonitor:
