@@ -324,7 +324,7 @@ def test_langchain_passes_unfamiliar_documents_on_and_marks_them(
 
     from suffice.integrations.langchain import GatedRetriever
 
-    monkeypatch.setattr(common, "_warned", ["already"])
+    monkeypatch.setattr(common, "_warned", [UnfamiliarWarning])
     found = RunnableLambda(lambda query: [Document(page_content=one) for one in POLICY[1]])
     passed = GatedRetriever(retriever=found, gate=gate).invoke(POLICY[0])
     assert [one.page_content for one in passed] == POLICY[1]
@@ -340,7 +340,7 @@ def test_llama_index_passes_unfamiliar_nodes_on_and_marks_them(
 
     from suffice.integrations.llama_index import CompletenessGate
 
-    monkeypatch.setattr(common, "_warned", ["already"])
+    monkeypatch.setattr(common, "_warned", [UnfamiliarWarning])
     nodes = [NodeWithScore(node=TextNode(text=one)) for one in POLICY[1]]
     passed = CompletenessGate(gate=gate).postprocess_nodes(nodes, query_str=POLICY[0])
     assert len(passed) == 2
@@ -357,7 +357,7 @@ def test_haystack_sends_unfamiliar_documents_to_answer_and_marks_them(
 
     from suffice.integrations.haystack import CompletenessGate
 
-    monkeypatch.setattr(common, "_warned", ["already"])
+    monkeypatch.setattr(common, "_warned", [UnfamiliarWarning])
     documents = [Document(content=one) for one in POLICY[1]]
     sent = CompletenessGate(gate).run(query=POLICY[0], documents=documents)
     assert set(sent) == {"answer", "verdict"}

@@ -18,6 +18,8 @@ from tests.service import CHECK, JSON, LINES, build_film_library, call_app, runn
 
 from suffice.service.app import build_openapi, create_app
 from suffice.service.keys import ApiKeys
+from suffice.service.responses import validation_error
+from suffice.service.schemas import DocumentsRequest
 from suffice.service.settings import Settings
 
 FORMS: dict[tuple[str, str], dict[str, Any]] = {
@@ -351,3 +353,18 @@ def test_an_internal_error_hides_its_details(monkeypatch: pytest.MonkeyPatch) ->
         assert (response.status_code, response.json()["error"]["code"]) == (500, "internal")
         assert "zero" not in response.text
         assert client.get("/healthz").status_code == 200
+
+
+def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
+    with running_app() as client:
+        hits = CHECK["hits"]
+        error = client.post("/v1/check", json={"questoin": "Who?", "hits": hits}).json()["error"]
+        assert error["message"].startswith("questoin: unknown field (did you mean 'question'?)")
+        line = json.dumps({**CHECK, "question-id": 3})
+        said = client.post("/v1/check/batch", content=line, headers=LINES).json()["error"]
+        assert "question-id: unknown field (did you mean 'question_id'" in said["message"]
+        long = client.post("/v1/check", json={**CHECK, "x" * 1_000_000: 1}).json()["error"]
+        assert len(long["message"]) < 500
+    inner = {"type": "extra_forbidden", "loc": ("body", "documents", 0, "titel"), "msg": "?"}
+    message = validation_error([inner], DocumentsRequest).message
+    assert message == "documents[0].titel: unknown field (did you mean 'title' or 'entities'?)"

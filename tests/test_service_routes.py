@@ -185,7 +185,7 @@ def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None
     (gate,) = client.get("/v1/gates").json()["data"]
     assert (gate["name"], gate["preset"], gate["k"]) == ("default", "standard", 10)
     assert 0 < gate["policy"]["answer_at"] < 1
-    assert gate["drift"] is None
+    assert (gate["drift"] is None) == (gate["drift_checks"] < 30)
 
 
 # ---- library
@@ -367,12 +367,20 @@ def test_metrics_count_verdicts_and_requests() -> None:
     assert "nowhere" not in figures
 
 
-def test_drift_is_reported_after_enough_strange_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.service.batching.DRIFT_SAMPLE_S", 0.0)
-    monkeypatch.setattr("suffice.service.batching.DRIFT_INTERVAL_S", 0.0)
+def test_drift_is_reported_from_the_first_window_on() -> None:
     with running_app() as client:
-        for number in range(40):
+        for number in range(12):
             client.post("/v1/check", json={"question": f"hm {number}", "hits": ["x y z"]})
+        early = client.get("/v1/report").json()["data"]
+        assert (early["drift"], early["drift_checks"], early["drift_from"]) == ([], 12, 30)
+        assert 'suffice_drift_questions{gate="default"} 12.0' in client.get("/metrics").text
+        lines = [
+            json.dumps({"question": f"hm {number}", "hits": ["x y z"]}) for number in range(51)
+        ]
+        client.post("/v1/check/batch", content="\n".join(lines), headers=LINES)
+        (drift,) = client.get("/v1/report").json()["data"]["drift"]
+        assert drift["questions"] >= 60
+        assert all(feature["meaning"] for feature in drift["features"])
         assert 'suffice_drift_recalibrate{gate="default"} 1.0' in client.get("/metrics").text
         assert "Recalibrate" in client.get("/v1/gates").json()["data"][0]["drift"]
 

@@ -304,6 +304,10 @@ WRITTEN_FORMATS = {
         "a run of answers: JSON",
         "`suffice evaluate answers --out`",
     ),
+    "suffice.evaluation.verdict_log.VERSION": (
+        "a verdict log: one JSON object per line",
+        "a guard with `log=FILE`, `suffice serve --shadow`",
+    ),
     "suffice.evaluation.gate_runs.VERSION": (
         "a run of a gate: JSON",
         "`suffice evaluate gate --out`",

@@ -13,14 +13,21 @@ def mcp(
     library: opt.LibraryOption = None,
     gate: opt.GateName = "default",
     preset: opt.Preset = "standard",
+    shadow: opt.VerdictLogFile = None,
+    shadow_texts: opt.VerdictLogTexts = False,
 ) -> None:
     """Serve the gate to an MCP client over stdio."""
+    from suffice.evaluation.verdict_log import VerdictLog
     from suffice.gate.gate_ref import open_gate
     from suffice.integrations.mcp import create_server
     from suffice.library import Library
+    from suffice.storage import check_appendable
 
+    if shadow is not None:
+        check_appendable(shadow)
+    log = None if shadow is None else VerdictLog(shadow, shadow_texts)
     loaded = open_gate(gate, preset)
     with Library.open(library) if library else nullcontext() as opened:
         tools = "check_context and complete_context" if opened is not None else "check_context"
         say(f"serving {tools} over stdio; MCP clients start this command; stop it with Ctrl-C")
-        create_server(loaded, opened).run()
+        create_server(loaded, opened, log=log).run()

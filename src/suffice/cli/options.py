@@ -68,6 +68,12 @@ ModelMaxTokens = Annotated[int, Option(min=1, help="model: tokens per answer.")]
 ModelPrices = Annotated[str, Option(help="model: price per million tokens, in and out: 0.15,0.60.")]
 
 # Running and results
+VerdictLogFile = Annotated[
+    Path | None, Option(help="Log every verdict here, for `suffice report --shadow`.")
+]
+VerdictLogTexts = Annotated[
+    bool, Option("--shadow-texts", help="shadow: also titles and texts of hits.")
+]
 Scheduler = Annotated[str | None, Option(help="Run on this Dask scheduler: tcp://127.0.0.1:8786.")]
 CheckpointDir = Annotated[Path | None, Option(help="Keep finished blocks here to resume from.")]
 Seed = Annotated[int, Option(help="Same seed, same result.")]

@@ -1,24 +1,53 @@
-"""`suffice report`: compare runs and studies."""
+"""`suffice report`: compare runs and studies; with --shadow, what a guard would have done."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from suffice.cli import options as opt
-from suffice.cli.output import command, print_json, say_written, show_tables
+from suffice.cli.output import command, print_json, say, say_written, show_tables, typed_command
+from suffice.errors import InputError
+
+if TYPE_CHECKING:
+    from suffice.evaluation.shadow_report import ShadowSummary
+
+BAR = 30  # characters of the longest bar
+SHOWN_QUESTION = 90  # characters
 
 
 @command
 def report(
-    runs: Annotated[list[Path], Argument(help="Run or study files of suffice, or their folders.")],
+    runs: Annotated[
+        list[Path] | None, Argument(help="Run or study files of suffice, or their folders.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Write an HTML page here instead.")] = None,
     k: Annotated[int | None, Option(min=1, help="The cut-off for retrieval runs.")] = None,
+    shadow: Annotated[
+        Path | None, Option(help="A verdict log: say what would have been held back.")
+    ] = None,
+    labels: Annotated[
+        Path | None, Option(help="shadow: write questions worth a label here, to fill in.")
+    ] = None,
+    count: Annotated[int, Option(min=1, max=10_000, help="labels: how many questions.")] = 50,
     json: opt.Json = False,
 ) -> None:
-    """Compare runs and studies, with significant differences."""
+    """Compare runs and studies, or see what a guard in shadow mode would have done."""
+    if (shadow is None) == (not runs):
+        hint = "suffice report run.json other.json, or: suffice report --shadow shadow.jsonl"
+        raise InputError("give runs, or --shadow with a verdict log", hint=hint)
+    if shadow is not None:
+        _report_shadow(shadow, out, labels, count, json=json)
+    elif labels is not None:
+        hint = "suffice report --shadow shadow.jsonl --labels labels.jsonl"
+        raise InputError("--labels needs --shadow", hint=hint)
+    else:
+        _compare(runs or [], out, k, json=json)
+
+
+def _compare(runs: list[Path], out: Path | None, k: int | None, *, json: bool) -> None:
     from suffice.evaluation import report as reports
     from suffice.evaluation.tables import Table
 
@@ -34,6 +63,73 @@ def report(
     if out:
         typed = " ".join(["suffice report", *(path.name for path in runs)])
         say_written(reports.comparison_report(opened, sections, out, command=typed))
+
+
+def _report_shadow(
+    log: Path, out: Path | None, labels: Path | None, count: int, *, json: bool
+) -> None:
+    from suffice.evaluation import report as reports
+    from suffice.evaluation import shadow_report
+    from suffice.evaluation.verdict_log import read_verdict_log
+
+    if out:
+        reports.require_report_extra()
+    contents = read_verdict_log(log)
+    summary = shadow_report.summarize_log(contents)
+    chosen = shadow_report.label_rows(contents.rows, count) if labels else []
+    if labels:
+        shadow_report.write_labels(chosen, labels)
+    steps = _next_steps(log, labels, with_texts=bool(summary.with_texts))
+    if json:
+        written = {"labels": None if labels is None else str(labels), "labelled": len(chosen)}
+        print_json({**summary.as_json(), **written, "next": steps})
+    elif out is None:
+        _print_summary(summary)
+    if out:
+        page = shadow_report.shadow_page(summary, log.name, steps, command=typed_command())
+        say_written(reports.write_page(page, out))
+    if labels:
+        say(f"wrote {len(chosen)} questions to {labels}")
+    if not json:
+        say("\nnext: " + "\n      ".join(steps))
+
+
+def _next_steps(log: Path, labels: Path | None, *, with_texts: bool) -> list[str]:
+    steps = []
+    if not with_texts:
+        steps.append(
+            "log texts, too, so that you can label: VerdictLog(FILE, texts=True) in a guard,"
+        )
+        steps.append("  or suffice serve --shadow FILE --shadow-texts")
+    if labels is None:
+        steps.append(f"suffice report --shadow {log} --labels labels.jsonl")
+    name = labels or "labels.jsonl"
+    steps.append(
+        f'fill in "complete": true or false in {name}, or label in the page of suffice serve'
+    )
+    steps.append(f"suffice adapt {name} --out gate")
+    steps.append('where you trust it: act=True and gate="gate" in your guard')
+    return steps
+
+
+def _print_summary(summary: ShadowSummary) -> None:
+    from suffice.types import printable
+
+    for line in summary.sentences():
+        print(printable(line))
+    most = max(bar["questions"] for bar in summary.histogram)
+    print("\np_complete (# passes, - does not)")
+    for bar in summary.histogram:
+        length = round(BAR * bar["questions"] / most)
+        stopped = round(length * bar["not_passed"] / max(bar["questions"], 1))
+        drawn = "#" * (length - stopped) + "-" * stopped
+        print(f"  {bar['from']:.1f} to {bar['to']:.1f}  {bar['questions']:>7,}  {drawn}")
+    for action, kinds in (summary.examples or {}).items():
+        for kind, rows in kinds.items():
+            for row in rows[:1]:
+                lacks = f"  (missing: {', '.join(row.missing[:3])})" if row.missing else ""
+                asked = printable(f"{row.question[:SHOWN_QUESTION]}{lacks}")
+                print(f"\n{action}, {kind.replace('_', ' ')}: p {row.p_complete:.2f}\n  {asked}")
 
 
 def _short_names(paths: list[Path]) -> dict[str, Path]:

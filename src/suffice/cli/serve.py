@@ -42,6 +42,8 @@ def serve(
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
     limit: Annotated[list[str] | None, Option(help="Like concurrent_requests=128.")] = None,
+    shadow: opt.VerdictLogFile = None,
+    shadow_texts: opt.VerdictLogTexts = False,
     log_texts: Annotated[bool, Option("--log-texts", help="Write questions to the log.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Log faults only.")] = False,
 ) -> None:
@@ -67,6 +69,8 @@ def serve(
         model_seconds=timeout_s,
         log_texts=log_texts,
         log_requests=not quiet,
+        shadow=None if shadow is None else str(shadow.resolve()),
+        shadow_texts=shadow_texts,
         limits=_parse_limits(limit or []),
     ).validate()
     _check_openable(settings)
@@ -78,6 +82,8 @@ def serve(
         from suffice.service.server import run_server
     except ImportError as error:
         raise MissingExtraError("suffice serve", extra="serve") from error
+    if shadow is not None:
+        say(f"verdicts go to {shadow}; next: suffice report --shadow {shadow}")
     run_server(settings)
 
 
@@ -86,11 +92,14 @@ def _check_openable(settings: Settings) -> None:
     from suffice.evaluation.gate_runs import GateRun
     from suffice.gate.gate_ref import GateRef
     from suffice.library import Library
+    from suffice.storage import check_appendable
 
     for path in settings.gates.values():
         GateRef.named(path, settings.preset)
     if settings.report is not None:
         GateRun.load(Path(settings.report))
+    if settings.shadow is not None:
+        check_appendable(Path(settings.shadow))
     if settings.library is not None:
         Library.open(settings.library).close()
 

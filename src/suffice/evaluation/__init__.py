@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         retrieve_dataset,
         to_labelled_question,
     )
+    from suffice.evaluation.verdict_log import VerdictLog
     from suffice.gate.gate_ref import GateRef
     from suffice.jobs import split_into_blocks
     from suffice.storage import BadRecords
@@ -32,6 +33,7 @@ __all__ = [
     "GateRef",
     "RetrievedDataset",
     "RetrievedQuestion",
+    "VerdictLog",
     "build_difficulty_matrix",
     "check_job",
     "question_difficulty",
@@ -48,6 +50,7 @@ _LAZY = {
     "suffice.evaluation.searching": (
         "RetrievedDataset RetrievedQuestion retrieve_dataset to_labelled_question"
     ),
+    "suffice.evaluation.verdict_log": "VerdictLog",
     "suffice.gate.gate_ref": "GateRef",
     "suffice.jobs": "split_into_blocks",
     "suffice.storage": "BadRecords",

@@ -62,21 +62,27 @@ def measure_drift(profile: FeatureProfile, table: Floats, actions: Mapping[str, 
     features.sort(key=lambda pair: (-pair[0].psi, pair[0].feature))
     # Two samples of the same questions have an index, too, the larger the fewer they are.
     far = [one for one, then in features if one.psi > DRIFTED_PSI + 2 * (len(then) - 1) * chance]
-    parts = [f"{recent} recent questions."]
-    if far:
-        most = ", ".join(f"{one.feature} ({one.psi:.2f})" for one in far[:3])
-        parts.append(f"{len(far)} features have moved, most of all {most}.")
-    changed = 0
+    changed = []
     for name in sorted({*profile.actions, *actions}):
         then, now = profile.actions.get(name, 0.0), actions.get(name, 0.0)
-        if _changed(then, now, profile.questions, recent):
-            changed += 1
-            parts.append(f"{name}: {then:.0%} at fit time, {now:.0%} now.")
-    recalibrate = changed > 0 or len(far) > MAX_DRIFTED_SHARE * len(features)
+        if share_changed(then, now, profile.questions, recent):
+            changed.append(f"{name}: {then:.0%} at fit time, {now:.0%} now.")
+    recalibrate = bool(changed) or len(far) > MAX_DRIFTED_SHARE * len(features)
+    parts = [f"{recent} recent questions with their hits."]
+    if far:
+        most = ", ".join(f"{one.feature} ({one.psi:.2f})" for one in far[:3])
+        parts.append(
+            f"They differ from those the gate was fitted on in {len(far)} of {len(features)}"
+            f" features, most of all in {most}."
+        )
+    elif not changed:
+        parts.append("They look like those the gate was fitted on.")
     advice = (
-        "Recalibrate: gate.adapt(labelled examples)." if recalibrate else "No need to recalibrate."
+        "Recalibrate: label some of them, and adapt the gate."
+        if recalibrate
+        else "No need to recalibrate."
     )
-    words = " ".join([*parts, advice])
+    words = " ".join([*parts, *changed, advice])
     ordered, then_actions = tuple(one for one, _ in features), dict(profile.actions)
     return Drift(recent, ordered, then_actions, dict(actions), recalibrate, words)
 
@@ -86,8 +92,8 @@ def _distances(then: Floats, now: Floats) -> tuple[float, float]:
     return float(((b - a) * np.log(b / a)).sum()), float(np.abs(np.cumsum(now - then)).max())
 
 
-def _changed(then: float, now: float, questions: int, recent: int) -> bool:
-    """Whether the share of an action changed by more than chance."""
+def share_changed(then: float, now: float, questions: int, recent: int) -> bool:
+    """Whether the share of an action changed much, and by more than chance."""
     share = (then * questions + now * recent) / (questions + recent)
     chance = 2 * (share * (1 - share) * (1 / recent + 1 / questions)) ** 0.5
     return bool(abs(now - then) > max(MAX_ACTION_CHANGE, chance))

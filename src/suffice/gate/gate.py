@@ -72,6 +72,14 @@ PROBE = "Who taught Ada's teacher in 1843?"  # a question, and a hit with the sa
 
 
 @dataclass(frozen=True)
+class CheckedBatch:
+    """Verdicts, and the gate's columns they come from: (questions, features)."""
+
+    verdicts: list[Verdict]
+    features: Floats
+
+
+@dataclass(frozen=True)
 class Gate:
     """A calibrated model, a policy, and a card that says what made it."""
 
@@ -125,9 +133,21 @@ class Gate:
 
         `explain=False` leaves out reasons, quotes, missing and next queries.
         """
+        options: Any = {"explain": explain, "rounds_left": rounds_left}
+        return self.check_with_features(pairs, documents=documents, **options).verdicts
+
+    def check_with_features(
+        self,
+        pairs: Iterable[Pair],
+        *,
+        documents: DocumentMap | None = None,
+        explain: bool = True,
+        rounds_left: int = 1,
+    ) -> CheckedBatch:
+        """`check_batch`, and the columns it saw, which a service keeps to watch for drift."""
         given = [unpack_pair(pair) for pair in pairs]
         if not given:
-            return []
+            return CheckedBatch([], np.zeros((0, len(self.profile.names))))
         hits = self._normalize_hits(given, documents)
         questions = [parse_question(one.question, self.words) for one in hits]
         batch = self._featurize(hits, questions, given, documents)
@@ -152,10 +172,11 @@ class Gate:
         unread = [one.notes for one in batch.readings] if batch.readings else [()] * len(actions)
         notes = [(*one.notes, *more) for one, more in zip(hits, unread, strict=True)]
         verdicts = zip(estimates, actions, explanations, familiar, notes, strict=True)
-        return [
+        checked = [
             Verdict(estimate, action, **more, familiarity=value, unfamiliar=why, notes=said)
             for estimate, action, more, (value, why), said in verdicts
         ]
+        return CheckedBatch(checked, description.table)
 
     def widened(self, odds: Floats, familiarity: Floats) -> tuple[Floats, Floats]:
         """The interval of each log-odds: the wider, the less familiar, and the more the data sets
@@ -172,7 +193,7 @@ class Gate:
         return sigmoid(self.model.log_odds(self.features(pairs, documents=documents)))
 
     def features(self, pairs: Iterable[Pair], *, documents: DocumentMap | None = None) -> Floats:
-        """The gate's columns, (questions, features): what a service may keep to watch for drift."""
+        """The gate's columns, (questions, features)."""
         return self.model.describe(self._batch(pairs, documents)).table
 
     def hops(self, questions: Sequence[str]) -> Floats:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from suffice.errors import InputError, NotReadyError
 from suffice.gate.gate import STANDARD, Gate, check_preset, open_gate_folder
+from suffice.protocols import GateLike, component_name
 from suffice.storage import MANIFEST, sha256_of
 
 DEFAULT = "default"
@@ -27,6 +30,16 @@ def _path(gate: str, preset: str) -> Path | None:
             hint=f"{DEFAULT!r}, or make one: suffice fit … --out {gate}",
         )
     return Path(gate)
+
+
+def gate_identity(gate: GateLike) -> str:
+    """A short name for logs that changes when the gate does: its preset and a hash of its card."""
+    card, policy = getattr(gate, "card", None), getattr(gate, "policy", None)
+    if card is None:
+        return component_name(gate)
+    text = json.dumps([dict(card), str(policy)], sort_keys=True, default=str)
+    preset = getattr(gate, "preset", "") or "gate"
+    return f"{preset}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)

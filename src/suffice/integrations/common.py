@@ -2,10 +2,13 @@
 
     found = search_and_check(question, search, gate)                     documents and verdict
     found = search_and_check(question, search, gate, budget=budget)   also searches what is missing
+    guard = Guard(gate, "langchain", act=False, log=log)           the same, with what it may do
+    guard.passed(guard.check(question, search))
 
 `search` takes queries and returns lists of the framework's documents. Documents pass only if the
 verdict is ANSWER, or if the gate is not familiar with such questions and hits: then its verdict is
-no reason to hold anything back. No framework is imported here.
+no reason to hold anything back. A guard that does not act (shadow mode) passes on what was found as
+it is, and only logs. No framework is imported here.
 """
 
 from __future__ import annotations
@@ -13,20 +16,25 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from suffice.answering.expand import ExpansionBudget, expand
-from suffice.errors import InputError
+from suffice.errors import InputError, SufficeError, disk_hint
+from suffice.evaluation.verdict_log import Outcome, VerdictLog, guard_outcome, logged_verdict
+from suffice.gate.gate_ref import gate_identity
 from suffice.gate.hits import normalize_hits
 from suffice.protocols import GateLike
 from suffice.storage.fields import content_id
-from suffice.types import LOW_FAMILIARITY, Action, DocId, Document, Filter, Hit, Verdict
+from suffice.types import LOW_FAMILIARITY, Action, DocId, Document, Estimate, Filter, Hit, Verdict
 
 __all__ = [
     "GatedDocuments",
+    "HeldBackWarning",
+    "ShadowWarning",
     "UnfamiliarWarning",
     "load_gate",
     "search_and_check",
@@ -70,19 +78,156 @@ class UnfamiliarWarning(UserWarning):
     """The gate does not know such questions or hits, so that it holds no document back."""
 
 
-_warned: list[str] = []  # in this process, at most one
+class HeldBackWarning(UserWarning):
+    """A guard has held documents back, for the first time in this process."""
+
+
+class ShadowWarning(UserWarning):
+    """In shadow mode a verdict could not be made or logged; the documents pass all the same."""
+
+
+_warned: list[type[Warning]] = []  # in this process, each at most once
+
+
+def _warn_once(kind: type[Warning], message: str) -> None:
+    if kind not in _warned:
+        _warned.append(kind)
+        warnings.warn(f"{message} This warning is shown once.", kind, stacklevel=5)
 
 
 def _warn_unfamiliar(sentences: Sequence[str]) -> None:
-    why = " ".join(sentences)
-    if not _warned:
-        _warned.append(why)
-        message = (
-            "suffice is not familiar with such questions or hits, and holds no document back."
-            f" {why} Label some of your own questions and run `suffice fit`, or use"
-            " gate.adapt(examples). This warning is shown once."
+    _warn_once(
+        UnfamiliarWarning,
+        "suffice is not familiar with such questions or hits, and holds no document back."
+        f" {' '.join(sentences)} Label some of your own questions and run `suffice fit`, or use"
+        " gate.adapt(examples).",
+    )
+
+
+def warn_held_back(found: GatedDocuments[Any]) -> None:
+    """Say once that an empty result is meant: nothing else tells it from an empty index."""
+    verdict = found.verdict
+    missing = f"; missing: {', '.join(verdict.missing[:3])}" if verdict.missing else ""
+    if found.documents:
+        _warn_once(
+            HeldBackWarning,
+            f"suffice held back {len(found.documents)} documents: {verdict.action}, p_complete"
+            f" {verdict.p_complete:.2f}{missing}. To see what it would hold back before it does,"
+            " use act=False and log=FILE, then `suffice report --shadow FILE`.",
         )
-        warnings.warn(message, UnfamiliarWarning, stacklevel=4)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A gate between a framework's retriever and its model, and what it may do."""
+
+    gate: GateLike
+    name: str  # of the framework, for the log
+    budget: ExpansionBudget | None = None
+    hold_back: bool = True
+    min_familiarity: float = LOW_FAMILIARITY
+    act: bool = True
+    log: VerdictLog | None = None
+    sends_queries: bool = False  # on EXPAND the pipeline gets queries, and searches by itself
+
+    def check(self, question: str, search: Search[T], *, rounds_left: int = 1) -> GatedDocuments[T]:
+        """Search, check and log. Without `act`: one search, and no error of the gate."""
+        if self.act:
+            options: Any = {"budget": self.budget, "rounds_left": rounds_left}
+            found = search_and_check(question, search, self.gate, **options)
+        else:
+            (first,) = search([question])
+            documents = list(first or ())
+            try:
+                pair = (question, documents)
+                (verdict,) = self.gate.check_batch([pair], rounds_left=rounds_left)
+            except Exception as error:  # noqa: BLE001 - the pipeline must run as without us
+                _warn_once(ShadowWarning, f"suffice could not check a question: {error!r:.300}.")
+                return GatedDocuments(documents, _unknown_verdict(error))
+            found = GatedDocuments(documents, verdict)
+        self.write_log(question, found)
+        return found
+
+    async def check_async(
+        self, question: str, search: SearchAsync[T], *, rounds_left: int = 1
+    ) -> GatedDocuments[T]:
+        """`check` in a thread, with a search in the running event loop."""
+
+        def check(wait: Search[T]) -> GatedDocuments[T]:
+            return self.check(question, wait, rounds_left=rounds_left)
+
+        return await _run_with_async_search(check, search)
+
+    def passed(self, found: GatedDocuments[T]) -> list[T]:
+        """The documents that pass; warns once where none do."""
+        if not self.act:
+            return found.documents
+        passed = found.passed(hold_back=self.hold_back, min_familiarity=self.min_familiarity)
+        if not passed:
+            warn_held_back(found)
+        return passed
+
+    def outcome(self, verdict: Verdict) -> Outcome:
+        """What the guard does after this verdict, or would do if it acted."""
+        outcome = guard_outcome(verdict, self.min_familiarity)
+        if outcome is Outcome.PASS or not self.hold_back:
+            return Outcome.PASS
+        searches = self.budget is not None and not self.act  # else it has searched already
+        if searches or (self.sends_queries and verdict.action is Action.EXPAND):
+            return Outcome.SEARCH
+        return outcome
+
+    @cached_property
+    def _gate_identity(self) -> str:
+        return gate_identity(self.gate)
+
+    def write_log(self, question: str, found: GatedDocuments[Any]) -> None:
+        """Log the verdict. What fails here is no reason to stop a pipeline."""
+        if self.log is None:
+            return
+        verdict = found.verdict
+        about: Any = {"outcome": self.outcome(verdict), "acted": self.act, "by": self.name}
+        try:
+            row = logged_verdict(
+                question, found.documents, verdict, gate=self._gate_identity, **about
+            )
+            self.log.write(row)
+        except (OSError, SufficeError, ValueError) as error:
+            hint = f" {disk_hint(error)}." if isinstance(error, OSError) else ""
+            message = f"suffice could not write to {self.log.path}: {error}.{hint}"
+            _warn_once(ShadowWarning, message)
+
+
+def _unknown_verdict(error: Exception) -> Verdict:
+    """For documents that could not be checked: nothing is known, and nothing may be held back."""
+    why = (f"The check failed: {error!r:.300}.",)
+    return Verdict(Estimate(0.5, 0.0, 1.0), Action.ABSTAIN, familiarity=0.0, unfamiliar=why)
+
+
+def open_log(log: Any, *, act: bool) -> VerdictLog | None:
+    """The log itself, or one at this path or as `log_json` describes it."""
+    if log is None and not act:
+        # What to do is part of the message: pydantic's models show no hint.
+        message = "act=False only logs verdicts, and there is no log: add log='shadow.jsonl'"
+        raise InputError(message, hint="later run: suffice report --shadow shadow.jsonl")
+    if log is None or isinstance(log, VerdictLog):
+        return log
+    if isinstance(log, Mapping):
+        try:
+            return VerdictLog(**log)
+        except TypeError as error:
+            raise InputError(f"log: {error}", hint="path, texts, max_bytes") from error
+    if not isinstance(log, str | Path):
+        hint = "give the path of a file, or VerdictLog(path, texts=True)"
+        raise InputError(f"log is a {type(log).__name__}", hint=hint)
+    return VerdictLog(log)
+
+
+def log_json(log: Any) -> Any:
+    """The log as a pipeline file can name it."""
+    if isinstance(log, VerdictLog):
+        return {**asdict(log), "path": str(log.path)}
+    return str(log) if isinstance(log, Path) else log
 
 
 def load_gate(gate: GateLike | Path | str | None) -> GateLike:
@@ -152,6 +297,16 @@ async def search_and_check_async(
     rounds_left: int = 1,
 ) -> GatedDocuments[T]:
     """`search_and_check` in a thread, with a search in the running event loop."""
+
+    def check(wait: Search[T]) -> GatedDocuments[T]:
+        return search_and_check(question, wait, gate, budget=budget, rounds_left=rounds_left)
+
+    return await _run_with_async_search(check, search)
+
+
+async def _run_with_async_search(
+    check: Callable[[Search[T]], GatedDocuments[T]], search: SearchAsync[T]
+) -> GatedDocuments[T]:
     loop = asyncio.get_running_loop()
 
     async def search_in_loop(queries: Sequence[str]) -> Documents[T]:
@@ -160,9 +315,7 @@ async def search_and_check_async(
     def wait(queries: Sequence[str]) -> Documents[T]:
         return asyncio.run_coroutine_threadsafe(search_in_loop(queries), loop).result()
 
-    return await asyncio.to_thread(
-        search_and_check, question, wait, gate, budget=budget, rounds_left=rounds_left
-    )
+    return await asyncio.to_thread(check, wait)
 
 
 class _FrameworkRetriever(Generic[T]):

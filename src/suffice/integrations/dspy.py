@@ -5,6 +5,7 @@
 
 The retriever is any callable from a query to passages: `dspy.Retrieve`,
 `dspy.retrievers.Embeddings`, your own function. With a budget it also searches what is missing.
+To begin, `act=False, log="shadow.jsonl"` passes everything on and logs every verdict.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class GatedRetrieve(dspy.Module):
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
     all passages pass, and only `action` says what the gate thinks. So they do where the verdict has
     less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
+    Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) all passages pass,
+    and nothing is searched again.
     """
 
     def __init__(
@@ -45,25 +48,27 @@ class GatedRetrieve(dspy.Module):
         budget: ExpansionBudget | None = None,
         hold_back: bool = True,
         min_familiarity: float = LOW_FAMILIARITY,
+        act: bool = True,
+        log: Any = None,
     ) -> None:
         super().__init__()
-        self.retriever, self.budget, self.hold_back = retriever, budget, hold_back
-        self.min_familiarity = min_familiarity
-        self.gate = common.load_gate(gate)
+        self.retriever, self.gate = retriever, common.load_gate(gate)
+        opened = common.open_log(log, act=act)
+        self.guard = common.Guard(
+            self.gate, "dspy", budget, hold_back, min_familiarity, act, opened
+        )
 
     def forward(self, query: str) -> Any:
         def search(queries: Sequence[str]) -> list[Passages]:
             return [_passages(self.retriever(one)) for one in queries]
 
-        found = common.search_and_check(query, search, self.gate, budget=self.budget)
-        return self._prediction(found)
+        return self._prediction(self.guard.check(query, search))
 
     async def aforward(self, query: str) -> Any:
         async def search(queries: Sequence[str]) -> list[Passages]:
             return [_passages(await self._retrieve(one)) for one in queries]
 
-        check = common.search_and_check_async
-        return self._prediction(await check(query, search, self.gate, budget=self.budget))
+        return self._prediction(await self.guard.check_async(query, search))
 
     async def _retrieve(self, query: str) -> Any:
         if hasattr(self.retriever, "acall") and hasattr(self.retriever, "aforward"):
@@ -72,9 +77,8 @@ class GatedRetrieve(dspy.Module):
 
     def _prediction(self, found: common.GatedDocuments[Any]) -> Any:
         verdict = found.verdict
-        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
         return dspy.Prediction(
-            passages=[one["passage"] for one in found.passed(**options)],
+            passages=[one["passage"] for one in self.guard.passed(found)],
             verdict=verdict,
             action=str(verdict.action),
             missing=list(verdict.missing),

@@ -6,7 +6,8 @@
 
 `answer` has the documents, `expand` the queries for what is missing, `abstain` what was not found;
 only one of them is sent. `verdict` is always sent. Haystack loads pipeline files only from packages
-that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`.
+that you name: `Pipeline.loads(text, allowed_modules=["suffice.integrations.haystack"])`. To begin,
+`act=False, log="shadow.jsonl"` sends all documents to `answer` and logs every verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any
 from suffice.answering.expand import ExpansionBudget
 from suffice.errors import MissingExtraError
 from suffice.integrations import common
-from suffice.protocols import GateLike
 from suffice.types import LOW_FAMILIARITY, Action
 
 try:
@@ -46,7 +46,9 @@ class CompletenessGate:
     many searches the pipeline has left: with 0 nothing is sent to `expand`. What `expand` already
     has is sent to `held`. With a `retriever` and a `budget` the component searches by itself. Where
     the verdict has less familiarity than `min_familiarity`, the gate does not know such texts: it
-    sends all documents to `answer`, with the verdict in their `meta`, and warns once.
+    sends all documents to `answer`, with the verdict in their `meta`, and warns once. Verdicts go
+    to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is all: the documents go
+    to `answer` as they came.
     """
 
     def __init__(
@@ -57,27 +59,34 @@ class CompletenessGate:
         retriever: Any = None,
         budget: ExpansionBudget | None = None,
         min_familiarity: float = LOW_FAMILIARITY,
+        act: bool = True,
+        log: Any = None,
     ) -> None:
         common.check_expansion(retriever, budget)
-        self.min_familiarity = min_familiarity
+        common.open_log(log, act=act)  # now, so that what is wrong fails early
+        self.min_familiarity, self.act, self.log = min_familiarity, act, log
         self.gate, self.rounds_left = gate, rounds_left
         self.retriever, self.budget = retriever, budget
-        self._loaded: GateLike | None = None
+        self._loaded: common.Guard | None = None
 
     def warm_up(self) -> None:
         self._load()
         if hasattr(self.retriever, "warm_up"):
             self.retriever.warm_up()
 
-    def _load(self) -> GateLike:
-        """The gate, loaded when first needed: a pipeline may be drawn or saved without it."""
+    def _load(self) -> common.Guard:
+        """The gate is loaded when first needed: a pipeline may be drawn or saved without it."""
         if self._loaded is None:
-            self._loaded = common.load_gate(self.gate)
+            self._loaded = common.Guard(
+                common.load_gate(self.gate),
+                "haystack",
+                self.budget,
+                min_familiarity=self.min_familiarity,
+                act=self.act,
+                log=common.open_log(self.log, act=self.act),
+                sends_queries=True,
+            )
         return self._loaded
-
-    @property
-    def _limits(self) -> dict[str, Any]:
-        return {"budget": self.budget, "rounds_left": self.rounds_left}
 
     @component.output_types(**OUTPUTS)
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
@@ -89,7 +98,7 @@ class CompletenessGate:
         def search(queries: Sequence[str]) -> list[list[Document]]:
             return [retrieve(one) for one in queries]
 
-        return self._outputs(common.search_and_check(query, search, self._load(), **self._limits))
+        return self._outputs(self._load().check(query, search, rounds_left=self.rounds_left))
 
     @component.output_types(**OUTPUTS)
     async def run_async(self, query: str, documents: list[Document]) -> dict[str, Any]:
@@ -98,9 +107,9 @@ class CompletenessGate:
         async def search(queries: Sequence[str]) -> list[list[Document]]:
             return [documents if one == query else await self._retrieve(one) for one in queries]
 
-        gate = await asyncio.to_thread(self._load)
-        found = await common.search_and_check_async(query, search, gate, **self._limits)
-        return self._outputs(found)
+        guard = await asyncio.to_thread(self._load)
+        check = guard.check_async(query, search, rounds_left=self.rounds_left)
+        return self._outputs(await check)
 
     async def _retrieve(self, query: str) -> list[Document]:
         if hasattr(self.retriever, "run_async"):
@@ -112,7 +121,8 @@ class CompletenessGate:
     def to_dict(self) -> dict[str, Any]:
         budget = None if self.budget is None else asdict(self.budget)
         parts = {"rounds_left": self.rounds_left, "retriever": self.retriever, "budget": budget}
-        parts["min_familiarity"] = self.min_familiarity
+        parts |= {"min_familiarity": self.min_familiarity, "act": self.act}
+        parts["log"] = common.log_json(self.log)
         return default_to_dict(self, gate=common.gate_path(self.gate), **parts)  # type: ignore[no-any-return]
 
     @classmethod
@@ -124,10 +134,14 @@ class CompletenessGate:
 
     def _outputs(self, found: common.GatedDocuments[Document]) -> dict[str, Any]:
         verdict = found.verdict
+        if not self.act:
+            return {"answer": found.documents, "verdict": verdict.as_json()}
         if verdict.action is not Action.ANSWER and found.is_unfamiliar(self.min_familiarity):
             mark = {common.METADATA_KEY: common.verdict_metadata(verdict)}
             marked = [replace(one, meta={**one.meta, **mark}) for one in found.documents]
             return {"answer": marked, "verdict": verdict.as_json()}
+        if verdict.action is Action.ABSTAIN:
+            common.warn_held_back(found)
         by_action: dict[Action, dict[str, Any]] = {
             Action.ANSWER: {"answer": found.documents},
             Action.EXPAND: {"expand": list(verdict.next_queries), "held": found.documents},

@@ -5,6 +5,7 @@
 
 Documents that pass have the verdict in `metadata["suffice"]`. The inner retriever may be any
 Runnable from a question to a list of documents. With a budget it also searches what is missing.
+To begin, `act=False, log="shadow.jsonl"` changes nothing and logs every verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class GatedRetriever(BaseRetriever):
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
     all documents pass, and only their metadata says what the gate thinks. So they do where the
     verdict has less familiarity than `min_familiarity`: the gate does not know such texts, and
-    warns once.
+    warns once. Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is
+    all: the documents pass as the retriever returned them.
     """
 
     retriever: Any = Field(description="A retriever, or a Runnable from a question to documents.")
@@ -41,11 +43,21 @@ class GatedRetriever(BaseRetriever):
     budget: ExpansionBudget | None = None
     hold_back: bool = True
     min_familiarity: float = LOW_FAMILIARITY
-    _loaded: Any = PrivateAttr()
+    act: bool = True
+    log: Any = Field(default=None, repr=False)
+    _guard: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
-        self._loaded = common.load_gate(self.gate)  # now, so that a wrong path fails early
+        self._guard = common.Guard(
+            common.load_gate(self.gate),  # now, so that a wrong path fails early
+            "langchain",
+            self.budget,
+            self.hold_back,
+            self.min_familiarity,
+            self.act,
+            common.open_log(self.log, act=self.act),
+        )
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         return self._passed(self._check(query, {"callbacks": run_manager.get_child()}))
@@ -54,7 +66,10 @@ class GatedRetriever(BaseRetriever):
         return self._passed(await self._acheck(query, {"callbacks": run_manager.get_child()}))
 
     def with_verdict(self) -> Runnable[str, dict[str, Any]]:
-        """A Runnable that returns question, all documents and verdict, for chains that branch."""
+        """A Runnable that returns question, all documents and verdict, for chains that branch.
+
+        What they do with the verdict is theirs, also with `act=False`.
+        """
 
         def check(question: str, config: RunnableConfig) -> dict[str, Any]:
             return _as_dict(question, self._check(question, config))
@@ -68,7 +83,7 @@ class GatedRetriever(BaseRetriever):
         def search(queries: Any) -> Any:
             return self.retriever.batch(list(queries), config)
 
-        return common.search_and_check(question, search, self._loaded, budget=self.budget)
+        return self._guard.check(question, search)  # type: ignore[no-any-return]
 
     async def _acheck(
         self, question: str, config: RunnableConfig
@@ -76,17 +91,15 @@ class GatedRetriever(BaseRetriever):
         def search(queries: Any) -> Any:
             return self.retriever.abatch(list(queries), config)
 
-        check = common.search_and_check_async
-        return await check(question, search, self._loaded, budget=self.budget)
+        return await self._guard.check_async(question, search)  # type: ignore[no-any-return]
 
     def _passed(self, found: common.GatedDocuments[Document]) -> list[Document]:
+        passed: list[Document] = self._guard.passed(found)
+        if not self.act:
+            return passed
         mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
         # Copies: a store in memory returns the documents that it keeps.
-        return [
-            one.model_copy(update={"metadata": {**one.metadata, **mark}})
-            for one in found.passed(**options)
-        ]
+        return [one.model_copy(update={"metadata": {**one.metadata, **mark}}) for one in passed]
 
 
 def _as_dict(question: str, found: common.GatedDocuments[Document]) -> dict[str, Any]:

@@ -4,7 +4,8 @@
 
 Without nodes the engine makes up no answer. Nodes that pass have the verdict in
 `metadata["suffice"]`, hidden from the language model and the embedder. With the retriever and a
-budget the gate also searches what is missing.
+budget the gate also searches what is missing. To begin, `act=False, log="shadow.jsonl"` changes
+nothing and logs every verdict.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class CompletenessGate(BaseNodePostprocessor):
     `gate` is a Gate, the path of a saved one, or None for the shipped one. With `hold_back=False`
     all nodes pass, and only their metadata says what the gate thinks. So they do where the verdict
     has less familiarity than `min_familiarity`: the gate does not know such texts, and warns once.
+    Verdicts go to `log`, a path or a VerdictLog. With `act=False` (shadow mode) that is all: the
+    nodes pass as they came.
     """
 
     gate: Any = Field(default=None, repr=False)  # would fill a screen
@@ -44,16 +47,30 @@ class CompletenessGate(BaseNodePostprocessor):
     budget: ExpansionBudget | None = Field(default=None, exclude=True)
     hold_back: bool = True
     min_familiarity: float = LOW_FAMILIARITY
-    _loaded: Any = PrivateAttr()
+    act: bool = True
+    log: Any = Field(default=None, repr=False)
+    _guard: Any = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
         super().model_post_init(context)
         common.check_expansion(self.retriever, self.budget)
-        self._loaded = common.load_gate(self.gate)  # now, so that a wrong path fails early
+        self._guard = common.Guard(
+            common.load_gate(self.gate),  # now, so that a wrong path fails early
+            "llama-index",
+            self.budget,
+            self.hold_back,
+            self.min_familiarity,
+            self.act,
+            common.open_log(self.log, act=self.act),
+        )
 
     @field_serializer("gate")
     def _gate_path(self, gate: Any) -> str | None:
         return common.gate_path(gate)
+
+    @field_serializer("log")
+    def _log_json(self, log: Any) -> Any:
+        return common.log_json(log)
 
     @classmethod
     def class_name(cls) -> str:
@@ -61,7 +78,7 @@ class CompletenessGate(BaseNodePostprocessor):
 
     def check(self, nodes: Sequence[NodeWithScore], question: str) -> Verdict:
         """The verdict alone, also on an empty list, which can carry no metadata."""
-        (verdict,) = self._loaded.check_batch([(question, list(nodes))])
+        (verdict,) = self._guard.gate.check_batch([(question, list(nodes))])
         return verdict  # type: ignore[no-any-return]
 
     def _postprocess_nodes(self, nodes: Nodes, query_bundle: QueryBundle | None = None) -> Nodes:
@@ -70,8 +87,7 @@ class CompletenessGate(BaseNodePostprocessor):
         def search(queries: Sequence[str]) -> list[Nodes]:
             return [nodes if one == question else self.retriever.retrieve(one) for one in queries]
 
-        found = common.search_and_check(question, search, self._loaded, budget=self.budget)
-        return self._passed(found)
+        return self._passed(self._guard.check(question, search))
 
     async def _apostprocess_nodes(
         self, nodes: Nodes, query_bundle: QueryBundle | None = None
@@ -83,13 +99,14 @@ class CompletenessGate(BaseNodePostprocessor):
                 return [nodes]
             return list(await asyncio.gather(*(self.retriever.aretrieve(one) for one in queries)))
 
-        check = common.search_and_check_async
-        return self._passed(await check(question, search, self._loaded, budget=self.budget))
+        return self._passed(await self._guard.check_async(question, search))
 
     def _passed(self, found: common.GatedDocuments[NodeWithScore]) -> Nodes:
+        passed: Nodes = self._guard.passed(found)
+        if not self.act:
+            return passed
         mark = {common.METADATA_KEY: common.verdict_metadata(found.verdict)}
-        options: Any = {"hold_back": self.hold_back, "min_familiarity": self.min_familiarity}
-        return [_marked(one, mark) for one in found.passed(**options)]
+        return [_marked(one, mark) for one in passed]
 
 
 def _question(bundle: QueryBundle | None) -> str:

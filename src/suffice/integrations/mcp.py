@@ -14,6 +14,8 @@ from typing import Annotated, Any, Protocol
 
 from suffice.answering.expand import Completion
 from suffice.errors import MissingExtraError, SufficeError
+from suffice.evaluation.verdict_log import VerdictLog
+from suffice.integrations.common import GatedDocuments, Guard
 from suffice.protocols import GateLike
 from suffice.types import DocId, Document
 
@@ -66,8 +68,14 @@ class CompletingLibrary(Protocol):
     def get(self, doc_ids: Sequence[DocId]) -> list[Document | None]: ...
 
 
-def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> MCPServer:
-    """The server with its tools; `create_server(gate).run()` serves over stdio."""
+def create_server(
+    gate: GateLike, library: CompletingLibrary | None = None, *, log: VerdictLog | None = None
+) -> MCPServer:
+    """The server with its tools; `create_server(gate).run()` serves over stdio.
+
+    The verdicts of check_context also go to the `log`; what the agent does with them is its own.
+    """
+    guard = Guard(gate, "mcp", act=False, log=log)
     server = MCPServer("suffice", instructions=INSTRUCTIONS, log_level="WARNING")
     hints = {"read_only_hint": True, "idempotent_hint": True, "open_world_hint": False}
     read_only = ToolAnnotations(**hints)
@@ -81,6 +89,7 @@ def create_server(gate: GateLike, library: CompletingLibrary | None = None) -> M
         with _tool_errors():
             hits = [one if isinstance(one, str) else one.model_dump() for one in passages]
             (verdict,) = gate.check_batch([(question, hits)])
+            guard.write_log(question, GatedDocuments(hits, verdict))
             return verdict.as_json()
 
     if library is not None:

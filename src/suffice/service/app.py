@@ -93,7 +93,9 @@ async def _handle_error(request: Request, error: Exception) -> Response:
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     errors = error.errors() if isinstance(error, RequestValidationError) else []
-    return respond_with_error(request, validation_error(errors))
+    body = getattr(request.scope.get("route"), "body_field", None)
+    schema = None if body is None else body.field_info.annotation
+    return respond_with_error(request, validation_error(errors, schema))
 
 
 def build_openapi(app: FastAPI) -> dict[str, Any]:

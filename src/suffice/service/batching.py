@@ -4,12 +4,14 @@ One thread runs checks; whatever arrives while it is busy is its next batch. A s
 its full price, under load it costs its share of a batch, and nobody waits for a batch to fill.
 Single checks go before the lines of long batches.
 
-Now and then it also samples the features the gate saw, to detect drift since the fit.
+What the gate saw is kept as numbers, to detect drift since the fit. With a log (`suffice serve
+--shadow`) every verdict is also written to it, after it was delivered.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import Counter, deque
@@ -23,16 +25,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from suffice.errors import InputError
+from suffice.errors import InputError, SufficeError
+from suffice.evaluation.verdict_log import VerdictLog, guard_outcome, logged_verdict
 from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
-from suffice.gate.gate import Gate
+from suffice.gate.gate import CheckedBatch, Gate
+from suffice.gate.gate_ref import gate_identity
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
 MAX_BATCH = 32  # beyond this the gain is small, and the first check waits for the last
-DRIFT_SAMPLE_S = 0.5  # at most one sample per interval: it costs as much as a check
-DRIFT_INTERVAL_S = 20.0  # between two drift computations
-DRIFT_SAMPLES = 500
+DRIFT_INTERVAL_S = 20.0  # between two drift computations, once there are many checks
+DRIFT_GROWTH = 1.1  # while they are few: whenever there are a tenth more
+DRIFT_CHECKS = 500  # recent ones
+log = logging.getLogger("suffice.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +64,15 @@ _SINGLE, _BULK, _STOP = range(3)  # priorities, the most urgent first
 class CheckBatcher:
     """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
 
-    def __init__(self, gates: Mapping[str, Gate], metrics: Metrics) -> None:
+    def __init__(
+        self, gates: Mapping[str, Gate], metrics: Metrics, verdict_log: VerdictLog | None = None
+    ) -> None:
         self.gates, self._metrics = gates, metrics
+        self._verdict_log, self._log_failed = verdict_log, False
+        self._identities = {name: gate_identity(gate) for name, gate in gates.items()}
         self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
         self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
-        self._sampled_at = 0.0
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
 
     def start(self) -> None:
@@ -83,6 +91,10 @@ class CheckBatcher:
     def drift(self, gate: str) -> Drift | None:
         """How far recent questions are from those at fit time; None while there are too few."""
         return self._monitors[gate].drift
+
+    def drift_checks(self, gate: str) -> int:
+        """How many recent checks drift is measured on."""
+        return self._monitors[gate].checks
 
     async def check(self, job: CheckJob) -> Verdict:
         """The verdict; InputError if the hits cannot be read."""
@@ -119,10 +131,11 @@ class CheckBatcher:
                     job = item[0]
                     groups.setdefault((job.gate, job.explain, job.rounds_left), []).append(item)
             for group in groups.values():
-                outcomes = self._check([job for job, _ in group])
+                jobs = [job for job, _ in group]
+                outcomes = self._check(jobs)
                 futures = [future for _, future in group]
                 self._loop.call_soon_threadsafe(_deliver, zip(futures, outcomes, strict=True))
-                self._sample(group[0][0], outcomes[0])
+                self._write_log(jobs, outcomes)
             if batch[-1] is None:
                 return
 
@@ -130,7 +143,7 @@ class CheckBatcher:
         """All together; if one of them cannot be read, one by one."""
         first = jobs[0]
         try:
-            verdicts = self.gates[first.gate].check_batch(
+            checked = self.gates[first.gate].check_with_features(
                 [job.pair for job in jobs], explain=first.explain, rounds_left=first.rounds_left
             )
         except Exception as error:  # noqa: BLE001 - the caller gets it; the thread must live
@@ -138,18 +151,32 @@ class CheckBatcher:
                 return [error]
             return [outcome for job in jobs for outcome in self._check([job])]
         self._metrics.batch_size.observe(len(jobs))
-        for verdict in verdicts:
+        for verdict in checked.verdicts:
             self._metrics.count_verdict(first.gate, verdict)
-        return list(verdicts)
+        self._watch_drift(first.gate, checked)
+        return list(checked.verdicts)
 
-    def _sample(self, job: CheckJob, outcome: Verdict | Exception) -> None:
-        now = time.monotonic()
-        if isinstance(outcome, Exception) or now - self._sampled_at < DRIFT_SAMPLE_S:
-            return
-        self._sampled_at = now
-        drift = self._monitors[job.gate].add(job, outcome, now)
+    def _watch_drift(self, gate: str, checked: CheckedBatch) -> None:
+        drift = self._monitors[gate].add(checked, time.monotonic())
+        self._metrics.drift_questions.labels(gate).set(self._monitors[gate].checks)
         if drift is not None:
-            self._metrics.set_drift(job.gate, drift)
+            self._metrics.set_drift(gate, drift)
+
+    def _write_log(self, jobs: Sequence[CheckJob], outcomes: Sequence[Verdict | Exception]) -> None:
+        """Log the verdicts; a full disk is reported once and stops nothing."""
+        for job, verdict in zip(jobs, outcomes, strict=True):
+            if self._verdict_log is None or isinstance(verdict, Exception):
+                continue
+            about: Any = {"acted": False, "by": "serve", "gate": self._identities[job.gate]}
+            outcome = guard_outcome(verdict)
+            try:
+                row = logged_verdict(job.question, job.hits, verdict, outcome=outcome, **about)
+                self._verdict_log.write(row)
+            except (OSError, SufficeError, ValueError) as error:
+                if not self._log_failed:
+                    fields = {"file": str(self._verdict_log.path), "error": str(error)}
+                    log.warning("verdicts are not logged", extra={"fields": fields})
+                self._log_failed = True
 
 
 class _DriftMonitor:
@@ -157,16 +184,22 @@ class _DriftMonitor:
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._rows: deque[npt.NDArray[np.floating[Any]]] = deque(maxlen=DRIFT_SAMPLES)
-        self._actions: deque[str] = deque(maxlen=DRIFT_SAMPLES)
-        self._computed_at = 0.0
+        self._rows: deque[npt.NDArray[np.floating[Any]]] = deque(maxlen=DRIFT_CHECKS)
+        self._actions: deque[str] = deque(maxlen=DRIFT_CHECKS)
+        self._computed_at = -DRIFT_INTERVAL_S
         self.drift: Drift | None = None
 
-    def add(self, job: CheckJob, verdict: Verdict, now: float) -> Drift | None:
-        """Add a sample; returns the drift if it was computed anew."""
-        self._rows.append(self._gate.features([job.pair])[0])
-        self._actions.append(str(verdict.action))
-        if len(self._rows) < MIN_QUESTIONS or now - self._computed_at < DRIFT_INTERVAL_S:
+    @property
+    def checks(self) -> int:
+        return len(self._rows)
+
+    def add(self, checked: CheckedBatch, now: float) -> Drift | None:
+        """Add checks; returns the drift if it was computed anew."""
+        self._rows.extend(checked.features)
+        self._actions.extend(str(verdict.action) for verdict in checked.verdicts)
+        grown = self.drift is None or self.checks >= DRIFT_GROWTH * self.drift.questions
+        due = grown or now - self._computed_at >= DRIFT_INTERVAL_S
+        if self.checks < MIN_QUESTIONS or not due:
             return None
         self._computed_at = now
         counts = Counter(self._actions)

@@ -13,7 +13,7 @@ from functools import partial
 import prometheus_client as prometheus
 from prometheus_client import multiprocess
 
-from suffice.gate.drift import DRIFTED_PSI, Drift
+from suffice.gate.drift import DRIFTED_PSI, MIN_QUESTIONS, Drift
 from suffice.service.settings import METRICS_DIR_VARIABLE
 from suffice.types import Verdict
 
@@ -56,6 +56,10 @@ class Metrics:
             name: gauge(f"suffice_drift_{name}", text, ("gate",), multiprocess_mode="livemax")
             for name, text in drift_help.items()
         }
+        questions_help = f"Recent checks that drift is measured on, from {MIN_QUESTIONS} on."
+        self.drift_questions = gauge(
+            "suffice_drift_questions", questions_help, ("gate",), multiprocess_mode="livesum"
+        )
 
     def count_verdict(self, gate: str, verdict: Verdict) -> None:
         self.actions.labels(gate, str(verdict.action)).inc()

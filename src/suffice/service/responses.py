@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import HTTPException, Request
 from fastapi.responses import Response
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from suffice import errors
@@ -27,6 +28,8 @@ STATUS: dict[type[errors.SufficeError], int] = {
     errors.ModelError: 502,
 }
 MAX_ERRORS_SHOWN = 5  # invalid values of one request
+MAX_NAME = 100  # characters of a field's name
+UNKNOWN_FIELD = "extra_forbidden"  # pydantic's name for it
 
 
 @dataclass(slots=True)
@@ -102,12 +105,43 @@ def to_api_error(error: Exception) -> ApiError:
     return ApiError(status, error.code, str(error), hint=error.hint)
 
 
-def validation_error(invalid: Sequence[Mapping[str, Any]]) -> ApiError:
-    """Invalid values, each with its field; the values themselves are not repeated."""
-    shown = [f"{_field_path(error['loc'])}: {error['msg']}" for error in invalid[:MAX_ERRORS_SHOWN]]
+def validation_error(invalid: Sequence[Mapping[str, Any]], schema: Any = None) -> ApiError:
+    """Invalid values, each with its field; the values themselves are not repeated.
+
+    `schema` is the model of the body: an unknown field is named with the nearest known one.
+    """
+    # An unknown field first: it is often why another one is missing.
+    ordered = sorted(invalid, key=lambda error: error.get("type") != UNKNOWN_FIELD)
+    shown = [_describe(error, schema) for error in ordered[:MAX_ERRORS_SHOWN]]
     more = len(invalid) - MAX_ERRORS_SHOWN
     message = "; ".join(shown) + (f" and {more} more" if more > 0 else "")
     return ApiError(422, "bad_input", message, hint="see the schemas in /openapi.json")
+
+
+def _describe(error: Mapping[str, Any], schema: Any) -> str:
+    location = [part[:MAX_NAME] if isinstance(part, str) else part for part in error["loc"]]
+    path = _field_path(location)
+    if error.get("type") != UNKNOWN_FIELD or not location:
+        return f"{path}: {error['msg']}"
+    known = _fields_at(schema, location[:-1])
+    nearest = f" ({errors.did_you_mean(str(location[-1]), known)})" if known else ""
+    return f"{path}: unknown field{nearest}"
+
+
+def _fields_at(schema: Any, location: Sequence[Any]) -> set[str]:
+    """The fields of the model at this place of the body."""
+    models = _models_in(schema)
+    for part in location:
+        fields = [one.model_fields[part] for one in models if part in one.model_fields]
+        if fields:  # else the place is an item of a list, or the member of a union
+            models = [model for field in fields for model in _models_in(field.annotation)]
+    return {name for model in models for name in model.model_fields}
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _models_in(inner)]
 
 
 def _field_path(location: Sequence[Any]) -> str:

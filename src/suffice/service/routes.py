@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.answering.expand import ExpansionBudget
+from suffice.gate.drift import MIN_QUESTIONS
 from suffice.gate.evidence_graph import build_evidence_graph
 from suffice.gate.gate import Gate
 from suffice.gate.hits import normalize_hits
@@ -110,6 +111,7 @@ def _gate_record(service: Service, name: str) -> dict[str, Any]:
         "metrics": gate.card.get("metrics", {}),
         "history": gate.card.get("history", []),
         "drift": None if drift is None else str(drift),
+        "drift_checks": service.checks.drift_checks(name),
     }
 
 
@@ -121,9 +123,15 @@ async def report(request: Request) -> Response:
     for name in service.gates:
         if (drift := service.checks.drift(name)) is not None:
             record = asdict(drift)
-            features = record["features"][:MAX_DRIFT_FEATURES]
+            meanings = {one.name: one.meaning for one in service.gates[name].model.features}
+            features = [
+                {**feature, "meaning": meanings.get(feature["feature"], "")}
+                for feature in record["features"][:MAX_DRIFT_FEATURES]
+            ]
             drifts.append({"gate": name, **record, "features": features})
-    return respond(request, {"run": service.report, "drift": drifts})
+    checks = max(service.checks.drift_checks(name) for name in service.gates)
+    counts = {"drift_checks": checks, "drift_from": MIN_QUESTIONS}
+    return respond(request, {"run": service.report, "drift": drifts, **counts})
 
 
 # Library

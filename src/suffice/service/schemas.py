@@ -8,7 +8,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from suffice.gate.drift import FeatureDrift
 from suffice.gate.evidence_graph import EvidenceGraph
 from suffice.service.settings import DEFAULT_GATE, Limits
 from suffice.types import Action, Quote, Reason, RetrieverScore
@@ -116,12 +115,20 @@ class GateResponse(BaseModel):
     metrics: dict[str, Any]
     history: list[str]
     drift: str | None = Field(description="Drift seen by this worker; null if too few checks.")
+    drift_checks: int = Field(description="Recent checks of this worker that it is measured on.")
+
+
+class FeatureDriftResponse(BaseModel):
+    feature: str
+    meaning: str
+    psi: float = Field(description="Population stability index: 0.25 or more is much.")
+    ks: float = Field(description="Kolmogorov-Smirnov distance.")
 
 
 class DriftResponse(BaseModel):
     gate: str
     questions: int
-    features: list[FeatureDrift]
+    features: list[FeatureDriftResponse]
     actions_then: dict[str, float]
     actions_now: dict[str, float]
     recalibrate: bool
@@ -130,7 +137,9 @@ class DriftResponse(BaseModel):
 
 class ReportResponse(BaseModel):
     run: dict[str, Any] | None = Field(description="Summary of the --report run, or null.")
-    drift: list[DriftResponse]
+    drift: list[DriftResponse] = Field(description="Of each gate with enough checks.")
+    drift_checks: int = Field(description="Recent checks of this worker, of its busiest gate.")
+    drift_from: int = Field(description="From so many checks on, drift is measured.")
 
 
 # Library

@@ -59,6 +59,8 @@ class Settings:
     model_seconds: float = 30.0
     log_texts: bool = False
     log_requests: bool = True
+    shadow: str | None = None  # a verdict log, for `suffice report --shadow`
+    shadow_texts: bool = False  # with titles and texts of hits
     limits: Limits = Limits()
 
     @property

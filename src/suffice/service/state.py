@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.evaluation.gate_runs import GateRun, run_overview
+from suffice.evaluation.verdict_log import VerdictLog
 from suffice.gate.gate import Gate
 from suffice.gate.gate_ref import open_gate
 from suffice.library import Library
@@ -54,7 +55,9 @@ class Service:
             self.report = run_overview(GateRun.load(Path(settings.report)))
         # Two threads more than long requests, so that searches never wait for those.
         self._threads = ThreadPoolExecutor(settings.limits.long_requests + 2, "library")
-        self.checks = CheckBatcher(self.gates, self.metrics)
+        shadow = settings.shadow
+        verdict_log = None if shadow is None else VerdictLog(shadow, settings.shadow_texts)
+        self.checks = CheckBatcher(self.gates, self.metrics, verdict_log)
         self.checks.start()
 
     def close(self) -> None:

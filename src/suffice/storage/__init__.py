@@ -1,16 +1,19 @@
 """Storage: artefact folders that a crash cannot break, and records streamed from untrusted files.
 
-artefacts  folders with a manifest, atomic writes, arrays and ONNX networks
+artefacts  folders with a manifest, atomic writes, shared logs, arrays and ONNX networks
 records    lines, JSON Lines, JSON and TSV with file:line errors
 fields     checks of JSON values
 """
 
 from suffice.storage.artefacts import MANIFEST as MANIFEST
 from suffice.storage.artefacts import Manifest as Manifest
+from suffice.storage.artefacts import append_line as append_line
+from suffice.storage.artefacts import check_appendable as check_appendable
 from suffice.storage.artefacts import new_artefact as new_artefact
 from suffice.storage.artefacts import open_artefact as open_artefact
 from suffice.storage.artefacts import package_versions as package_versions
 from suffice.storage.artefacts import remove_dead_drafts as remove_dead_drafts
+from suffice.storage.artefacts import rotated_path as rotated_path
 from suffice.storage.artefacts import sha256_of as sha256_of
 from suffice.storage.artefacts import write_atomically as write_atomically
 from suffice.storage.records import MAX_RECORD_BYTES as MAX_RECORD_BYTES

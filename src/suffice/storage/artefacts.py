@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from suffice.errors import DataError, InputError, NotReadyError
+from suffice.errors import DataError, InputError, NotReadyError, disk_hint
 
 if sys.platform != "win32":
     import fcntl
@@ -199,6 +199,66 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         raise
     finally:
         os.close(handle)
+
+
+def append_line(path: Path, line: str, *, max_bytes: int) -> None:
+    """Append a line in one write, so that processes and threads can share the file.
+
+    A file of `max_bytes` is renamed to NAME.1, in place of an earlier one, and a new one begins.
+    """
+    path = Path(path)
+    handle = _open_to_append(path)
+    try:
+        if os.fstat(handle).st_size >= max_bytes:
+            _rotate(path, handle)
+            os.close(handle)
+            handle = _open_to_append(path)
+        content = line.encode() + b"\n"
+        if not _ends_with_newline(handle):  # a writer died in the middle of its line
+            content = b"\n" + content
+        if os.write(handle, content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    finally:
+        os.close(handle)
+
+
+def check_appendable(path: Path) -> None:
+    """InputError where `append_line` could not write; an absent file is created."""
+    try:
+        os.close(_open_to_append(Path(path)))
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}"
+        raise InputError(message, hint=disk_hint(error)) from error
+
+
+def rotated_path(path: Path) -> Path:
+    """Where `append_line` moves a full file."""
+    return path.with_name(f"{path.name}.1")
+
+
+def _open_to_append(path: Path) -> int:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    try:
+        return os.open(path, flags, 0o600)  # it may hold what people asked
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, 0o600)
+
+
+def _rotate(path: Path, handle: int) -> None:
+    """Rename the file behind the handle, unless another process does so or has done so."""
+    # Who still has it open appends to NAME.1: no line is lost. Nobody waits for the lock.
+    locked = sys.platform == "win32" or _lock(handle, wait=False)
+    with suppress(OSError):
+        if locked and os.path.samestat(path.stat(), os.fstat(handle)):
+            os.replace(path, rotated_path(path))
+
+
+def _ends_with_newline(handle: int) -> bool:
+    if os.fstat(handle).st_size == 0:  # also a device
+        return True
+    os.lseek(handle, -1, os.SEEK_END)
+    return os.read(handle, 1) in (b"\n", b"")
 
 
 @contextmanager

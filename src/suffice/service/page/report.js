@@ -12,10 +12,10 @@ const MAX_WIDTH = 640;
 export async function reportView() {
   const [problem, result] = [byId("report-problem"), byId("report-result")];
   try {
-    const { run, drift } = await get("v1/report");
+    const { run, drift, drift_checks: checks, drift_from: from } = await get("v1/report");
     const width = Math.min(MAX_WIDTH, Math.max(result.clientWidth, 280));
     const shown = run === null || !run.questions ? [emptyState(...NO_RUN)] : parts(run, width);
-    result.replaceChildren(...shown.filter(Boolean), heading("Drift"), ...drifts(drift));
+    result.replaceChildren(...shown.filter(Boolean), heading("Drift"), ...drifts(drift, checks ?? 0, from ?? 30));
   } catch (error) {
     showError(problem, error);
   }
@@ -111,23 +111,30 @@ function promise(run, one) {
   return [make("p", {}, seen), make("p", {}, make("strong", {}, can)), lower, make("p", { class: "soft small" }, when)].filter(Boolean);
 }
 
-const FEW = "Too few checks so far to tell whether questions have drifted since the fit. A worker samples one now and then.";
+const ABOUT = "Are recent questions and hits like those the gate was fitted on? If not, its probabilities may be off.";
+const NEXT = "Next: label some recent questions, and adapt the gate to them.";
 const ACTIONS = ["answer", "expand", "abstain"];
 
-function drifts(found) {
-  if (!found.length) return [make("p", { class: "soft" }, FEW)];
-  return found.flatMap(({ gate, words, recalibrate, actions_then: then, actions_now: now, ...drift }) => [
+const few = (checks, from) =>
+  `Too few checks so far to tell: this worker has seen ${many(checks, "check")}, and ${from} are needed.`;
+
+function drifts(found, checks, from) {
+  const about = make("p", { class: "soft" }, ABOUT);
+  if (!found.length) return [about, make("p", { class: "soft" }, few(checks, from))];
+  return [about, ...found.flatMap(({ gate, words, recalibrate, actions_then: then, actions_now: now, ...drift }) => [
     make("p", { class: recalibrate ? "notice" : "" }, found.length > 1 ? `${gate}: ${words}` : words),
+    ...(recalibrate ? [make("p", {}, NEXT)] : []),
     moved(drift),
     make("p", { class: "soft small" },
       `Then and now: ${ACTIONS.map((name) => `${name} ${percent(then[name] ?? 0)} → ${percent(now[name] ?? 0)}`).join(", ")}.`),
-  ]);
+  ])];
 }
 
 function moved({ questions, features }) {
   const head = make("tr", {}, ["feature", "stability index", "Kolmogorov-Smirnov distance"].map((name) => make("th", { scope: "col" }, name)));
-  const row = (one) => [make("th", { scope: "row" }, one.feature), make("td", {}, two(one.psi)), make("td", {}, two(one.ks))];
+  const name = (one) => make("th", { scope: "row" }, one.feature, one.meaning ? make("span", { class: "soft small" }, ` ${one.meaning}`) : null);
+  const row = (one) => [name(one), make("td", {}, two(one.psi)), make("td", {}, two(one.ks))];
   const rows = features.map((one) => make("tr", {}, row(one)));
-  const text = `The features that moved most, over ${many(questions, "recent check")} of this worker; 0.25 or more is much.`;
+  const text = `What moved most, over ${many(questions, "recent check")} of this worker; a stability index of 0.25 or more is much.`;
   return make("div", { class: "wide" }, make("table", {}, make("caption", {}, text), make("thead", {}, head), make("tbody", {}, rows)));
 }

@@ -1,0 +1,218 @@
+"""The verdict log: what the gate said of real questions, and what its guard did or would have done.
+
+    log = VerdictLog("shadow.jsonl")                   texts of hits only with texts=True
+    log.write(logged_verdict(question, hits, verdict, outcome=Outcome.PASS, ...))
+    found = read_verdict_log(Path("shadow.jsonl"))     rows by time, and what could not be read
+
+One JSON object a line. Several processes may write to one file; a full one is renamed to NAME.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import InputError
+from suffice.gate.hits import MAX_PASSAGE_CHARS, UNNAMED_ID_PREFIX, normalize_hits
+from suffice.storage import BadRecords, append_line, read_lines, readable_file, rotated_path
+from suffice.storage.fields import content_id, dataclass_from_json
+from suffice.types import LOW_FAMILIARITY, Action, Verdict
+
+__all__ = [
+    "LogContents",
+    "LoggedHit",
+    "LoggedVerdict",
+    "Outcome",
+    "VerdictLog",
+    "guard_outcome",
+    "logged_verdict",
+    "read_verdict_log",
+]
+
+VERSION = 1
+MAX_LOG_BYTES = 64 * 1024 * 1024
+MAX_HITS, MAX_QUESTION, MAX_NAME = 100, 10_000, 1_000  # of one line
+HINT = "a log is written by a guard with log=FILE, or by `suffice serve --shadow FILE`"
+
+
+class Outcome(StrEnum):
+    """What a guard does with the documents, or would do."""
+
+    PASS = "pass"
+    HOLD_BACK = "hold back"
+    SEARCH = "search"  # for what is missing, before it holds anything back
+
+
+def guard_outcome(verdict: Verdict, min_familiarity: float = LOW_FAMILIARITY) -> Outcome:
+    """What a guard without a budget does: a verdict on unknown texts is no reason to hold back."""
+    passes = verdict.action is Action.ANSWER or verdict.familiarity < min_familiarity
+    return Outcome.PASS if passes else Outcome.HOLD_BACK
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHit:
+    """A hit; title and text only where the log has texts."""
+
+    id: str
+    score: float | None = None
+    title: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVerdict:
+    """One line of a log."""
+
+    time: str  # ISO, UTC
+    question: str
+    hits: tuple[LoggedHit, ...]
+    action: Action
+    p_complete: float
+    low: float
+    high: float
+    familiarity: float
+    unfamiliar: tuple[str, ...]
+    missing: tuple[str, ...]
+    outcome: Outcome
+    acted: bool  # whether the outcome took place; False in shadow mode
+    by: str  # the framework, or "serve"
+    gate: str  # its identity
+
+    @property
+    def has_texts(self) -> bool:
+        return bool(self.hits) and all(hit.text is not None for hit in self.hits)
+
+
+def logged_verdict(
+    question: str,
+    hits: Iterable[Any],
+    verdict: Verdict,
+    *,
+    outcome: Outcome,
+    acted: bool,
+    by: str,
+    gate: str,
+) -> LoggedVerdict:
+    """The row of a verdict on hits in any shape that a gate takes, with the time of now."""
+    evidence = normalize_hits(question, hits, k=MAX_HITS).evidence
+    logged = []
+    for hit in evidence.hits:
+        document = evidence.documents[hit.doc_id]
+        doc_id = document.doc_id
+        if doc_id.startswith(UNNAMED_ID_PREFIX):  # a place says nothing outside its list
+            doc_id = content_id("", f"{document.title}\n{document.text}")
+        title, text = document.title[:MAX_NAME], document.text[:MAX_PASSAGE_CHARS]
+        logged.append(LoggedHit(doc_id[:MAX_NAME], hit.score, title, text))
+    return LoggedVerdict(
+        time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        question=question[:MAX_QUESTION],
+        hits=tuple(logged),
+        action=verdict.action,
+        p_complete=verdict.p_complete,
+        low=verdict.estimate.low,
+        high=verdict.estimate.high,
+        familiarity=verdict.familiarity,
+        unfamiliar=verdict.unfamiliar,
+        missing=tuple(name[:MAX_NAME] for name in verdict.missing[:MAX_HITS]),
+        outcome=outcome,
+        acted=acted,
+        by=by,
+        gate=gate,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLog:
+    """A file for verdicts. It holds questions and ids; titles and texts of hits with `texts`.
+
+    At `max_bytes` it is renamed to NAME.1, in place of an earlier one.
+    """
+
+    path: Path | str
+    texts: bool = False
+    max_bytes: int = MAX_LOG_BYTES
+
+    def write(self, row: LoggedVerdict) -> None:
+        """Append the row; OSError where the disk is full or the path cannot be written."""
+        record: dict[str, Any] = {"version": VERSION, **asdict(row)}
+        if not self.texts:
+            record["hits"] = [{"id": hit.id, "score": hit.score} for hit in row.hits]
+        line = json.dumps(record, ensure_ascii=False)
+        if not line.isascii():
+            try:
+                line.encode()
+            except UnicodeEncodeError:  # half a surrogate pair, as broken texts have it
+                line = json.dumps(record)
+        append_line(Path(self.path), line, max_bytes=self.max_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class LogContents:
+    """The rows of a log by time, and what of it could not be read."""
+
+    rows: tuple[LoggedVerdict, ...]
+    unreadable: int = 0
+    first_unreadable: str = ""  # where, and why
+    cut_off: bool = False  # the last line is half-written: somebody is writing, or died
+
+
+def read_verdict_log(path: Path) -> LogContents:
+    """Read a log and NAME.1, its older part. Lines that are damaged are counted, not fatal."""
+    rows: list[LoggedVerdict] = []
+    bad, cut_off = BadRecords(skip=True), False
+    older = rotated_path(Path(path))
+    for part in (*([older] if older.is_file() else []), readable_file(Path(path))):
+        damaged: list[tuple[str, str]] = []  # the line before, if it could not be read
+        for line in read_lines(part, bad):
+            if not line.text.strip():
+                continue
+            while damaged:
+                bad.reject(*damaged.pop(), hint=HINT)
+            try:
+                rows.append(_parse_row(line.text))
+            except (ValueError, RecursionError) as error:
+                damaged.append((line.where, f"not a verdict: {error}"))
+        if damaged and not _ends_with_newline(part):
+            cut_off = True
+        elif damaged:
+            bad.reject(*damaged.pop(), hint=HINT)
+    if not rows:
+        why = f"; the first problem: {bad.examples[0]}" if bad.examples else ""
+        raise InputError(f"{path} has no verdict{why}", hint=HINT)
+    rows.sort(key=lambda row: row.time)  # processes that share a file write when they get to it
+    first = bad.examples[0] if bad.examples else ""
+    return LogContents(tuple(rows), bad.count, first, cut_off)
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(size - 1, 0))
+        return stream.read(1) in (b"\n", b"")
+
+
+def _parse_row(text: str) -> LoggedVerdict:
+    record = json.loads(text)
+    if not isinstance(record, dict):
+        raise ValueError("expected a JSON object")
+    version = record.pop("version", None)
+    if version != VERSION:
+        raise ValueError(f"its version is {version!r:.40}, expected {VERSION}")
+    hits = record.get("hits")
+    if isinstance(hits, list):
+        empty = {"score": None, "title": None, "text": None}
+        record["hits"] = [{**empty, **hit} if isinstance(hit, Mapping) else hit for hit in hits]
+    row = dataclass_from_json(LoggedVerdict, record)
+    if not all(isinstance(one, str) for one in (*row.missing, *row.unfamiliar)):
+        raise ValueError("missing and unfamiliar must be lists of texts")
+    shares = row.low, row.p_complete, row.high, row.familiarity
+    if not all(0 <= share <= 1 for share in shares):
+        raise ValueError("a probability is not between 0 and 1")
+    time = datetime.fromisoformat(row.time)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return replace(row, time=time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
