@@ -26,6 +26,7 @@ import numpy.typing as npt
 from suffice.errors import InputError
 from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
 from suffice.gate.gate import Gate
+from suffice.service.labelling import LabelQueue
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
@@ -59,8 +60,10 @@ _SINGLE, _BULK, _STOP = range(3)  # priorities, the most urgent first
 class CheckBatcher:
     """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
 
-    def __init__(self, gates: Mapping[str, Gate], metrics: Metrics) -> None:
-        self.gates, self._metrics = gates, metrics
+    def __init__(
+        self, gates: Mapping[str, Gate], metrics: Metrics, labels: LabelQueue | None = None
+    ) -> None:
+        self.gates, self._metrics, self._labels = gates, metrics, labels
         self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
         self._numbers = count()  # first in, first out within a priority
         self._monitors = {name: _DriftMonitor(gate) for name, gate in gates.items()}
@@ -138,8 +141,10 @@ class CheckBatcher:
                 return [error]
             return [outcome for job in jobs for outcome in self._check([job])]
         self._metrics.batch_size.observe(len(jobs))
-        for verdict in verdicts:
+        for job, verdict in zip(jobs, verdicts, strict=True):
             self._metrics.count_verdict(first.gate, verdict)
+            if self._labels is not None:
+                self._labels.offer(self.gates[job.gate], job.question, job.hits, verdict)
         return list(verdicts)
 
     def _sample(self, job: CheckJob, outcome: Verdict | Exception) -> None:

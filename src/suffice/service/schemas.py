@@ -21,6 +21,7 @@ _HIT: dict[str, JsonValue] = {
     "text": "The Navigator is a 1924 comedy directed by Buster Keaton.",
     "score": 8.0,
 }
+_HIT_TEXTS = {name: _HIT[name] for name in ("title", "text", "score")}
 _CHECK: dict[str, JsonValue] = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [_HIT],
@@ -131,6 +132,67 @@ class DriftResponse(BaseModel):
 class ReportResponse(BaseModel):
     run: dict[str, Any] | None = Field(description="Summary of the --report run, or null.")
     drift: list[DriftResponse]
+
+
+# Labels
+
+
+Labeller = Annotated[
+    str, Field(min_length=1, max_length=64, pattern=r"\S", description="Who labels.")
+]
+
+
+class LabelHit(_StrictModel):
+    id: str = Field(max_length=1000)
+    title: str = ""
+    text: str = ""
+    score: float | None = Field(None, allow_inf_nan=False)
+
+
+class LabelItemResponse(BaseModel):
+    question: str
+    hits: list[LabelHit] = Field(description="Best first; those that the gate reads.")
+
+
+class LabelRequest(_StrictModel):
+    """An answer, with the question and hits that it is about."""
+
+    model_config = _example(
+        by="ada",
+        question=_CHECK["question"],
+        hits=[{**_HIT_TEXTS, "id": "navigator"}],
+        complete=False,
+        needed={"navigator": True},
+    )
+
+    by: Labeller
+    question: Question
+    hits: list[LabelHit] = Field(min_length=1, max_length=_LIMITS.hits)
+    complete: bool | None = Field(description="Are the hits enough? null: skipped.")
+    needed: dict[str, bool] = Field({}, description="By hit id; optional.")
+
+
+class UndoRequest(_StrictModel):
+    model_config = _example(by="ada")
+
+    by: Labeller
+
+
+class LabelProgressResponse(BaseModel):
+    labelled: int = Field(description="Questions with an answer, by anybody.")
+    complete: int = Field(description="Of these, how many are complete.")
+    skipped: int = Field(description="By you.")
+    left: int = Field(description="To label or skip, for you.")
+    enough: int = Field(description="Labels from which adapting is worth it.")
+    adapt: str | None = Field(description="The command that uses the labels; null: too few yet.")
+
+
+class LabelResponse(BaseModel):
+    """What to label next, for this person; `item` is null if nothing is left."""
+
+    item: LabelItemResponse | None
+    progress: LabelProgressResponse
+    stored: bool = Field(description="Whether this request added a line to the labels.")
 
 
 # Library

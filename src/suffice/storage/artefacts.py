@@ -201,6 +201,35 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         os.close(handle)
 
 
+def append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Append a JSON object as one line, durable and whole, beside other processes that append.
+
+    Half a line that a crash left is ended first. If the disk fails, nothing of the new line stays.
+    """
+    path = Path(path)
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags, 0o644)
+    try:
+        _lock(handle, wait=True)
+        size = os.lseek(handle, 0, os.SEEK_END)
+        if size:
+            os.lseek(handle, size - 1, os.SEEK_SET)
+            line = line if os.read(handle, 1) == b"\n" else b"\n" + line
+        try:
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+        if not size:
+            fsync_path(path.parent)
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
     """Add the file to errors in the middle of reading it, which name none."""
