@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -249,7 +250,7 @@ def test_many_writers_append_whole_lines(path: Path) -> None:
 def test_a_full_disk_leaves_no_half_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = LabelQueue(path, [item(TEA), item(FILMS)])
     labelled(queue, "ada")
-    whole, write = path.read_bytes(), labelling.os.write
+    whole, write = path.read_bytes(), os.write
     monkeypatch.setattr("os.write", lambda handle, line: write(handle, line[:10]))
     with pytest.raises(EngineError, match="not stored") as caught:
         labelled(queue, "ada")
@@ -275,9 +276,10 @@ def test_a_file_of_questions_is_checked_and_sampled(
         ({"question": TEA, "hits": "a"}, "field 'hits' is 'a', expected a list"),
         ({"question": TEA, "hits": [{}]}, "questions.jsonl:1: hit 1 is a dict without"),
         ({"question": TEA, "hits": ["x" * 400_001]}, "which nobody reads"),
+        ({"question": "x" * 10_001, "hits": ["x"]}, "the question has 10,001 characters"),
         ({**row, "complete": False}, "has no question that is to be labelled"),
     ):
-        with pytest.raises(InputError, match="questions.jsonl") as caught:
+        with pytest.raises(InputError, match="jsonl") as caught:
             load_items(write(wrong))
         assert says in str(caught.value)
     monkeypatch.setattr(labelling, "MAX_FILE_ITEMS", 5)

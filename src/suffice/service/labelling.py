@@ -48,6 +48,7 @@ from suffice.types import Verdict
 ENOUGH = 20  # labels from which adapting is worth it
 LEASE_S = 600.0  # for which nobody else is given the same question
 MAX_FILE_ITEMS = 1000  # of a longer file, a sample: the gate has to check them all
+MAX_QUESTION_CHARS = 10_000
 MAX_ITEM_CHARS = 400_000  # of a question and its hits; fits into the body of a request
 MAX_SERVED_ITEMS = 500  # checks kept in memory, the latest
 MAX_SERVED_CHARS = 20_000_000
@@ -146,9 +147,13 @@ def _read_items(path: Path, k: int | None) -> Iterator[LabelItem]:
             item = make_item(question, hits, k=k)
         except InputError as error:
             raise InputError(f"{record.where}: {error}", hint=error.hint) from error
-        if item.chars > MAX_ITEM_CHARS:
-            message = f"{record.where}: has {item.chars:,} characters, which nobody reads"
-            raise InputError(message, hint=f"give it fewer than {MAX_ITEM_CHARS:,}")
+        for what, chars, most in (
+            ("the question has", len(question), MAX_QUESTION_CHARS),
+            ("question and hits have", item.chars, MAX_ITEM_CHARS),
+        ):
+            if chars > most:
+                message = f"{record.where}: {what} {chars:,} characters, which nobody reads"
+                raise InputError(message, hint=f"shorten it to {most:,}, or leave it out")
         if _can_be_shown(item):
             yield item
 

@@ -139,9 +139,7 @@ async def report(request: Request) -> Response:
 
 
 @label_api.get("/v1/label/next", **describe("labels", schemas.LabelResponse))
-async def next_label(
-    request: Request, by: Annotated[str, Query(min_length=1, max_length=64, pattern=r"\S")]
-) -> Response:
+async def next_label(request: Request, by: Annotated[str, Query(**schemas.LABELLER)]) -> Response:
     """What this person should label next: uncertain for the gate, and unlike what was labelled.
 
     For some minutes it is not given to anybody else.

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from suffice.gate.drift import FeatureDrift
 from suffice.gate.evidence_graph import EvidenceGraph
+from suffice.service.labelling import MAX_QUESTION_CHARS
 from suffice.service.settings import DEFAULT_GATE, Limits
 from suffice.types import Action, Quote, Reason, RetrieverScore
 
@@ -28,7 +29,7 @@ _CHECK: dict[str, JsonValue] = {
 }
 _DIRECTORS = "Which film has the director born first, Shadows in Paradise or Dog Law?"
 
-Question = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, pattern=r"\S")]
 GateName = Annotated[str, Field(max_length=64, description="A gate of /v1/gates.")]
 RetrieverName = Annotated[str | None, Field(max_length=64, description="One of /v1/library.")]
 
@@ -137,13 +138,12 @@ class ReportResponse(BaseModel):
 # Labels
 
 
-Labeller = Annotated[
-    str, Field(min_length=1, max_length=64, pattern=r"\S", description="Who labels.")
-]
+LABELLER: Any = {"min_length": 1, "max_length": 64, "pattern": r"\S", "description": "Who labels."}
+Labeller = Annotated[str, Field(**LABELLER)]
 
 
 class LabelHit(_StrictModel):
-    id: str = Field(max_length=1000)
+    id: str
     title: str = ""
     text: str = ""
     score: float | None = Field(None, allow_inf_nan=False)
