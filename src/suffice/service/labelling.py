@@ -1,7 +1,7 @@
 """Labelling: what a person should label next, and the labels in a file of JSON lines.
 
     queue = LabelQueue(Path("labels.jsonl"), load_items(Path("questions.jsonl")))
-    item, progress = queue.next("ada")              what teaches the gate most
+    item, progress = queue.next("ada")              an item that is hers for some minutes
     queue.answer(item, True, {}, "ada")             one line in the file; None: skipped
     queue.undo("ada")                               another line, which takes her last one back
 
@@ -103,7 +103,7 @@ class _Candidate:
 
     @property
     def value(self) -> float:
-        """How much the gate would learn from its label."""
+        """How early it should be labelled: the more, the less sure and the less like others."""
         return (FLOOR + (self.uncertainty or 0.0)) * (FLOOR + self.novelty)
 
 

@@ -1,4 +1,4 @@
-// Label: the question that the gate would learn most from, with its hits; one key per answer.
+// Label: a question of which the gate is unsure, with its hits; one key per answer.
 
 import { get, post } from "./api.js";
 import { hitText } from "./evidence.js";
