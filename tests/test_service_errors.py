@@ -27,6 +27,11 @@ FORMS: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/check/batch"): {"content": json.dumps(CHECK), "headers": LINES},
     ("get", "/v1/gates"): {},
     ("get", "/v1/report"): {},
+    ("get", "/v1/label/next"): {"params": {"by": "ada"}},
+    ("post", "/v1/label"): {
+        "json": {"by": "ada", "question": "Who?", "hits": [{"id": "a"}], "complete": True}
+    },
+    ("post", "/v1/label/undo"): {"json": {"by": "ada"}},
     ("post", "/v1/search"): {"json": {"question": "Dog Law"}},
     ("post", "/v1/complete"): {"json": {"question": "Dog Law"}},
     ("post", "/v1/ask"): {"json": {"question": "Who is the director of the film Dog Law?"}},
@@ -47,7 +52,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
 
 @pytest.fixture(scope="module")
 def tokens(keys: ApiKeys) -> dict[str, str]:
-    scopes = {"both": ("read", "write"), "reader": ("read",), "writer": ("write",)}
+    scopes = {"both": ("read", "write", "label"), "reader": ("read",), "writer": ("write",)}
     return {name: keys.create(name, which)[0] for name, which in scopes.items()}
 
 
@@ -57,6 +62,7 @@ def settings(
 ) -> Settings:
     return Settings(
         library=build_film_library(tmp_path_factory.mktemp("library") / "cinema"),
+        labels=str(tmp_path_factory.mktemp("labels") / "labels.jsonl"),
         keys=str(keys.path),
         preset="fast",
     )
@@ -230,7 +236,10 @@ def test_every_form_has_an_example_that_works(client: TestClient, tokens: dict[s
             response = send(client, "post", path, tokens["both"], json=form["examples"][0])
             assert response.status_code == 200, response.text
             seen.append(path)
-    assert seen == ["/v1/check", "/v1/search", "/v1/complete", "/v1/ask", "/v1/library/documents"]
+    assert seen == [
+        *("/v1/check", "/v1/search", "/v1/complete", "/v1/ask", "/v1/library/documents"),
+        *("/v1/label", "/v1/label/undo"),
+    ]
 
 
 # ---- hostile bodies

@@ -121,11 +121,13 @@ def run(*words: str) -> tuple[int, str]:
 
 def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     file = str(tmp_path / "keys.json")
-    code, made = run("key", "new", "--keys", file, "--name", "laptop", "--write", "--json")
+    code, made = run(
+        "key", "new", "--keys", file, "--name", "laptop", "--write", "--label", "--json"
+    )
     assert code == 0
     assert ApiKeys(file).authenticate(json.loads(made)["token"]) is not None
     listed = run("key", "list", "--keys", file)[1]
-    assert "read write" in listed
+    assert "label read write" in listed
     assert "laptop" in listed
     assert json.loads(made)["token"] not in listed
     assert run("key", "revoke", "laptop", "--keys", file)[0] == 0
@@ -144,6 +146,10 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (("--limit", "concurrent_requests=0"), "expected a number above 0"),
         (("--gate", "a=default", "--gate", "a=default"), "two gates are named 'a'"),
         (("--preset", "best"), "no preset is named 'best'"),
+        (("--label", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
+        (("--labels", "nowhere/labels.jsonl"), "cannot store labels"),
+        (("--labels", "labels.jsonl", "--workers", "2"), "--workers 2 cannot label"),
+        (("--label", "labels.jsonl"), "both the questions and their labels"),
     ],
 )
 def test_bad_settings_fail_before_anything_listens(words: tuple[str, ...], says: str) -> None:

@@ -188,6 +188,58 @@ def test_the_gates_are_listed_with_what_they_promise(client: TestClient) -> None
     assert (gate["drift"] is None) == (gate["drift_checks"] < 30)
 
 
+# ---- labels
+
+
+def test_a_check_that_was_served_is_labelled_and_undone(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    with running_app(Settings(labels=str(path), preset="fast")) as client:
+        empty = client.get("/v1/label/next", params={"by": "ada"}).json()["data"]
+        assert (empty["item"], empty["progress"]["left"]) == (None, 0)
+        client.post("/v1/check", json=CHECK)
+        line = json.dumps({"question": "Who taught Ada?", "hits": ["Mary taught her."]})
+        client.post("/v1/check/batch", content=line, headers=LINES)
+        asked = client.get("/v1/label/next", params={"by": "ada"}).json()["data"]
+        assert asked["progress"]["left"] == 2
+        answer = {**asked["item"], "complete": False, "by": "ada"}
+        after = client.post("/v1/label", json=answer).json()["data"]
+        assert (after["stored"], after["progress"]["labelled"]) == (True, 1)
+        assert after["item"]["question"] != asked["item"]["question"]
+        back = client.post("/v1/label/undo", json={"by": "ada"}).json()["data"]
+        assert (back["stored"], back["item"], back["progress"]["labelled"]) == (
+            True,
+            asked["item"],
+            0,
+        )
+        nothing = client.post("/v1/label/undo", json={"by": "ada"}).json()["data"]
+        assert (nothing["stored"], nothing["item"]) == (False, asked["item"])
+        wrong = client.post("/v1/label", json={**answer, "needed": {"x": True}})
+        assert (wrong.status_code, "needed" in wrong.json()["error"]["message"]) == (422, True)
+    assert [row.get("complete") for row in lines_of(path.read_text())] == [False, None]
+
+
+def test_a_file_is_labelled_beside_it_under_the_name_of_the_key(tmp_path: Path) -> None:
+    keys = ApiKeys(tmp_path / "keys.json")
+    reader, labeller = keys.create("app")[0], keys.create("ada", ("label",))[0]
+    (tmp_path / "questions.jsonl").write_text(json.dumps(CHECK))
+    settings = Settings(label=str(tmp_path / "questions.jsonl"), keys=str(keys.path), preset="fast")
+    with running_app(settings) as client:
+        for token, status in ((reader, 403), (labeller, 200)):
+            response = client.get("/v1/label/next?by=laptop", headers=_with(token))
+            assert response.status_code == status
+        answer = {**response.json()["data"]["item"], "complete": None, "by": "laptop"}
+        assert client.post("/v1/label", json=answer, headers=_with(labeller)).status_code == 200
+        assert client.post("/v1/check", json=CHECK, headers=_with(labeller)).status_code == 403
+    (row,) = lines_of((tmp_path / "labels.jsonl").read_text())
+    assert (row["complete"], row["by"], row["hits"][0]["id"]) == (None, "ada/laptop", "navigator")
+
+
+def test_without_a_place_for_labels_the_route_says_how_to_give_one(client: TestClient) -> None:
+    response = client.get("/v1/label/next", params={"by": "ada"})
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "not_ready")
+    assert "suffice serve --labels labels.jsonl" in response.json()["error"]["hint"]
+
+
 # ---- library
 
 

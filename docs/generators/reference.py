@@ -394,7 +394,8 @@ def formats() -> str:
             "## Hits and labelled questions\n",
             "`suffice check --hits` and `--batch`, `/v1/check` and `Gate.check` take hits of any usual shape: "
             "[check](../howto/check.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
-            "[fit a gate](../howto/fit-a-gate.md).\n",
+            "[fit a gate](../howto/fit-a-gate.md). `suffice serve --label` takes JSON Lines of `question` and `hits`, and appends "
+            "labels to another file: [label questions](../howto/label.md).\n",
         ]
     )
 

@@ -6,6 +6,7 @@ Pictures for the docs are made on the way with SUFFICE_PICTURES=docs/images.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -45,6 +46,22 @@ pytestmark = (
 )
 
 PICTURES = os.environ.get("SUFFICE_PICTURES")
+LABEL_QUESTIONS = (
+    "Which film has the director born first, Shadows in Paradise or Dog Law?",
+    "Who is <b>Ada</b>, and <img src=x onerror='document.title=1'>?",
+    "When did the director of the film Dog Law die?",
+    "How long does leek soup keep in a fridge?",
+    "Is bread sold in the village on Sundays?",
+)
+LABEL_HITS = [
+    {"id": "dog", "title": "Dog Law", "text": "Dog Law is a 1928 film directed by Jerome Storm."},
+    {
+        "id": "storm",
+        "title": "Jerome Storm",
+        "text": "Jerome Storm (1890 – 1958) made films. " * 20,
+    },
+    {"id": "bad", "title": "<i>Soup</i>", "text": "<script>document.title=2</script> of leeks"},
+]
 Open = Callable[..., Any]
 expect = playwright.expect
 expect.set_options(timeout=30_000)  # a busy machine is no fault of the page
@@ -128,6 +145,15 @@ def browser() -> Iterator[Any]:
         )
         yield running
         running.close()
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A service with questions to label, and its file of labels."""
+    lines = [json.dumps({"question": one, "hits": LABEL_HITS}) for one in LABEL_QUESTIONS]
+    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    with serving(Settings(label=str(tmp_path / "questions.jsonl"), preset="fast")) as at:
+        yield at, tmp_path / "labels.jsonl"
 
 
 @pytest.fixture
@@ -302,6 +328,58 @@ def test_it_abstains_and_says_for_want_of_what(visit: Open) -> None:
     expect(page.locator("#ask-status")).to_have_text("Stopped.")
 
 
+# ---- label
+
+
+def test_keys_label_and_undo_and_a_reload_goes_on(visit: Open, labels: tuple[str, Path]) -> None:
+    page = visit("label", labels[0], key=False)
+    question, status = page.locator("#label-question"), page.locator("#label-status")
+    seen = []
+    for key, says in (
+        ("y", "Stored: complete."),
+        ("n", "Stored: not complete."),
+        ("s", "Skipped."),
+    ):
+        expect(question).to_be_visible()
+        seen.append(question.inner_text())
+        if key == "n":
+            page.keyboard.press("2")
+            expect(page.get_by_role("button", name="Hit 2 is needed")).to_have_attribute(
+                "aria-pressed", "true"
+            )
+        page.keyboard.press(key)
+        expect(status).to_have_text(says)
+        expect(question).not_to_have_text(seen[-1])
+    expect(page.locator("#label-count")).to_have_text(
+        "2 labelled (1 complete) · 1 skipped · 2 left · 18 more to adapt the gate"
+    )
+    page.keyboard.press("u")
+    expect(status).to_have_text("Undone.")
+    expect(question).to_have_text(seen[2])
+    page.reload(wait_until="networkidle")
+    expect(question).to_have_text(seen[2])
+    expect(page.locator("#label-count")).to_contain_text("2 labelled (1 complete) · 3 left")
+    page.get_by_label("Your name").focus()
+    page.keyboard.type("nys")  # letters in a field are no answers
+    page.keyboard.press("Tab")
+    expect(question).not_to_have_text(seen[2])  # which waits for the name before
+    page.get_by_role("button", name="Complete", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#label-count")).to_contain_text("3 labelled (2 complete)")
+    assert page.locator("#label-item").locator("img, script, b, i").count() == 0
+    assert page.title() == "Label · suffice"
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+    rows = [json.loads(line) for line in labels[1].read_text(encoding="utf-8").splitlines()]
+    assert [row.get("complete", "undo") for row in rows] == [True, False, None, "undo", True]
+    assert [row["question"] for row in rows] == [*seen, seen[2], rows[4]["question"]]
+    assert rows[1]["needed"] == {"dog": False, "storm": True, "bad": False}
+    assert [hit["text"] for hit in rows[0]["hits"]] == [hit["text"] for hit in LABEL_HITS]
+    assert len({row["by"] for row in rows[:4]}) == 1
+    assert rows[4]["by"].endswith("nys")
+
+
 # ---- report
 
 
@@ -363,6 +441,8 @@ def test_drift_is_shown_where_it_was_seen(visit: Open) -> None:
 def test_empty_rooms_say_what_to_type(visit: Open, bare: str) -> None:
     page = visit("ask", bare, key=False)
     expect(page.get_by_text("suffice serve --library library")).to_be_visible()
+    page.get_by_role("link", name="Label").click()
+    expect(page.get_by_text("suffice serve --labels labels.jsonl")).to_be_visible()
     page.get_by_role("link", name="Report").click()
     expect(page.get_by_text("suffice serve --report run.json")).to_be_visible()
     expect(page.get_by_text("Too few checks so far")).to_be_visible()
@@ -376,7 +456,7 @@ def test_the_keyboard_goes_through_it_all_and_focus_follows_the_view(visit: Open
     page = visit()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    for name in ("Check", "Ask", "Report"):
+    for name in ("Check", "Ask", "Label", "Report"):
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name=name)).to_be_focused()
     page.keyboard.press("Enter")
@@ -408,7 +488,7 @@ def test_nothing_is_cut_off_on_a_phone_or_at_twice_the_size(
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator(".hits h3").last).to_be_visible()
     picture(page, name)
-    for view in ("Check", "Ask", "Report"):
+    for view in ("Check", "Ask", "Label", "Report"):
         page.get_by_role("link", name=view).click()
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= how["viewport"]["width"]

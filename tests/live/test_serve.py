@@ -79,7 +79,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> ApiKeys:
 
 @pytest.fixture(scope="module")
 def token(keys: ApiKeys) -> str:
-    return keys.create("tests", ("read", "write"))[0]
+    return keys.create("tests", ("read", "write", "label"))[0]
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,13 @@ def serve(
     preset: opt.Preset = "standard",
     keys: Annotated[Path | None, _KEY_FILE] = None,
     report: Annotated[Path | None, Option(help="A run of `evaluate gate --out`, to show.")] = None,
+    label: Annotated[
+        Path | None, Option(help="Questions and hits to label on the page, as JSON lines.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        Option(help="Store labels here; they are of --label and of checks that were served."),
+    ] = None,
     model: opt.ModelName = None,
     base_url: opt.BaseUrl = None,
     timeout_s: opt.ModelTimeout = 30.0,
@@ -63,6 +70,8 @@ def serve(
         gates=_parse_gates(gate or ["default"]),
         preset=preset,
         report=None if report is None else str(report.resolve()),
+        label=None if label is None else str(label.resolve()),
+        labels=None if labels is None else str(labels.resolve()),
         keys=None if keys is None else str(keys.resolve()),
         model=model,
         base_url=base_url,
@@ -100,6 +109,12 @@ def _check_openable(settings: Settings) -> None:
         GateRun.load(Path(settings.report))
     if settings.shadow is not None:
         check_appendable(Path(settings.shadow))
+    if settings.labels_path is not None:
+        from suffice.service.labelling import LabelQueue, load_items
+
+        if settings.label is not None:
+            load_items(Path(settings.label))
+        LabelQueue(settings.labels_path)
     if settings.library is not None:
         Library.open(settings.library).close()
 
@@ -142,12 +157,16 @@ def new_key(
     keys: KeyFile,
     name: Annotated[str, Option(help="Who or what will use it.")],
     write: Annotated[bool, Option("--write", help="Allow changes to the library.")] = False,
+    label: Annotated[
+        bool, Option("--label", help="Allow to label, and so to read what others checked.")
+    ] = False,
     json: opt.Json = False,
 ) -> None:
     """Create a key. Its token is shown once."""
-    from suffice.service.keys import READ, WRITE, ApiKeys
+    from suffice.service.keys import LABEL, READ, WRITE, ApiKeys
 
-    token, created = ApiKeys(keys).create(name, (READ, WRITE) if write else (READ,))
+    scopes = (READ, *([WRITE] if write else []), *([LABEL] if label else []))
+    token, created = ApiKeys(keys).create(name, scopes)
     if json:
         record = {"token": token, "key_id": created.key_id, "name": name, "scopes": created.scopes}
         print_json(record)

@@ -7,8 +7,9 @@
     responses      the envelope of results and errors
     streaming      batches as JSON lines, asks as server-sent events
     middleware     request ids, concurrency limit, deadline, request log
-    state          what a worker holds: gates, library, language model
+    state          what a worker holds: gates, library, language model, labels
     batching       checks that arrive together run together
+    labelling      what to label next, and the file of labels
     metrics        Prometheus metrics
     static         the page at `/`
     keys           API keys, stored as hashes

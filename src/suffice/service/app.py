@@ -21,7 +21,7 @@ from suffice.service.keys import WRITE
 from suffice.service.middleware import RequestMiddleware
 from suffice.service.requests import PublicRoute
 from suffice.service.responses import respond_with_error, to_api_error, validation_error
-from suffice.service.routes import public_api, read_api, write_api
+from suffice.service.routes import label_api, public_api, read_api, write_api
 from suffice.service.schemas import ErrorResponse
 from suffice.service.settings import SETTINGS_VARIABLE, Settings
 from suffice.service.state import Service
@@ -32,7 +32,7 @@ ERROR_DESCRIPTIONS = {
     401: "The key is missing or unknown.",
     403: "The key does not allow this.",
     408: "The body arrived too slowly.",
-    409: "The service has no library.",
+    409: "The service has no library, or stores no labels.",
     413: "The body is too large.",
     414: "The address is too long.",
     415: "The body has the wrong media type.",
@@ -64,7 +64,7 @@ def create_app(settings: Settings) -> RequestMiddleware:
         openapi_url=None,
     )
     app.state.service = service
-    for router in (public_api, read_api, write_api):
+    for router in (public_api, read_api, write_api, label_api):
         app.router.routes.extend(router.routes)  # flat: a nested router costs each request a lookup
     app.router.routes.extend(page_routes())
     for kind in (SufficeError, HTTPException, Exception):
@@ -142,7 +142,7 @@ def error_statuses(route: APIRoute) -> list[int]:
         statuses |= {414, 422}
     if route.path == "/v1/check/batch":
         statuses |= {415}
-    if "library" in route.tags:
+    if {"library", "labels"} & set(route.tags):
         statuses |= {409}
     return sorted(statuses)
 

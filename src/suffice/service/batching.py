@@ -30,6 +30,7 @@ from suffice.evaluation.verdict_log import VerdictLog, guard_outcome, logged_ver
 from suffice.gate.drift import MIN_QUESTIONS, Drift, measure_drift
 from suffice.gate.gate import CheckedBatch, Gate
 from suffice.gate.gate_ref import gate_identity
+from suffice.service.labelling import LabelQueue
 from suffice.service.metrics import Metrics
 from suffice.types import Verdict
 
@@ -65,9 +66,13 @@ class CheckBatcher:
     """The thread that runs a worker's checks. Start it inside the event loop of its callers."""
 
     def __init__(
-        self, gates: Mapping[str, Gate], metrics: Metrics, verdict_log: VerdictLog | None = None
+        self,
+        gates: Mapping[str, Gate],
+        metrics: Metrics,
+        verdict_log: VerdictLog | None = None,
+        labels: LabelQueue | None = None,
     ) -> None:
-        self.gates, self._metrics = gates, metrics
+        self.gates, self._metrics, self._labels = gates, metrics, labels
         self._verdict_log, self._log_failed = verdict_log, False
         self._identities = {name: gate_identity(gate) for name, gate in gates.items()}
         self._queue: PriorityQueue[tuple[int, int, _Item | None]] = PriorityQueue()
@@ -151,8 +156,10 @@ class CheckBatcher:
                 return [error]
             return [outcome for job in jobs for outcome in self._check([job])]
         self._metrics.batch_size.observe(len(jobs))
-        for verdict in checked.verdicts:
+        for job, verdict in zip(jobs, checked.verdicts, strict=True):
             self._metrics.count_verdict(first.gate, verdict)
+            if self._labels is not None:
+                self._labels.offer(self.gates[job.gate], job.question, job.hits, verdict)
         self._watch_drift(first.gate, checked)
         return list(checked.verdicts)
 

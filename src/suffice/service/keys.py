@@ -24,7 +24,7 @@ from typing import Any
 from suffice.errors import DataError, InputError
 from suffice.storage import write_atomically
 
-READ, WRITE = SCOPES = ("read", "write")
+READ, WRITE, LABEL = SCOPES = ("read", "write", "label")
 VERSION = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOKEN = re.compile(r"suf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -59,7 +59,7 @@ class ApiKeys:
             hint = "use letters, digits, dots and dashes; 64 at most"
             raise InputError(f"{name!r} is not a valid key name", hint=hint)
         if not scopes or not set(scopes) <= set(SCOPES):
-            raise InputError(f"the scopes are {scopes!r}", hint="use read, write, or both")
+            raise InputError(f"the scopes are {scopes!r}", hint="use some of read, write and label")
         keys = self._current()
         if any(key.name == name for key in keys.values()):
             hint = "choose another name, or revoke it"

@@ -1,7 +1,8 @@
 """What a request must satisfy: key, media type, size, speed and valid JSON.
 
-A route states its access by its class: `PublicRoute` needs no key, `ReadRoute` and `WriteRoute`
-need a key with that scope. Without a key file, anyone may read and nobody may write.
+A route states its access by its class: `PublicRoute` needs no key, `ReadRoute`, `WriteRoute` and
+`LabelRoute` need a key with that scope. Without a key file, anyone may read and label, and nobody
+may write.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
-from suffice.service.keys import READ, WRITE
+from suffice.service.keys import LABEL, READ, WRITE
 from suffice.service.responses import JSON, ApiError, get_context
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class WriteRoute(PublicRoute):
     scope = WRITE
 
 
+class LabelRoute(PublicRoute):
+    scope = LABEL
+
+
 def get_service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
@@ -59,7 +64,7 @@ def get_service(request: Request) -> Service:
 
 def _authorize(request: Request, scope: str | None) -> None:
     keys = get_service(request).keys
-    if scope is None or (keys is None and scope == READ):
+    if scope is None or (keys is None and scope != WRITE):
         return
     if keys is None:
         hint = (

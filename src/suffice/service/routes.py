@@ -19,7 +19,15 @@ from suffice.library import Library
 from suffice.registry import RETRIEVERS
 from suffice.service import schemas
 from suffice.service.batching import CheckJob
-from suffice.service.requests import NDJSON, PublicRoute, ReadRoute, WriteRoute, get_service
+from suffice.service.labelling import LabelItem
+from suffice.service.requests import (
+    NDJSON,
+    LabelRoute,
+    PublicRoute,
+    ReadRoute,
+    WriteRoute,
+    get_service,
+)
 from suffice.service.responses import ApiError, get_context, respond
 from suffice.service.settings import DEFAULT_GATE
 from suffice.service.state import Service
@@ -29,6 +37,7 @@ from suffice.types import Document, Hit, Trace, Verdict
 public_api = APIRouter(route_class=PublicRoute)
 read_api = APIRouter(route_class=ReadRoute)
 write_api = APIRouter(route_class=WriteRoute)
+label_api = APIRouter(route_class=LabelRoute)
 
 MAX_DRIFT_FEATURES = 8
 DocIds = Annotated[
@@ -132,6 +141,48 @@ async def report(request: Request) -> Response:
     checks = max(service.checks.drift_checks(name) for name in service.gates)
     counts = {"drift_checks": checks, "drift_from": MIN_QUESTIONS}
     return respond(request, {"run": service.report, "drift": drifts, **counts})
+
+
+# Labels
+
+
+@label_api.get("/v1/label/next", **describe("labels", schemas.LabelResponse))
+async def next_label(request: Request, by: Annotated[str, Query(**schemas.LABELLER)]) -> Response:
+    """What this person should label next: uncertain for the gate, and unlike what was labelled.
+
+    For some minutes it is not given to anybody else.
+    """
+    return await _respond_with_next(request, _labeller(request, by), stored=False)
+
+
+@label_api.post("/v1/label", **describe("labels", schemas.LabelResponse))
+async def label(request: Request, form: schemas.LabelRequest) -> Response:
+    """Store an answer, durable once answered; returns what to label next."""
+    service, by = get_service(request), _labeller(request, form.by)
+    item = LabelItem(form.question, tuple(hit.model_dump() for hit in form.hits))
+    await service.run_in_thread(service.labels.answer, item, form.complete, form.needed, by)
+    return await _respond_with_next(request, by, stored=True)
+
+
+@label_api.post("/v1/label/undo", **describe("labels", schemas.LabelResponse))
+async def undo_label(request: Request, form: schemas.UndoRequest) -> Response:
+    """Take back this person's last answer; returns what it was about, to label again."""
+    service, by = get_service(request), _labeller(request, form.by)
+    stored = await service.run_in_thread(service.labels.undo, by)
+    return await _respond_with_next(request, by, stored=stored)
+
+
+def _labeller(request: Request, name: str) -> str:
+    """A name that nobody with another key can use."""
+    key = get_context(request).key
+    return name if key is None else f"{key}/{name}"
+
+
+async def _respond_with_next(request: Request, by: str, *, stored: bool) -> Response:
+    service = get_service(request)
+    item, progress = await service.run_in_thread(service.labels.next, by)
+    record = item and {"question": item.question, "hits": item.hits}
+    return respond(request, {"item": record, "progress": asdict(progress), "stored": stored})
 
 
 # Library

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from suffice.gate.evidence_graph import EvidenceGraph
+from suffice.service.labelling import MAX_QUESTION_CHARS
 from suffice.service.settings import DEFAULT_GATE, Limits
 from suffice.types import Action, Quote, Reason, RetrieverScore
 
@@ -20,13 +21,14 @@ _HIT: dict[str, JsonValue] = {
     "text": "The Navigator is a 1924 comedy directed by Buster Keaton.",
     "score": 8.0,
 }
+_HIT_TEXTS = {name: _HIT[name] for name in ("title", "text", "score")}
 _CHECK: dict[str, JsonValue] = {
     "question": "Which film came out first, The Navigator or Metropolis?",
     "hits": [_HIT],
 }
 _DIRECTORS = "Which film has the director born first, Shadows in Paradise or Dog Law?"
 
-Question = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, pattern=r"\S")]
 GateName = Annotated[str, Field(max_length=64, description="A gate of /v1/gates.")]
 RetrieverName = Annotated[str | None, Field(max_length=64, description="One of /v1/library.")]
 
@@ -140,6 +142,66 @@ class ReportResponse(BaseModel):
     drift: list[DriftResponse] = Field(description="Of each gate with enough checks.")
     drift_checks: int = Field(description="Recent checks of this worker, of its busiest gate.")
     drift_from: int = Field(description="From so many checks on, drift is measured.")
+
+
+# Labels
+
+
+LABELLER: Any = {"min_length": 1, "max_length": 64, "pattern": r"\S", "description": "Who labels."}
+Labeller = Annotated[str, Field(**LABELLER)]
+
+
+class LabelHit(_StrictModel):
+    id: str
+    title: str = ""
+    text: str = ""
+    score: float | None = Field(None, allow_inf_nan=False)
+
+
+class LabelItemResponse(BaseModel):
+    question: str
+    hits: list[LabelHit] = Field(description="Best first; those that the gate reads.")
+
+
+class LabelRequest(_StrictModel):
+    """An answer, with the question and hits that it is about."""
+
+    model_config = _example(
+        by="ada",
+        question=_CHECK["question"],
+        hits=[{**_HIT_TEXTS, "id": "navigator"}],
+        complete=False,
+        needed={"navigator": True},
+    )
+
+    by: Labeller
+    question: Question
+    hits: list[LabelHit] = Field(min_length=1, max_length=_LIMITS.hits)
+    complete: bool | None = Field(description="Are the hits enough? null: skipped.")
+    needed: dict[str, bool] = Field({}, description="By hit id; optional.")
+
+
+class UndoRequest(_StrictModel):
+    model_config = _example(by="ada")
+
+    by: Labeller
+
+
+class LabelProgressResponse(BaseModel):
+    labelled: int = Field(description="Questions with an answer, by anybody.")
+    complete: int = Field(description="Of these, how many are complete.")
+    skipped: int = Field(description="By you.")
+    left: int = Field(description="To label or skip, for you.")
+    enough: int = Field(description="Labels from which adapting is worth it.")
+    adapt: str | None = Field(description="The command that uses the labels; null: too few yet.")
+
+
+class LabelResponse(BaseModel):
+    """What to label next, for this person; `item` is null if nothing is left."""
+
+    item: LabelItemResponse | None
+    progress: LabelProgressResponse
+    stored: bool = Field(description="Whether this request added a line to the labels.")
 
 
 # Library

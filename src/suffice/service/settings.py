@@ -6,6 +6,7 @@ import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from suffice.errors import InputError
 from suffice.service.keys import ApiKeys
@@ -13,6 +14,7 @@ from suffice.storage.fields import dataclass_from_json
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_GATE = "default"
+LABELS_NAME = "labels.jsonl"  # where labels are stored unless told
 SETTINGS_VARIABLE = "SUFFICE_SERVE"  # environment variable that carries these settings to workers
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # where prometheus-client shares metrics
 
@@ -53,6 +55,8 @@ class Settings:
     )
     preset: str = "standard"
     report: str | None = None  # a gate evaluation run, shown on the page
+    label: str | None = None  # questions and hits to label, as JSON lines
+    labels: str | None = None  # where labels are stored; None: beside `label`, if there is one
     keys: str | None = None  # the key file; None: no keys, this machine only
     model: str | None = None  # for /v1/ask, as its server names it
     base_url: str | None = None
@@ -73,8 +77,16 @@ class Settings:
         except ValueError:
             return False
 
+    @property
+    def labels_path(self) -> Path | None:
+        """Where labels are stored; None if the service does not label."""
+        if self.labels is not None:
+            return Path(self.labels)
+        return None if self.label is None else Path(self.label).with_name(LABELS_NAME)
+
     def validate(self) -> Settings:
-        """The same settings, or InputError: other machines need keys."""
+        """The same settings, or InputError: other machines need keys, labels need one worker."""
+        self._validate_labels()
         if self.is_local:
             return self
         hint = (
@@ -87,6 +99,17 @@ class Settings:
         if not ApiKeys(self.keys).all():
             raise InputError(f"{reachable}, but {self.keys} has no key", hint=hint)
         return self
+
+    def _validate_labels(self) -> None:
+        if self.labels_path is None:
+            return
+        if self.workers > 1:
+            # Each worker knows only the checks that it served, and whom it gave what to label.
+            message = f"--workers {self.workers} cannot label: only one worker can"
+            raise InputError(message, hint="use --workers 1, or leave out --label and --labels")
+        if self.label is not None and self.labels_path.resolve() == Path(self.label).resolve():
+            message = f"{self.label} cannot have both the questions and their labels"
+            raise InputError(message, hint="store the labels elsewhere: --labels FILE")
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

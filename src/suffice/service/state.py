@@ -1,4 +1,4 @@
-"""What a worker holds while it serves: gates, library, language model, and the check batcher."""
+"""What a worker holds while it serves: gates, library, model, labels, and the check batcher."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from suffice.library import Library
 from suffice.protocols import LanguageModel
 from suffice.service.batching import CheckBatcher
 from suffice.service.keys import ApiKeys
+from suffice.service.labelling import LabelQueue, load_items
 from suffice.service.metrics import Metrics
 from suffice.service.responses import ApiError
-from suffice.service.settings import Settings
+from suffice.service.settings import DEFAULT_GATE, Settings
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class Service:
         self._library: Library | None = None
         self.model: LanguageModel | None = None
         self.report: dict[str, Any] | None = None
+        self._labels: LabelQueue | None = None
 
     def open(self) -> None:
         settings = self.settings
@@ -57,10 +59,22 @@ class Service:
         self._threads = ThreadPoolExecutor(settings.limits.long_requests + 2, "library")
         shadow = settings.shadow
         verdict_log = None if shadow is None else VerdictLog(shadow, settings.shadow_texts)
-        self.checks = CheckBatcher(self.gates, self.metrics, verdict_log)
+        if settings.labels_path is not None:
+            gate, label = self.gates[DEFAULT_GATE], settings.label
+            items = () if label is None else load_items(Path(label), k=gate.card["k"])
+            self._labels = LabelQueue(settings.labels_path, items)
+            self._ranking = asyncio.create_task(self._rank_labels(self._labels, gate))
+        self.checks = CheckBatcher(self.gates, self.metrics, verdict_log, self._labels)
         self.checks.start()
 
+    async def _rank_labels(self, labels: LabelQueue, gate: Gate) -> None:
+        """Find out how sure the gate is of the questions in the file, a few at a time."""
+        while await self.run_in_thread(labels.rank_some, gate):
+            pass
+
     def close(self) -> None:
+        if self._labels is not None:
+            self._ranking.cancel()
         self._threads.shutdown(cancel_futures=True)
         self.checks.stop()
         if self._library is not None:
@@ -83,6 +97,13 @@ class Service:
             hint = "start it with one: suffice serve --library DIR"
             raise NotReadyError("the service has no library", hint=hint)
         return self._library
+
+    @property
+    def labels(self) -> LabelQueue:
+        if self._labels is None:
+            hint = "start it with a file for them: suffice serve --labels labels.jsonl"
+            raise NotReadyError("the service stores no labels", hint=hint)
+        return self._labels
 
     async def with_documents(self, hit_lists: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """The same hits; those with only an id of the library get its document."""

@@ -222,6 +222,32 @@ def append_line(path: Path, line: str, *, max_bytes: int) -> None:
         os.close(handle)
 
 
+def append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Append a JSON object as one line, durable and whole, beside other processes that append.
+
+    Half a line that a crash left is ended first. If the disk fails, nothing of the new line stays.
+    """
+    path = Path(path)
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    handle = _open_to_append(path)
+    try:
+        _lock(handle, wait=True)
+        size = os.fstat(handle).st_size
+        if not _ends_with_newline(handle):
+            line = b"\n" + line
+        try:
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, size)
+            raise
+        if not size:
+            fsync_path(path.parent)
+    finally:
+        os.close(handle)
+
+
 def check_appendable(path: Path) -> None:
     """InputError where `append_line` could not write; an absent file is created."""
     try:

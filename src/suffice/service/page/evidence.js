@@ -130,7 +130,8 @@ function coverageNote(unread, led) {
   return led.length ? `Mentioned by ${led.join(" and ")}.` : "Covers nothing the question names.";
 }
 
-function hitText(text, covers) {
+/** A hit's text with these words marked; the rest of a long one is folded. */
+export function hitText(text, covers) {
   const shown = shortened(text, MAX_CHARS);
   const marked = (part) => pieces(part, placesOf(part, covers).map(([start, end]) => [start, end, (word) => make("mark", {}, word)]));
   if (shown === text) return make("p", {}, marked(text));

@@ -4,9 +4,10 @@ import { askView } from "./ask.js";
 import { checkView } from "./check.js";
 import { get } from "./api.js";
 import { byId } from "./dom.js";
+import { labelView } from "./label.js";
 import { reportView } from "./report.js";
 
-const VIEWS = { check: checkView, ask: askView, report: reportView };
+const VIEWS = { check: checkView, ask: askView, label: labelView, report: reportView };
 const started = new Set();
 
 function show(focus) {
