@@ -9,11 +9,11 @@ from typing import ClassVar
 import pytest
 from tests.small_world import BRIDGE, TinyLibrary, Wants
 
-from suffice.answering.answer_type import AnswerType
+from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.ask import AskPolicy, ask
 from suffice.answering.extractive_reader import Passage
 from suffice.answering.review import review
-from suffice.answering.span_reader import SpanReader, answer_finder, has_form
+from suffice.answering.span_reader import SpanReader, answer_finder
 from suffice.gate.gate import Gate
 from suffice.types import Action, FoundAnswer, Support
 

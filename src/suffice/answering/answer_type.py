@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS
+from suffice.lexicon import MONTHS, NUMBER_WORDS, SENTENCE_OPENERS, WEEKDAYS
 from suffice.storage.records import read_toml
 from suffice.text import date_mentions, title_key, tokens
 
@@ -43,6 +43,16 @@ VOCABULARY = read_toml(Path(__file__).parent / "vocabulary.toml")
 _YES_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
+MIN_CLAUSE = 3  # words that can answer a question for yes or no
+_DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
+_TIME = re.compile(
+    r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
+    r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
+    r"|once|every|daily|weekly|monthly|annual|soon|never|always)s?\b",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _CHOICE = re.compile(r"\b(?:which|who|what|between)\b|^(?:was|were|is|are|did)\b", re.IGNORECASE)
 
 
@@ -232,6 +242,21 @@ def parse_number(text: str) -> float | None:
     first, *rest = found.group().casefold().replace(",", "").split()
     value = float(NUMBER_WORDS.get(first, first))
     return value * _SCALES.get(rest[-1] if rest else first, 1.0)
+
+
+def has_form(answer: str, answer_type: AnswerType) -> bool:
+    """Whether an answer can be what is asked for, as far as its form tells."""
+    said = title_key(answer) in ("yes", "no")
+    if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
+        return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
+    if answer_type is AnswerType.DATE:
+        return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
+    if answer_type is AnswerType.NUMBER:
+        return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
+    if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):
+        dated = any(one.text == answer for one in find_spans(answer, AnswerType.DATE))
+        return bool(_LETTERS.search(answer)) and not dated
+    return True
 
 
 def country_key(text: str) -> str:

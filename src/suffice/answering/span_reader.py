@@ -7,29 +7,17 @@ that is unlikely, but that the rules find as well, is judged as theirs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from suffice.answering.answer_type import AnswerType, find_spans, parse_number
+from suffice.answering.answer_type import AnswerType, find_spans, has_form
 from suffice.answering.extractive_reader import ExtractiveReader, Passage, Reading
-from suffice.lexicon import MONTHS, WEEKDAYS
-from suffice.text import title_key, tokens
+from suffice.text import title_key
 from suffice.types import Citation, FoundAnswer
 
 FindAnswer = Callable[[str, Sequence[str], Sequence[str]], FoundAnswer | None]
 LIKELY = 0.5  # below, an answer that the rules find as well is judged as theirs
-MIN_CLAUSE = 3  # words that can answer a question for yes or no
-_DAYS = frozenset(map(str.casefold, (*MONTHS, *WEEKDAYS)))
-_TIME = re.compile(
-    r"\d|\b(?:spring|summer|autumn|fall|winter|morning|noon|evening|night|midnight|today|tomorrow"
-    r"|yesterday|now|century|year|month|week|day|hour|minute|before|after|during|until|since|when"
-    r"|once|every|daily|weekly|monthly|annual|soon|never|always)s?\b",
-    re.IGNORECASE,
-)
-_AMOUNT = re.compile(r"\d|\b(?:one|no|none|half|all|both|zero|once|twice|an?)\b", re.IGNORECASE)
-_LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
 @runtime_checkable
@@ -89,18 +77,3 @@ def _whole_name(answer: str, sentence: str) -> str:
     """The name that an answer is a part of: "Ermengarde" of "Ermengarde of Tours"."""
     whole = (one.text for one in find_spans(sentence, AnswerType.PERSON))
     return next((one for one in whole if one.startswith(f"{answer} ")), answer)
-
-
-def has_form(answer: str, answer_type: AnswerType) -> bool:
-    """Whether an answer can be what is asked for, as far as its form tells."""
-    said = title_key(answer) in ("yes", "no")
-    if answer_type is AnswerType.YES_NO or said:  # or what is so, in words of the passage
-        return answer_type is AnswerType.YES_NO and (said or len(tokens(answer)) >= MIN_CLAUSE)
-    if answer_type is AnswerType.DATE:
-        return bool(_TIME.search(answer)) or not _DAYS.isdisjoint(tokens(answer))
-    if answer_type is AnswerType.NUMBER:
-        return parse_number(answer) is not None or bool(_AMOUNT.search(answer))
-    if answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.COUNTRY):
-        dated = any(one.text == answer for one in find_spans(answer, AnswerType.DATE))
-        return bool(_LETTERS.search(answer)) and not dated
-    return True

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
-from suffice.answering.answer_type import AnswerType, parse_number
+from suffice.answering.answer_type import AnswerType, has_form
 from suffice.answering.budget import MeteredModel
 from suffice.answering.extractive_reader import (
     CONFIDENT,
@@ -157,7 +157,7 @@ class ModelReader:
         by_rules = self.rules.read(question, answer_type, passages)
         if reading is None:
             return by_rules
-        if not _has_expected_form(reading.answer, answer_type, question):
+        if reading.answer is not None and not _fits(reading.answer, answer_type, question):
             reading = Reading(None, (), 0.0, "model")
         if not _is_confident(question, by_rules, passages):
             return reading
@@ -182,14 +182,10 @@ def _parse_reading(parsed: Mapping[str, Any] | None, shown: Sequence[Citation]) 
     return Reading(answer, tuple(cited), 1.0 if cited else 0.5, "model")
 
 
-def _has_expected_form(answer: str | None, answer_type: AnswerType, question: str) -> bool:
-    """Whether an answer has the form that is asked for, where form tells."""
-    if answer is None or answer_type is AnswerType.YES_NO:
-        return answer is None or title_key(answer) in ("yes", "no")
-    if answer_type is AnswerType.CHOICE:
-        return not set(tokens(answer)).isdisjoint(tokens(question))
-    exact = answer_type in (AnswerType.DATE, AnswerType.NUMBER)
-    return not exact or parse_number(answer) is not None
+def _fits(answer: str, answer_type: AnswerType, question: str) -> bool:
+    """Whether a model's answer has the form that is asked for; a choice is one that is offered."""
+    offered = not set(tokens(answer)).isdisjoint(tokens(question))
+    return has_form(answer, answer_type) and (offered or answer_type is not AnswerType.CHOICE)
 
 
 def _is_confident(question: str, reading: Reading, passages: Sequence[Passage]) -> bool:
