@@ -254,7 +254,8 @@ def test_an_answer_may_be_a_title_where_titles_are_shown(tokenizer, tmp_path):
     folder.mkdir()
     docs = [{"title": "logtail", "text": "Shows the last lines of a log."}]
     others = [
-        {"title": one, "text": f"Shows the {one} of a log."} for one in ("size", "age", "head", "mode")
+        {"title": one, "text": f"Shows the {one} of a log."}
+        for one in ("size", "age", "head", "mode")
     ]
     row = {"question": "What shows the last lines?", "answer": "logtail", "docs": docs}
     rows = [row | {"question": f"{row['question']} {n}", "distractors": others} for n in range(9)]
