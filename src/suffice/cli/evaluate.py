@@ -126,6 +126,13 @@ def answers(
     _say_warnings(run)
     if out:
         output.say_written(run.save(out))
+        _say_difficulty(out, dataset, path)
+
+
+def _say_difficulty(run: Path, dataset: str, path: Path | None) -> None:
+    if path is not None:  # `evaluate difficulty` takes a data set as one folder or file
+        of = f"--dataset {dataset} --benchmark {path}"
+        output.say(f"\nnext: suffice evaluate difficulty {run} {of}")
 
 
 def _say_warnings(run: AnswerRun) -> None:
