@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from suffice.cli import output
 from suffice.cli.app import app
 from suffice.evaluation.significance import Interval
 from suffice.evaluation.tables import Table
+from suffice.gate.gate import SHIPPED_MODELS
 
 DOCUMENTS = [
     {
@@ -113,8 +115,25 @@ def test_the_doctor_finds_what_is_installed() -> None:
     assert findings["ready"] is True
     assert {"numpy", "extra report", "extra serve"} <= {one["name"] for one in findings["parts"]}
     (gate,) = [one for one in findings["parts"] if one["name"] == "gate, preset fast"]
-    assert gate["found"] == "ships with suffice"
-    assert "ready" in suffice("doctor").stdout
+    assert (gate["found"], gate["problem"]) == ("ships with suffice", None)
+    assert "encoder wordllama" in {one["name"] for one in findings["parts"] if one["found"]}
+
+
+def test_the_doctor_loads_what_it_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("gate-fast", "gate-standard"):
+        shutil.copytree(SHIPPED_MODELS / name, tmp_path / name)
+    model = tmp_path / "gate-fast" / "boosted.onnx"
+    model.write_bytes(model.read_bytes()[:-20])  # a copy that was cut off
+    monkeypatch.setattr("suffice.gate.gate.SHIPPED_MODELS", tmp_path)
+    broken = suffice("doctor", "--json")
+    assert broken.exit_code == 1
+    parts = {one["name"]: one for one in json.loads(broken.stdout)["parts"]}
+    # The standard gate is whole, but asks the fast one.
+    for gate in (parts["gate, preset fast"], parts["gate, preset standard"]):
+        assert gate["found"] is None
+        assert "boosted.onnx is missing or altered" in gate["problem"]
+        assert gate["get_it"].startswith("pip install --force-reinstall")
+    assert parts["ranker of the bridge"]["found"]
 
 
 def test_build_says_what_is_in_the_files_and_writes_nothing(village: Path) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.commands import suffice
 
+from suffice.evaluation.answers import AnswerRun
+
 PUPILS = [f"Pupil{at}" for at in range(60)]
 
 
@@ -90,3 +92,48 @@ def test_a_wrong_file_is_told_in_two_lines(benchmark: Path, tmp_path: Path) -> N
     result = suffice("evaluate", "difficulty", tmp_path / "empty.jsonl", "--benchmark", benchmark)
     assert result.exit_code == 2
     assert "hint:" in result.output
+
+
+def test_a_run_of_answers_is_read_as_it_was_written(benchmark: Path, tmp_path: Path) -> None:
+    """The whole chain: questions with answers, `evaluate answers --out`, `evaluate difficulty`."""
+    questions = benchmark / "questions.jsonl"
+    records = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+    given = tmp_path / "mine.jsonl"
+    for file, of in (
+        (questions, [{**one, "answer": f"Teacher of {one['question_id']}"} for one in records]),
+        (given, [
+            {"question_id": name, "answer": f"Teacher of {name if at % 3 else 'nobody'}"}
+            for at, name in enumerate(PUPILS[:50])
+        ]),
+    ):  # fmt: skip
+        file.write_text("".join(json.dumps(one) + "\n" for one in of), encoding="utf-8")
+    run = tmp_path / "run.json"
+    made = suffice(
+        "evaluate", "answers", "--dataset", "jsonl", "--path", benchmark, "--answers", given,
+        "--out", run,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    next_step = made.stderr.replace("\n", "").partition("next: suffice ")[2].split()
+    assert next_step[:2] == ["evaluate", "difficulty"]
+    printed = json.loads(evaluate(*next_step[2:], "--json").stdout)
+    whole = printed["systems"]["mine"]["matrix"]["whole"]
+    wrong = 17 + 10  # every third of fifty, and ten without an answer
+    assert (whole["n"], whole["error"]["value"]) == (60, pytest.approx(wrong / 60))
+    assert set(AnswerRun.load(run).question_ids) == set(PUPILS)
+
+    held = suffice("evaluate", "difficulty", run, "--benchmark", benchmark, "--by", "retrieved")
+    assert held.exit_code == 2
+    assert "has no held documents" in held.stderr
+    assert "make it again with: suffice evaluate answers" in _error_of(run, "version", 1, benchmark)
+    assert "columns have different lengths" in _error_of(run, "kinds", [], benchmark)
+    assert "is a run of 'gate'" in _error_of(run, "task", "gate", benchmark)
+
+
+def _error_of(run: Path, name: str, value: Any, benchmark: Path) -> str:
+    """What is said of a run with one field changed."""
+    other = run.with_name(f"{name}.json")
+    changed = json.loads(run.read_text(encoding="utf-8")) | {name: value}
+    other.write_text(json.dumps(changed), encoding="utf-8")
+    result = suffice("evaluate", "difficulty", other, "--benchmark", benchmark)
+    assert result.exit_code in (1, 2)
+    return result.stderr

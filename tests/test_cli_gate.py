@@ -301,4 +301,4 @@ def test_a_gate_is_fitted_from_a_data_set_and_its_corpus(tmp_path: Path) -> None
     assert made.exit_code == 0, made.output
     assert "gate for 150 questions with 5 hits" in made.stdout
     never = "Never answers" in made.stdout  # then it is no use to check with it
-    assert ("next: label more questions" if never else "next: suffice check") in made.stderr
+    assert ("next: label at least" if never else "next: suffice check") in made.stderr

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tests.small_world import COMPARISON, FILMS
 
 from suffice.gate.evidence_graph import EvidenceGraph, build_evidence_graph
+from suffice.gate.extraction import extract, text_with_byline
+from suffice.gate.features import SET_COLUMNS
 from suffice.gate.hits import normalize_hits
-from suffice.gate.question import WordTable
+from suffice.gate.question import WordTable, parse_question
 from suffice.types import Document
 
 WORDS = WordTable.load()
@@ -85,3 +87,38 @@ def test_places_lie_in_the_question_and_never_overlap(question: str, texts: list
     for one in made.names:
         assert ends[-1] <= one.start < one.end <= len(question)
         ends.append(one.end)
+    assert all(question[one.start : one.end] == one.text for one in made.words)
+
+
+NAMELESS = "how many days of leave can I carry over into the next year?"
+LEAVE = (
+    Document("carry", "You can carry over five days of annual leave.", title="Holidays"),
+    Document("cheese", "Cheese is made of milk.", title="Cheese"),
+)
+
+
+def test_a_question_without_names_shows_the_words_that_each_hit_holds() -> None:
+    made = drawn(NAMELESS, *LEAVE)
+    assert made.names == ()
+    held = {one.text: one.found_in for one in made.words}
+    assert held["days"] == held["leave"] == held["carry"] == ("carry",)
+    assert held["next"] == ()
+    assert not any("cheese" in found for found in held.values())
+    assert all(NAMELESS[one.start : one.end] == one.text for one in made.words)
+
+
+@pytest.mark.parametrize(
+    ("question", "hits"),
+    [(NAMELESS, LEAVE), (NAMELESS, LEAVE[:1]), (COMPARISON, (FILM["dog"], FILM["paradise"]))],
+)
+def test_page_and_verdict_agree_on_what_is_covered(
+    question: str, hits: tuple[Document, ...]
+) -> None:
+    """What the verdict calls "the hits hold 60 % of what the question says", word by word."""
+    made, parsed = drawn(question, *hits), parse_question(question, WORDS)
+    texts = [text_with_byline(one) for one in hits]
+    figures = extract(parsed, [one.title for one in hits], texts, None, WORDS).figures
+    found = {one.text.lower() for one in made.words if one.found_in}
+    rarity = {word.decode(): rare for word, rare in zip(parsed.content, parsed.rarity)}
+    share = sum(rarity[word] for word in found) / sum(rarity.values())
+    assert share == pytest.approx(float(figures[SET_COLUMNS.index("cov_any")]), abs=1e-6)

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from suffice.errors import DataError, InputError, NotReadyError
-from suffice.retrieval.links import NAMESAKES, MentionLinks, TitleIndex, mention_links, named_titles
+from suffice.jobs import run_in_process
+from suffice.retrieval.links import (
+    NAMESAKES,
+    MentionLinks,
+    TitleIndex,
+    mention_links,
+    mention_links_in_blocks,
+    named_titles,
+)
 from suffice.types import Document
 
 VILLAGE = (
@@ -87,6 +95,40 @@ def test_named_titles_come_longest_first(titles: TitleIndex) -> None:
 def test_a_parenthesis_in_a_title_need_not_be_said() -> None:
     films = TitleIndex([("a", "Crash (1996 film)"), ("b", "Crash (2004 film)"), ("c", "Other")])
     assert named("Who directed Crash?", films) == ("a", "b")
+
+
+MANUAL = (
+    Document("less(1)", "Less is a pager. See more(1) for the file that it shows.", title="less"),
+    Document("more(1)", "more shows a file and is less able than `less`.", title="more"),
+    Document("file(1)", "file tells the type of a file. File by file, more or less.", title="file"),
+    Document("tac(1)", "Like cat, but backwards; look at the file with less than 9.", title="tac"),
+    Document("cat(1)", "cat shows each FILE. A file in less time. Backwards: tac.", title="cat"),
+    Document("look(1)", "Look for lines of a file in less time.", title="look"),
+    Document("time(1)", "Runs a file and says how much time it took, or less.", title="time"),
+)
+
+
+def test_common_words_link_only_where_they_are_used_as_names() -> None:
+    titles = TitleIndex.of(MANUAL)
+    links = mention_links(MANUAL, titles)
+    assert dict(zip(links.ids, links.out(links.ids))) == {
+        "less(1)": ("more(1)",),
+        "more(1)": ("less(1)",),
+        "file(1)": (),
+        "tac(1)": ("cat(1)", "look(1)"),  # "look" is rare here: nothing says that it is a verb
+        "cat(1)": ("time(1)", "tac(1)"),
+        "look(1)": ("time(1)",),
+        "time(1)": (),
+    }
+    assert named("Which option of the less pager shows the time?", titles) == ()
+    assert named("Which option of less(1) shows the time?", titles) == ("less(1)",)
+
+
+def test_links_of_blocks_are_the_same() -> None:
+    whole = mention_links(MANUAL, TitleIndex.of(MANUAL))
+    titles = [(one.doc_id, one.title) for one in MANUAL]
+    parts = mention_links_in_blocks(MANUAL, titles, run_in_process)
+    assert parts.out(whole.ids) == whole.out(whole.ids)
 
 
 def test_a_shared_title_links_to_all_its_documents_up_to_a_limit() -> None:

@@ -162,6 +162,20 @@ def test_stems_stand_in_the_order_of_the_text_so_that_every_process_saves_the_sa
     ]
 
 
+def test_common_words_are_no_names_in_texts_and_questions() -> None:
+    texts = [Document(f"{n}", "The file is less than a file. File it.", "") for n in range(6)]
+    tac = Document("tac(1)", "tac prints a file. See less(1).", "tac")
+    links = made(*texts, tac, Document("less(1)", "less shows a File. See tac.", "less"),
+                 Document("file(1)", "file tells the type.", "file"))  # fmt: skip
+    tac_name, less, file = (int(links.borne.row(at)[0]) for at in (6, 7, 8))
+    assert less in mentioned(links, "tac(1)")
+    assert tac_name in mentioned(links, "less(1)")
+    assert not {less, file} & mentioned(links, "0")
+    assert file not in mentioned(links, "tac(1)") | mentioned(links, "less(1)")
+    assert links.question_names(["Which File is less than tac?"])[0].tolist() == [tac_name]
+    assert links.question_names(["what does less(1) show?"])[0].tolist() == [less]
+
+
 def test_saved_links_come_back(tmp_path: Path) -> None:
     links = made(*ALBUMS, Document("tokyo", "東京は日本の首都です。", "東京"))
     links.save(tmp_path / "links")
@@ -175,6 +189,10 @@ def test_saved_links_come_back(tmp_path: Path) -> None:
     for one, other in ((back.borne, links.borne), (back.mentioned, links.mentioned)):
         np.testing.assert_array_equal(one.starts, other.starts)
         np.testing.assert_array_equal(one.values, other.values)
+    assert (back.small.tolist(), back.common.tolist()) == (
+        links.small.tolist(),
+        links.common.tolist(),
+    )
     question = ["Who fought the Battle of New Orleans?"]
     assert back.question_names(question)[0].tolist() == links.question_names(question)[0].tolist()
 

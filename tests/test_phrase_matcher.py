@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
-from suffice.text import title_key, title_words
+from suffice.retrieval.phrase_matcher import NameKeys, PhraseMatch, PhraseMatcher, WordUse, is_small
+from suffice.text import title_key, title_word_spans, title_words, without_accents
 
 
 def found(text: str, *names: str) -> list[str]:
@@ -73,3 +73,66 @@ def test_matches_never_overlap_and_say_what_stands_there(words: list[str]) -> No
         assert match.start >= end
         end = match.end
         assert " ".join(words[match.start : match.end]).casefold() == keys[match.phrase]
+
+
+# ---- names that are common words
+
+MANUAL = ("less", "file", "tac", "who", "Saw")
+TEXTS = (
+    *("The file is read. A saw is less than a file." for _ in range(5)),
+    "File names are short. FILE is a file. See --file, file.txt, /bin/file and file().",
+    "Like less(1), who(1) and `file`, tac prints a \u201cfile\u201d. The file 'file' is one.",
+    'Saw the wood. James Wan made Saw. "Saw" was a success.',
+)
+
+
+def matcher(*names: str, common: frozenset[int] = frozenset()) -> PhraseMatcher:
+    keys = NameKeys()
+    for name in names:
+        keys.add(title_key(name), small=is_small(name))
+    return PhraseMatcher(keys.numbers, small=keys.small, common=common)
+
+
+def common_names() -> frozenset[int]:
+    use = WordUse()
+    for text in matcher(*MANUAL).find(TEXTS):
+        use.add(text.common, text.capital)
+    return use.common_phrases()
+
+
+def names_in(text: str) -> list[str]:
+    (found,) = matcher(*MANUAL, common=common_names()).find_in_questions([text])
+    return [MANUAL[match.phrase] for match in found.matches]
+
+
+def test_the_corpus_says_which_names_are_common_words() -> None:
+    assert {MANUAL[at] for at in common_names()} == {"less", "file", "Saw"}
+
+
+def test_a_common_word_is_a_name_only_where_it_is_marked_as_one() -> None:
+    assert names_in(TEXTS[0]) == names_in(TEXTS[5]) == []
+    assert names_in("In which year was the less pager released?") == []
+    assert names_in(TEXTS[6]) == ["less", "who", "file", "tac", "file", "file"]
+    assert names_in("What does `less` show, who(1) not?") == ["less", "who"]
+
+
+def test_a_capital_says_nothing_at_the_beginning_of_a_sentence() -> None:
+    assert names_in(TEXTS[7]) == ["Saw", "Saw"]  # the second and the third
+    assert names_in("Saw he it?") == []
+
+
+def test_a_rare_name_without_capitals_is_found_as_it_is_written() -> None:
+    assert names_in("What does tac do?") == names_in("Tac?") == names_in("is it tac") == ["tac"]
+    assert names_in("What does --tac or tac.c do?") == []
+
+
+def test_a_question_in_small_letters_names_what_is_no_common_word() -> None:
+    assert names_in("which file is less than a saw or tac?") == ["tac"]
+    (found,) = matcher("Paris").find_in_questions(["who went to paris?"])
+    assert [match.phrase for match in found.matches] == [0]
+
+
+@given(st.text(max_size=40))
+def test_words_and_their_places_agree(text: str) -> None:
+    plain = without_accents(text)
+    assert [plain[start:end] for start, end in title_word_spans(plain)] == title_words(text)

@@ -15,12 +15,14 @@ from suffice.gate.policy import (
     Costs,
     Policy,
     Promise,
+    PromiseNeed,
     choose_actions,
     choose_by_cost,
     choose_by_f1,
     choose_by_risk,
     explain_actions,
     min_questions_for,
+    questions_needed,
     realized_risk,
 )
 from suffice.types import Action
@@ -128,7 +130,7 @@ def test_fewer_questions_than_could_ever_prove_it_keep_no_promise_and_the_policy
     assert policy.answer_at is None
     assert policy.words == (
         "Never answers: no threshold keeps the promise that among answered, the share of incomplete is at most 0.05, "
-        "with confidence 0.9 (44 calibration questions, and at least 45 are needed)."
+        "with confidence 0.9 (44 calibration questions, and at least 45 are needed, to answer about 100 %)."
     )
     assert choose_by_risk([0.99] * 45, [True] * 45, alpha=0.05, delta=0.1).answer_at == 0
 
@@ -141,7 +143,30 @@ def test_none_or_one_question_proves_nothing(n):
 def test_nothing_complete_is_never_answered():
     policy = choose_by_risk(np.linspace(0, 1, 500), np.zeros(500, bool), alpha=0.2)
     assert policy.answer_at is None
-    assert "500 calibration questions do not support it" in policy.words
+    assert "500 calibration questions do not support it, nor would more like these" in policy.words
+
+
+def test_a_promise_that_cannot_be_kept_says_how_many_questions_it_needs():
+    p = np.linspace(0.99, 0.01, 36)
+    complete = np.arange(36) < 10  # the ten highest are complete, and nothing else
+    policy = choose_by_risk(p, complete, alpha=0.1, delta=0.1)
+    need = known(known(policy.promise).need)
+    assert policy.answer_at is None
+    assert known(need.questions) >= 36 * min_questions_for(0.1, 0.1) / 10
+    assert need.coverage == pytest.approx(10 / 36)
+    assert f"at least {need.questions} are needed, to answer about 28 %" in policy.words
+    assert Policy.from_json(json.loads(json.dumps(policy.as_json()))) == policy
+    # With so many questions like these, it is kept, and answers as many.
+    like_these = np.arange(known(need.questions)) * 36 // known(need.questions)
+    kept = choose_by_risk(p[like_these], complete[like_these], alpha=0.1, delta=0.1)
+    assert realized_risk(p, complete, kept.answer_at).coverage == need.coverage
+    assert known(kept.promise).need is None
+
+
+def test_without_questions_only_the_fewest_are_known():
+    assert questions_needed([], [], alpha=0.1) == PromiseNeed(22)
+    with pytest.raises(InputError, match="questions is True"):
+        PromiseNeed(True)
 
 
 def test_all_complete_is_always_answered():
@@ -421,6 +446,10 @@ def test_a_policy_survives_json_to_the_last_bit():
         ({"costs": {"wrong": 1, "expand": 0}}, "'abstain' is missing"),
         ({"promise": {"alpha": 0, "delta": 0.1, "questions": 3}}, "alpha is 0"),
         ({"promise": {"alpha": 0.1, "delta": 0.1, "questions": -3}}, "questions is -3"),
+        (
+            {"promise": {"alpha": 0.1, "delta": 0.1, "questions": 3, "need": {"questions": 5}}},
+            "'coverage' is missing",
+        ),
         ({"chosen_by": 7}, "chosen_by is 7"),
         ({"anwser_at": 0.5}, "'anwser_at' is not known"),
     ],
@@ -428,6 +457,12 @@ def test_a_policy_survives_json_to_the_last_bit():
 def test_a_damaged_policy_is_refused_by_the_name_of_its_field(change, message):
     with pytest.raises(InputError, match=message):
         Policy.from_json({**Policy(0.5).as_json(), **change})
+
+
+def test_a_promise_of_an_older_gate_is_read():
+    old = {"alpha": 0.1, "delta": 0.1, "questions": 60}
+    policy = Policy.from_json({**Policy(0.5).as_json(), "promise": old})
+    assert policy.promise == Promise(0.1, 0.1, 60)
 
 
 def test_a_policy_that_is_no_object_is_refused():

@@ -11,11 +11,13 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import date
+from itertools import filterfalse
 
 from suffice.lexicon import MONTHS, SENTENCE_OPENERS
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # the letters of a character class
 _TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+_ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _ASCII_WORDS = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 
@@ -34,8 +36,20 @@ def title_words(text: str) -> list[str]:
     """The words of a text without accents and punctuation, with their capitals."""
     if text.isascii():  # the same four times as fast
         return text.translate(_ASCII_GAPS).split()
-    decomposed = unicodedata.normalize("NFKD", text)
-    return _TOKEN.findall("".join(char for char in decomposed if not unicodedata.combining(char)))
+    return _TOKEN.findall(without_accents(text))
+
+
+def title_word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each of the `title_words` is in a text that is `without_accents`."""
+    pattern = _ASCII_TOKEN if text.isascii() else _TOKEN
+    return list(map(re.Match.span, pattern.finditer(text)))
+
+
+def without_accents(text: str) -> str:
+    """The text in compatible letters, without accents; all functions here find the same words."""
+    if text.isascii():
+        return text
+    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
 
 
 _PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")

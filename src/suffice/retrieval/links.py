@@ -1,7 +1,8 @@
 """Mention links: document a links to b when a's text names b's title.
 
 Built once, linear in the text. Titles match on whole words, longest first; a title that could be a
-common word ("Saw", "The Lake") must be written as a name: see `suffice.retrieval.phrase_matcher`.
+common word ("Saw", "less") must be used as a name: see `suffice.retrieval.phrase_matcher`. Which
+titles are common words is counted on the way, so doubtful mentions are decided at the end.
 
 A title that several documents share links to all of them, up to NAMESAKES; the ranker decides. No
 document links to itself or to another of the same title.
@@ -25,7 +26,14 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError
 from suffice.jobs import Job, JobRunner, split_into_blocks
 from suffice.retrieval.corpus import RaggedRows, duplicate_id
-from suffice.retrieval.phrase_matcher import PhraseMatch, PhraseMatcher
+from suffice.retrieval.phrase_matcher import (
+    NameKeys,
+    PhraseMatch,
+    PhraseMatcher,
+    TextMatches,
+    WordUse,
+    is_small,
+)
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import title_key
@@ -33,7 +41,7 @@ from suffice.types import DocId, Document
 
 NAMESAKES = 16
 BLOCK_DOCUMENTS = 256
-_KIND, _VERSION = "links", 1
+_KIND, _VERSION = "links", 2
 _REBUILD = "build the library again: suffice build"
 
 
@@ -41,19 +49,19 @@ class TitleIndex:
     """The titles of a corpus, ready to be found in texts."""
 
     def __init__(self, titles: Iterable[tuple[DocId, str]]) -> None:
-        keys: dict[str, int] = {}
-        numbers = array("i")
+        keys, numbers = NameKeys(), array("i")
         self.position: dict[DocId, int] = {}
         for doc_id, title in titles:
             if doc_id in self.position:
                 raise duplicate_id(doc_id)
             self.position[doc_id] = len(self.position)
             key = title_key(title)
-            numbers.append(keys.setdefault(key, len(keys)) if key else -1)
+            numbers.append(keys.add(key, small=is_small(title)) if key else -1)
         self.ids: tuple[DocId, ...] = tuple(self.position)
         self._numbers = np.asarray(numbers, dtype=np.int32)
-        self._matcher = PhraseMatcher(keys)
-        self._documents = _group(self._numbers, len(keys))
+        self._small = frozenset(keys.small)
+        self._matcher = PhraseMatcher(keys.numbers, small=self._small)
+        self._documents = _group(self._numbers, len(keys.numbers))
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> TitleIndex:
@@ -70,15 +78,20 @@ class TitleIndex:
         """Positions of the documents with this title, at most NAMESAKES."""
         return list(self._documents.row(title)[:NAMESAKES].tolist())
 
-    def mentions(self, texts: Iterable[str]) -> Iterator[tuple[PhraseMatch, ...]]:
+    def mentions(self, texts: Iterable[str]) -> Iterator[TextMatches]:
         """The titles in each text, left to right; a match's phrase is the number of the title."""
-        return (found.matches for found in self._matcher.find(texts))
+        return self._matcher.find(texts)
+
+    def can_name(self, match: PhraseMatch) -> bool:
+        """Whether a match is a name without asking the corpus: doubt counts against "less"."""
+        return match.sure or match.phrase not in self._small
 
 
 def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[DocId, ...]]:
     """Documents whose title each question names, longest match first."""
     named = []
-    for matches in titles.mentions(questions):
+    for text in titles.mentions(questions):
+        matches = filter(titles.can_name, text.matches)
         longest_first = sorted(matches, key=lambda match: match.start - match.end)
         found = dict.fromkeys(at for one in longest_first for at in titles.documents(one.phrase))
         named.append(tuple(titles.ids[at] for at in found))
@@ -87,7 +100,7 @@ def named_titles(questions: Sequence[str], titles: TitleIndex) -> list[tuple[Doc
 
 def mention_links(documents: Iterable[Document], titles: TitleIndex) -> MentionLinks:
     """The links of these documents; documents that are only in `titles` have no out-links."""
-    return _join_links(titles.ids, _document_links(documents, titles))
+    return _join_links(titles, _document_mentions(documents, titles))
 
 
 def mention_links_in_blocks(
@@ -95,23 +108,24 @@ def mention_links_in_blocks(
 ) -> MentionLinks:
     """The same, block by block wherever `run` runs them; `titles` are those of the index."""
     key = hashlib.sha256(json.dumps(titles).encode()).hexdigest()
-    job = Job("finding links", _block_links, titles, TitleIndex, key=key)
+    job = Job("finding links", _block_mentions, titles, TitleIndex, key=key)
     blocks = split_into_blocks(documents, BLOCK_DOCUMENTS, chars=lambda one: len(one.text))
-    ids = tuple(doc_id for doc_id, _ in titles)
-    return _join_links(ids, chain.from_iterable(run(job, blocks)))
+    return _join_links(TitleIndex(titles), chain.from_iterable(run(job, blocks)))
 
 
-def _block_links(documents: Sequence[Document], titles: TitleIndex) -> list[list[Any]]:
-    return [[source, targets] for source, targets in _document_links(documents, titles)]
+# The position of a document, the titles it names (in the order of its text; a doubtful one as ~n),
+# those it has as common words, and those with a capital. A list: blocks travel as JSON.
+_Mentions = list[Any]
 
 
-def _document_links(
-    documents: Iterable[Document], titles: TitleIndex
-) -> Iterator[tuple[int, list[int]]]:
-    """The position of each document, and of the documents it names, in the order of its text."""
+def _block_mentions(documents: Sequence[Document], titles: TitleIndex) -> list[_Mentions]:
+    return list(_document_mentions(documents, titles))
+
+
+def _document_mentions(documents: Iterable[Document], titles: TitleIndex) -> Iterator[_Mentions]:
     documents, copies = tee(documents)
     found = titles.mentions(document.text for document in copies)
-    for document, matches in zip(documents, found):
+    for document, text in zip(documents, found):
         source = titles.position.get(document.doc_id)
         if source is None:
             raise InputError(
@@ -119,19 +133,30 @@ def _document_links(
                 hint="build it from the same documents",
             )
         own = titles.title_number(source)
-        named = dict.fromkeys(match.phrase for match in matches if match.phrase != own)
-        yield source, list(chain.from_iterable(map(titles.documents, named)))
+        sure = {match.phrase for match in text.matches if match.sure}
+        named = dict.fromkeys(match.phrase for match in text.matches if match.phrase != own)
+        marked = [one if one in sure else ~one for one in named]
+        yield [source, marked, sorted(text.common), sorted(text.capital)]
 
 
-def _join_links(ids: tuple[DocId, ...], links: Iterable[Sequence[Any]]) -> MentionLinks:
-    sources, targets, done = array("i"), array("i"), bytearray(len(ids))
-    for source, named in links:
+def _join_links(titles: TitleIndex, found: Iterable[_Mentions]) -> MentionLinks:
+    ids, use = titles.ids, WordUse()
+    sources, named, done = array("i"), array("i"), bytearray(len(ids))
+    for source, mentioned, common, capital in found:
         if done[source]:
             raise duplicate_id(ids[source])
         done[source] = True
-        targets.extend(named)
-        sources.extend([source] * len(named))
-    groups = _group(np.asarray(sources, dtype=np.int32), len(ids))
+        use.add(common, capital)
+        named.extend(mentioned)
+        sources.extend([source] * len(mentioned))
+    common_titles = use.common_phrases()
+    starts, targets = array("i"), array("i")
+    for source, title in zip(sources, named):
+        if title >= 0 or ~title not in common_titles:
+            to = titles.documents(title if title >= 0 else ~title)
+            targets.extend(to)
+            starts.extend([source] * len(to))
+    groups = _group(np.asarray(starts, dtype=np.int32), len(ids))
     return MentionLinks(ids, groups.starts, np.asarray(targets, dtype=np.int32)[groups.values])
 
 

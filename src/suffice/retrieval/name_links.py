@@ -5,7 +5,8 @@ mentions every name in its text: titles and aliases of others, its entities, and
 that no document bears, so a corpus without titles has links too.
 
 A name is known by an 8-byte hash of its title key. Names that only one document mentions and none
-bears link nothing and are dropped.
+bears link nothing and are dropped, and so are doubtful mentions of names that are common words in
+this corpus: see `suffice.retrieval.phrase_matcher`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import tee
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from suffice.errors import DataError, InputError
 from suffice.lexicon import FUNCTION_WORDS
 from suffice.retrieval.corpus import RaggedRows, duplicate_id
-from suffice.retrieval.phrase_matcher import PhraseMatcher
+from suffice.retrieval.phrase_matcher import NameKeys, PhraseMatcher, WordUse, is_small
 from suffice.storage import new_artefact, open_artefact
 from suffice.storage.artefacts import check_row_offsets, read_array, read_texts, write_texts
 from suffice.text import date_mentions, names, title_key, title_words, tokens
@@ -37,7 +38,7 @@ MAX_MENTIONS = 256  # of a document: a page that lists 100,000 others is no brid
 MAX_STEMS = 2_000_000  # that are counted; beyond, those seen once are forgotten
 LEAD_CHARS = 300  # at the beginning of a text that can introduce its subject
 
-_KIND, _VERSION = "name-links", 1
+_KIND, _VERSION = "name-links", 2
 _REBUILD = "build the library again: suffice build"
 _VERB = re.compile(r"\s(?:is|was|are|were|has|had|refers)\s")
 _KNOWN_AS = re.compile(
@@ -104,6 +105,8 @@ class NameLinks:
     mentioned: RaggedRows
     hashes: npt.NDArray[np.uint64]  # of each name, sorted: a name's number is its position here
     keys: tuple[str, ...]  # title keys and aliases of all documents
+    small: Ints  # the keys of names that are never written with a capital
+    common: Ints  # the keys that are common words in this corpus
     stems: dict[str, int]  # how many documents contain each word stem
     letters: float  # mean length of a text
 
@@ -134,7 +137,7 @@ class NameLinks:
 
     @cached_property
     def _matcher(self) -> PhraseMatcher:
-        return PhraseMatcher(self.keys)
+        return PhraseMatcher(self.keys, small=self.small.tolist(), common=self.common.tolist())
 
     @cached_property
     def _key_numbers(self) -> Ints:
@@ -151,11 +154,11 @@ class NameLinks:
     def question_names(self, questions: Sequence[str]) -> list[Ints]:
         """The numbers of the names in each question, each once: borne ones first."""
         named = []
-        # A question all in lower or upper case is read as if every word had a capital.
-        marked = (one.title() if one.islower() or one.isupper() else one for one in questions)
-        for question, found in zip(questions, self._matcher.find(marked)):
+        common = self._key_numbers[self.common]
+        for question, found in zip(questions, self._matcher.find_in_questions(questions)):
             phrases = np.array([match.phrase for match in found.matches], np.int64)
             others = self.numbers(map(title_key, names(question)))
+            others = others[~np.isin(others, common)]
             both = np.concatenate([self._key_numbers[phrases], others])
             _, first = np.unique(both, return_index=True)
             distinct = both[np.sort(first)]
@@ -170,6 +173,8 @@ class NameLinks:
             "mentioned_starts": self.mentioned.starts,
             "mentioned": self.mentioned.values.astype(np.int32),
             "hashes": self.hashes,
+            "small": self.small,
+            "common": self.common,
             "counts": np.fromiter(self.stems.values(), np.int64, len(self.stems)),
             "letters": np.array([self.letters]),
         }
@@ -193,7 +198,10 @@ class NameLinks:
         )
         counts, hashes, letters = map(read, ("counts", "hashes", "letters"))
         rows = [RaggedRows(read(f"{one}_starts"), read(one)) for one in ("borne", "mentioned")]
+        small, common = read("small"), read("common")
         try:
+            for some in (small, common):
+                check_row_offsets(np.array([0, len(some)]), some, below=len(keys))
             for one in rows:
                 check_row_offsets(one.starts, one.values, below=len(hashes))
             check_row_offsets(np.zeros(1, np.int64), counts[:0])
@@ -207,35 +215,44 @@ class NameLinks:
         borne, mentioned = (RaggedRows(one.starts, one.values.astype(np.int64)) for one in rows)
         stem_counts = dict(zip(stems, counts.tolist()))
         mean = float(letters[0])
-        return cls(tuple(ids), borne, mentioned, hashes, tuple(keys), stem_counts, mean)
+        whole = (tuple(ids), borne, mentioned, hashes, tuple(keys), small, common)
+        return cls(*whole, stem_counts, mean)
 
 
 def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
     """The name links of the documents, which are read twice: first titles, then mentions."""
     ids: dict[DocId, int] = {}
-    keys: dict[str, int] = {}
+    keys = NameKeys()
     borne, borne_sizes = array("q"), array("i")
     for document in documents():
         ids.setdefault(document.doc_id, len(ids))
         if len(ids) == len(borne_sizes):
             raise duplicate_id(document.doc_id)
-        title = title_key(document.title)
-        own = [key for key in (title, *aliases(document.title, document.text)) if key]
+        title, others = title_key(document.title), aliases(document.title, document.text)
+        own = [keys.add(title, small=is_small(document.title))] if title else []
+        own += [keys.add(key, small=False) for key in others]
         borne_sizes.append(len(own))
-        borne.extend([keys.setdefault(key, len(keys)) for key in own])
-    matcher, key_hashes = PhraseMatcher(keys), np.array([_hash(key) for key in keys], np.uint64)
+        borne.extend(own)
+    matcher = PhraseMatcher(keys.numbers, small=keys.small)
+    key_hashes = np.array([_hash(key) for key in keys.numbers], np.uint64)
     stems: dict[str, int] = {}
-    letters, mentioned, sizes = 0, array("Q"), array("i")
+    use, letters, mentioned, sizes = WordUse(), 0, array("Q"), array("i")
+    sure = bytearray()  # whether each mention is a name whatever the corpus says
     seen, texts = tee(documents())
     for document, found in zip(seen, matcher.find(document.text for document in texts)):
         letters += len(document.text)
         stems = _count_stems(f"{document.title} {document.text}", stems)
-        named = key_hashes[np.array([match.phrase for match in found.matches], np.int64)]
-        own_names = _capitalised_names(f"{document.title}. {document.text}")
-        others = filter(None, (*map(title_key, document.entities), *own_names))
-        distinct = list(dict.fromkeys([*named.tolist(), *map(_hash, others)]))[:MAX_MENTIONS]
-        sizes.append(len(distinct))
-        mentioned.extend(distinct)
+        use.add(found.common, found.capital)
+        named: dict[int, bool] = {}  # in the order of the text; whether it is surely a name
+        for match in found.matches:
+            key = int(key_hashes[match.phrase])
+            named[key] = match.sure or named.get(key, False)
+        named |= {_hash(key): True for key in map(title_key, document.entities) if key}
+        for name in _capitalised_names(f"{document.title}. {document.text}"):
+            named.setdefault(_hash(name), False)
+        sizes.append(min(len(named), MAX_MENTIONS))
+        mentioned.extend(islice(named, MAX_MENTIONS))
+        sure.extend(islice(named.values(), MAX_MENTIONS))
     if len(sizes) != len(ids):
         raise InputError(
             f"{len(ids)} documents at first, {len(sizes)} the second time",
@@ -243,18 +260,24 @@ def name_links(documents: Callable[[], Iterable[Document]]) -> NameLinks:
         )
     borne_hashes = key_hashes[np.asarray(borne, dtype=np.int64)]
     mentioned_hashes = np.asarray(mentioned, dtype=np.uint64)
+    common = np.array(sorted(use.common_phrases()), dtype=np.int64)
+    names_there = np.frombuffer(sure, np.uint8).astype(np.bool_)
+    names_there |= ~np.isin(mentioned_hashes, key_hashes[common], kind="sort")
+    every_row = np.repeat(np.arange(len(ids)), np.asarray(sizes, dtype=np.int64))
+    rows, mentioned_hashes = every_row[names_there], mentioned_hashes[names_there]
     distinct_hashes, counts = np.unique(mentioned_hashes, return_counts=True)
     hashes = np.union1d(borne_hashes, distinct_hashes[counts > 1])
     # By sorting: hashes are too spread out for the table, and numpy 2.0.0 overflows in trying it.
     known = np.isin(mentioned_hashes, hashes, kind="sort")
-    rows = np.repeat(np.arange(len(ids)), np.asarray(sizes, dtype=np.int64))[known]
-    known_sizes = np.bincount(rows, minlength=len(ids))
+    known_sizes = np.bincount(rows[known], minlength=len(ids))
     return NameLinks(
         tuple(ids),
         RaggedRows.from_sizes(np.asarray(borne_sizes), np.searchsorted(hashes, borne_hashes)),
         RaggedRows.from_sizes(known_sizes, np.searchsorted(hashes, mentioned_hashes[known])),
         hashes,
-        tuple(keys),
+        tuple(keys.numbers),
+        np.array(sorted(keys.small), dtype=np.int64),
+        common,
         stems,
         letters / max(len(ids), 1),
     )

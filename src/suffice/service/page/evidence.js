@@ -59,17 +59,24 @@ export function evidenceView({ canExpand, onExpand, onQuery }) {
 
 const section = (title, ...content) => [heading(title), ...content.flat().filter(Boolean)];
 
-function markedQuestion(question, { names }) {
+function markedQuestion(question, { names, words }) {
   // The service counts code points, the browser UTF-16 units.
   const letters = Array.from(question);
   const at = (place) => letters.slice(0, place).join("").length;
   const covered = (text) => make("mark", {}, text, hidden(" (covered)"));
   const lacking = (text) => make("span", { class: "lacking" }, text, hidden(" (in no hit)"));
-  const places = names.map((one) => [at(one.start), at(one.end), one.found_in.length ? covered : lacking]);
+  const held = (text) => make("span", { class: "found-word" }, text);
+  const inName = (word) => names.some((one) => one.start <= word.start && word.end <= one.end);
+  const loose = words.filter((one) => one.found_in.length && !inName(one));
+  const places = [
+    ...names.map((one) => [at(one.start), at(one.end), one.found_in.length ? covered : lacking]),
+    ...loose.map((one) => [at(one.start), at(one.end), held]),
+  ];
   return [
     make("p", { class: "marked" }, pieces(question, places)),
     make("p", { class: "legend soft small", "aria-hidden": "true" },
       make("span", {}, make("mark", {}, "covered"), " by a hit"),
+      loose.length ? make("span", {}, make("span", { class: "found-word" }, "word"), " of a hit") : null,
       make("span", {}, make("span", { class: "lacking" }, "missing"), " from all hits")),
   ];
 }
@@ -108,10 +115,14 @@ function missing({ missing: names, next_queries: queries }, onQuery) {
   return section("What is missing", names.length ? chips : null, look, asks);
 }
 
-function hitList({ hits: read, names, links }, hits, fresh) {
+function hitList({ hits: read, names, words, links }, hits, fresh) {
   if (!hits.size) return make("p", { class: "soft" }, "There are no hits for this question.");
   const rows = [...hits.values()].map((hit) => {
-    const covers = names.filter((one) => one.found_in.includes(hit.doc_id)).map((one) => one.text);
+    const held = (some) => some.filter((one) => one.found_in.includes(hit.doc_id));
+    const named = held(names);
+    const covers = named.map((one) => one.text);
+    // Words inside a name that the hit covers are told with it.
+    const loose = held(words).filter((word) => !named.some((one) => one.start <= word.start && word.end <= one.end));
     const unread = !read.includes(hit.doc_id);
     const led = links.filter(([, to]) => to === hit.doc_id).map(([by]) => hits.get(by)?.title).filter(Boolean);
     const isNew = fresh.has(hit.doc_id);
@@ -120,14 +131,17 @@ function hitList({ hits: read, names, links }, hits, fresh) {
       hit.title ? make("h3", {}, hit.title, isNew ? make("span", { class: "new" }, " · found") : null) : null,
       hitText(hit.text || "", covers),
       covers.length ? chips : null,
-      covers.length && !led.length ? null : make("p", { class: "soft small" }, coverageNote(unread, led)));
+      coverageNotes(unread, led, covers, loose.map((one) => one.text)).map((note) => make("p", { class: "soft small" }, note)));
   });
   return make("ol", { class: "hits" }, rows);
 }
 
-function coverageNote(unread, led) {
-  if (unread) return "Not read: the gate reads only the first distinct hits.";
-  return led.length ? `Mentioned by ${led.join(" and ")}.` : "Covers nothing the question names.";
+function coverageNotes(unread, led, covers, words) {
+  if (unread) return ["Not read: the gate reads only the first distinct hits."];
+  const notes = [];
+  if (led.length) notes.push(`Mentioned by ${led.join(" and ")}.`);
+  if (words.length) notes.push(`Holds ${covers.length ? "also " : ""}the words: ${words.join(", ")}.`);
+  return notes.length || covers.length ? notes : ["Covers nothing the question says."];
 }
 
 /** A hit's text with these words marked; the rest of a long one is folded. */

@@ -5,6 +5,9 @@ import { draw, many, make, shortened } from "./dom.js";
 const [HEIGHT, GAP, LETTER] = [34, 16, 6.6];
 const KINDS = ["names", "links", "dangles"];
 
+/** What joins the question to the hits: its names, or its words where it names nothing. */
+const asks = ({ names, words }) => (names.length ? names : words);
+
 /** A figure that redraws itself when its width changes. */
 export function graph(data, hits) {
   const place = make("div");
@@ -19,7 +22,8 @@ export function graph(data, hits) {
   return make("figure", {}, place, legend(data), inWords(data, hits));
 }
 
-function render({ hits: ids, names, links, missing }, hits, width) {
+function render(data, hits, width) {
+  const { hits: ids, links, missing } = data;
   const rows = Math.max(ids.length, missing.length, 1);
   const height = rows * (HEIGHT + GAP) + 2 * GAP;
   const spread = (count, at) => GAP + ((at + 0.5) * (height - 2 * GAP)) / Math.max(count, 1);
@@ -27,7 +31,7 @@ function render({ hits: ids, names, links, missing }, hits, width) {
   const asked = { x: columns.question[0], w: columns.question[1], y: height / 2 };
   const hit = new Map(ids.map((id, at) => [id, { x: columns.hits[0], w: columns.hits[1], y: spread(ids.length, at), at }]));
   const gap = missing.map((_, at) => ({ x: columns.missing[0], w: columns.missing[1], y: spread(missing.length, at) }));
-  const held = new Set(names.flatMap((one) => one.found_in));
+  const held = new Set(asks(data).flatMap((one) => one.found_in));
   const edges = [
     ...ids.filter((id) => held.has(id)).map((id) => across(asked, hit.get(id), "names")),
     ...links.filter(([by, to]) => hit.has(by) && hit.has(to)).map(([by, to]) => beside(hit.get(by), hit.get(to))),
@@ -80,16 +84,17 @@ function box({ x, w, y }, text, kind) {
     draw("text", { x: x + 8, y: y + 4 }, shortened(text, fits)));
 }
 
-function legend({ links, missing }) {
+function legend({ names, links, missing }) {
   const dangling = missing.length ? `Dashed: ${many(missing.length, "gap")}.` : "There are no gaps.";
   const arrows = links.length ? "Grey arrows: a hit mentions another." : "No hit mentions another.";
-  return make("figcaption", { class: "soft small" }, `Green: hits that contain names from the question. ${arrows} ${dangling}`);
+  return make("figcaption", { class: "soft small" }, `Green: hits that contain ${names.length ? "names" : "words"} from the question. ${arrows} ${dangling}`);
 }
 
-function inWords({ hits: ids, names, links, missing }, hits) {
+function inWords(data, hits) {
+  const { hits: ids, names, links, missing } = data;
   const called = (id) => `“${shortened(nameOf(hits, id), 60)}”`;
   const all = (some) => some.map(called).join(", ");
-  const connected = new Set([...names, ...missing].flatMap((one) => one.found_in ?? one.mentioned_by).concat(links.flat()));
+  const connected = new Set([...asks(data), ...missing].flatMap((one) => one.found_in ?? one.mentioned_by).concat(links.flat()));
   const lines = [
     ...names.map(({ text, found_in: by }) => `The question names ${text}: found in ${by.length ? all(by) : "no hit"}.`),
     ...links.map(([by, to]) => `${called(by)} mentions ${called(to)}.`),
