@@ -45,7 +45,7 @@ def commands() -> str:
     """Every command with its options, as `--help` shows them."""
     lines = [
         "# Commands\n",
-        "Exit codes: 0 success, 1 a failure of suffice, 2 a mistake of the caller, 3 a `--fail-if` condition holds. Errors are two lines, "
+        "Exit codes: 0 success, 1 a failure of suffice, 2 a mistake of the caller, 3 a `--fail-if` condition holds or `adapt` found no better gate. Errors are two lines, "
         "`error:` and `hint:`.\n",
     ]
 
