@@ -389,7 +389,7 @@ def formats() -> str:
             f"{inspect.getdoc(jsonl)}\n",
             "## Hits and labelled questions\n",
             "`suffice check --hits` and `--batch`, `/v1/check` and `Gate.check` take hits of any usual shape: "
-            "[check](../howto/check.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
+            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
             "[fit a gate](../howto/fit-a-gate.md).\n",
         ]
     )
