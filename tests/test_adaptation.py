@@ -13,7 +13,7 @@ from tests.values import known
 
 from suffice.errors import InputError
 from suffice.evaluation import adapt_to_labels
-from suffice.evaluation.adaptation import _balanced_order, _curve_sizes, _look_ahead
+from suffice.evaluation.adaptation import _balanced_order, _curve_sizes, _figures, _look_ahead
 from suffice.gate import training
 from suffice.gate.gate import Gate
 from suffice.gate.training import LabelledQuestion
@@ -108,11 +108,20 @@ def test_a_learning_curve_is_followed_only_where_it_is_clear() -> None:
         signal = complete * (1.2 - gain / np.sqrt(size))
         return 1 / (1 + np.exp(-signal - np.random.default_rng(1).normal(size=400)))
 
-    rising = _look_ahead({size: at(size, 6.0) for size in (40, 80, 160)}, complete, 200)
-    assert [one.labels for one in rising] == [400, 800]
+    parts = np.array_split(np.arange(400), 5)
+    rising = _look_ahead({size: at(size, 6.0) for size in (40, 80, 160)}, complete, parts)
+    assert [one.labels for one in rising] == [800, 1600]
     assert known(rising[0].auroc.value) < known(rising[1].auroc.value) <= 1
     flat = {size: np.random.default_rng(size).random(400) for size in (40, 80, 160)}
-    assert _look_ahead(flat, complete, 200) == ()
+    assert _look_ahead(flat, complete, parts) == ()
+
+
+def test_gates_of_different_folds_are_not_ranked_against_each_other() -> None:
+    complete = np.arange(40) % 2 == 0
+    p = np.where(complete, 0.4, 0.3) + 0.5 * (np.arange(40) >= 20)  # the second gate is surer
+    parts = np.array_split(np.arange(40), 2)
+    assert _figures(complete, p, complete, parts).auroc.value == 1
+    assert _figures(complete, p, complete, [np.arange(40)]).auroc.value == pytest.approx(0.75)
 
 
 def test_every_beginning_of_the_order_has_both_labels() -> None:

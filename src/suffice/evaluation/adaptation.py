@@ -4,8 +4,10 @@
     found.gate, found.before, found.after, found.is_better
 
 Every figure is by cross-validation: each label is judged by a gate that was adapted to the others,
-with its threshold. Nested parts of the other labels give a learning curve, AUROC = a + b / sqrt(n),
-from which it says what more labels would bring, or that it is too noisy to say.
+with its threshold. AUROC compares questions of one fold only: gates of different folds differ in
+level and scale, and to rank across them would be too hard on what adapting does. Nested parts of
+the other labels give a learning curve, AUROC = a + b / sqrt(n), from which it says what more labels
+would bring, or that it is too noisy to say.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError
-from suffice.evaluation.gate_evaluation import grouped_folds
+from suffice.evaluation.gate_evaluation import Folds, grouped_folds
 from suffice.evaluation.metrics import Predictions, auroc
 from suffice.evaluation.reading_cache import CachedReader
 from suffice.evaluation.significance import (
     Difference,
     Interval,
+    Statistic,
     interval,
     mean_interval,
     paired_difference,
@@ -46,6 +49,7 @@ from suffice.protocols import Progress
 __all__ = ["Adaptation", "Forecast", "GateFigures", "adapt_to_labels"]
 
 Floats = npt.NDArray[np.float64]
+Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
 MIN_LABELS, FOLDS = 20, 5
 MIN_OF_EACH = FOLDS  # complete, and incomplete
 CURVE = 3  # sizes of the learning curve
@@ -154,8 +158,10 @@ def adapt_to_labels(
     _check_labels(labels)
     fit = _Adapting(gate, rule, seed)
     before = sigmoid(gate.model.log_odds(gate.model.describe(labels.batch).table))
-    curve, answered = _cross_validate(fit, labels, before, progress)
+    folds = grouped_folds(labels.groups, labels.complete, FOLDS, seed)
+    curve, answered = _cross_validate(fit, labels, folds, before, progress)
     after, complete = curve[max(curve)], labels.complete
+    parts = [held_out for _, held_out in folds]
     losses = [(p - complete) ** 2 for p in (before, after)]
     alpha = rule.alpha or 0.1
     needed = labels_for_promise(after, complete, alpha=alpha, delta=rule.delta, seed=seed)
@@ -163,10 +169,10 @@ def adapt_to_labels(
         fit.gate(labels),
         len(complete),
         int(complete.sum()),
-        _figures(complete, before, _reaches(before, gate.policy.answer_at)),
-        _figures(complete, after, answered),
+        _figures(complete, before, _reaches(before, gate.policy.answer_at), parts),
+        _figures(complete, after, answered, parts),
         paired_difference(*losses, level=LEVEL),
-        _look_ahead(curve, complete, len(complete)),
+        _look_ahead(curve, complete, parts),
         alpha,
         None if needed is None else max(PROMISE_PARTS * needed, MIN_LABELS),
     )
@@ -221,12 +227,15 @@ def _check_labels(labels: TrainingSet) -> None:
 
 
 def _cross_validate(
-    fit: _Adapting, labels: TrainingSet, before: Floats, progress: Progress | None
+    fit: _Adapting,
+    labels: TrainingSet,
+    folds: Folds,
+    before: Floats,
+    progress: Progress | None,
 ) -> tuple[dict[int, Floats], npt.NDArray[np.bool_]]:
     """For each size of the curve p of each question by a gate that had not seen it, and whether
     the gate of the largest size answers it.
     """
-    folds = grouped_folds(labels.groups, labels.complete, FOLDS, fit.seed)
     most = min(len(rest) for rest, _ in folds)
     sizes = _curve_sizes(most)
     curve = {size: before.copy() for size in sizes}
@@ -276,44 +285,59 @@ def _reaches(p: Floats, threshold: float | None) -> npt.NDArray[np.bool_]:
 
 
 def _figures(
-    complete: npt.NDArray[np.bool_], p: Floats, answered: npt.NDArray[np.bool_]
+    complete: npt.NDArray[np.bool_],
+    p: Floats,
+    answered: npt.NDArray[np.bool_],
+    parts: Parts,
 ) -> GateFigures:
-    predictions = Predictions(complete.astype(float), p)
+    ranking = _auroc_within(parts, complete, p)
     return GateFigures(
-        interval(predictions, "auroc"),
-        interval(predictions, "ece"),
+        statistic_interval(ranking, len(p)),
+        interval(Predictions(complete.astype(float), p), "ece"),
         mean_interval(answered.astype(float)),
         mean_interval(np.where(answered, ~complete, np.nan)),
     )
 
 
+def _auroc_within(parts: Parts, complete: npt.NDArray[np.bool_], p: Floats) -> Statistic:
+    """AUROC over all pairs of a complete and an incomplete question of the same fold."""
+    truth = complete.astype(float)
+
+    def ranking(weights: Floats) -> Floats:
+        right, pairs = np.zeros(len(weights)), np.zeros(len(weights))
+        for rows in parts:
+            some = weights[:, rows]
+            count = (some @ truth[rows]) * (some @ (1 - truth[rows]))
+            right += count * np.nan_to_num(auroc(truth[rows], p[rows], some))
+            pairs += count
+        undefined = np.full(len(weights), np.nan)
+        return np.asarray(np.divide(right, pairs, out=undefined, where=pairs > 0))
+
+    return ranking
+
+
 def _look_ahead(
-    curve: dict[int, Floats], complete: npt.NDArray[np.bool_], labels: int
+    curve: dict[int, Floats], complete: npt.NDArray[np.bool_], parts: Parts
 ) -> tuple[Forecast, ...]:
     """AUROC with more labels by the curve; nothing where it may as well fall."""
     if len(curve) < CURVE:
         return ()
-    truth = complete.astype(float)
-    rows = np.array([[1.0, 1 / np.sqrt(size)] for size in curve])
-    solve = np.linalg.pinv(rows)
-
-    def line(weights: Floats) -> Floats:
-        return np.asarray(solve @ np.array([auroc(truth, p, weights) for p in curve.values()]))
+    labels = len(complete)
+    solve = np.linalg.pinv(np.array([[1.0, 1 / np.sqrt(size)] for size in curve]))
+    rankings = [_auroc_within(parts, complete, p) for p in curve.values()]
 
     def at(count: int, weights: Floats) -> Floats:
-        offset, slope = line(weights)
+        offset, slope = solve @ np.array([ranking(weights) for ranking in rankings])
         return np.asarray(np.clip(offset + slope / np.sqrt(count), 0.0, 1.0))
 
     options: Any = {"level": LEVEL}
-    gain = statistic_interval(
-        lambda w: at(MORE[0] * labels, w) - at(labels, w), len(truth), **options
-    )
+    gain = statistic_interval(lambda w: at(MORE[0] * labels, w) - at(labels, w), labels, **options)
     if gain.low is None or gain.low <= 0:
         return ()
     return tuple(
         Forecast(
             more * labels,
-            statistic_interval(lambda w, n=more * labels: at(n, w), len(truth), **options),  # type: ignore[misc]
+            statistic_interval(lambda w, n=more * labels: at(n, w), labels, **options),  # type: ignore[misc]
         )
         for more in MORE
     )
