@@ -96,7 +96,7 @@ def shown(example: LabelledQuestion) -> list[dict[str, object]]:
 
 
 def complete(example: LabelledQuestion) -> bool:
-    return {hit.doc_id for hit in example.hits} >= set(example.needed)
+    return {hit.doc_id for hit in example.hits} >= set(example.needed or ())
 
 
 def pairs(examples: list[LabelledQuestion]) -> list[tuple[str, Sequence[Hit]]]:

@@ -246,7 +246,12 @@ def test_a_missing_fit_extra_fails_before_the_work(
 
 def test_a_gate_is_fitted_from_examples_and_then_evaluated(tmp_path: Path) -> None:
     records = [
-        {"question": one.question, "gold": sorted(one.needed), "hits": shown(one), "kind": one.kind}
+        {
+            "question": one.question,
+            "gold": sorted(one.needed or ()),
+            "hits": shown(one),
+            "kind": one.kind,
+        }
         for one in labelled()[:120]
     ]
     (tmp_path / "examples.jsonl").write_text(

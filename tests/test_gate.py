@@ -139,7 +139,8 @@ def test_the_first_needed_document_more_raises_the_mean() -> None:
     lacking = [one for one in fresh() if not complete(one)][:80]
     before = p_of(small_gate(), lacking).mean()
     found = [
-        documents[sorted(set(one.needed) - {hit.doc_id for hit in one.hits})[0]] for one in lacking
+        documents[sorted(set(one.needed or ()) - {hit.doc_id for hit in one.hits})[0]]
+        for one in lacking
     ]
     added = [
         (one.question, [more, *(documents[hit.doc_id] for hit in one.hits)])
@@ -353,7 +354,7 @@ def lettered() -> Gate:
 
 
 def with_another_run(example: LabelledQuestion) -> LabelledQuestion:
-    first = sorted(example.hits, key=lambda hit: hit.doc_id not in example.needed)
+    first = sorted(example.hits, key=lambda hit: hit.doc_id not in (example.needed or ()))
     return replace(example, others=[first])
 
 

@@ -21,6 +21,7 @@ from suffice.gate.policy import (
     choose_by_f1,
     choose_by_risk,
     explain_actions,
+    labels_for_promise,
     min_questions_for,
     questions_needed,
     realized_risk,
@@ -480,3 +481,28 @@ def test_an_action_that_is_not_the_usual_one_at_its_probability_says_why():
         None,
     ]
     assert explain_actions(p, None, actions, usual) == [None] * 4
+
+
+# ---- how many labels a promise takes
+
+
+def test_a_sure_gate_needs_few_labels_for_a_promise_and_a_blind_one_more_than_there_are():
+    rng = np.random.default_rng(0)
+    p = rng.random(100)
+    sure = labels_for_promise(p, p > 0.5, alpha=0.1)
+    assert 22 <= known(sure) <= 120
+    strict = labels_for_promise(p, p > 0.5, alpha=0.05)
+    assert known(strict) > known(sure)
+    assert labels_for_promise(p, rng.random(100) < 0.5, alpha=0.05) is None
+    assert labels_for_promise([], [], alpha=0.1) is None
+
+
+def test_so_many_labels_do_support_the_promise():
+    rng = np.random.default_rng(1)
+    seen = rng.random(60)
+    needed = known(labels_for_promise(seen, rng.random(60) < seen**0.2, alpha=0.2))
+    kept = 0
+    for _ in range(40):
+        p = rng.random(needed)
+        kept += choose_by_risk(p, rng.random(needed) < p**0.2, alpha=0.2).answer_at is not None
+    assert kept >= 20

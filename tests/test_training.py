@@ -83,6 +83,41 @@ def test_too_few_or_one_sided_labels_do_not_move_it() -> None:
         small_gate().adapt([one for one in labelled() if not complete(one)][:30])
 
 
+def test_yes_and_no_teach_a_local_model_without_a_word_about_single_hits(tmp_path: Path) -> None:
+    said = [
+        replace(one, needed=None, complete=complete(one), hits_after=None) for one in labelled(3)
+    ]
+    moved = small_gate().adapt(said[:200])
+    assert moved.model.local is not None
+    examples = labelled(3)[400:]
+    truth = np.array([complete(one) for one in examples])
+    before, after = p_of(small_gate(), examples), p_of(moved, examples)
+    assert log_loss(after, truth) < log_loss(before, truth)
+    moved.save(tmp_path / "gate")
+    again = Gate.load(tmp_path / "gate")
+    np.testing.assert_allclose(p_of(again, examples[:20]), after[:20], atol=1e-5)
+
+
+def test_a_correction_that_separates_the_labels_stays_finite() -> None:
+    """Newton's steps once ran away here."""
+    rng = np.random.default_rng(3)
+    odds, features = rng.normal(size=60) * 8, rng.normal(size=(60, 12)) * 4
+    found, held_out = fit_correction(
+        odds, features, odds > 0, [str(at) for at in range(60)], tuple("abcdefghijkl"), seed=0
+    )
+    assert 0 <= found.slope < 20
+    assert np.abs(held_out).max() < 200
+
+
+def test_a_correction_never_turns_the_gate_round() -> None:
+    rng = np.random.default_rng(4)
+    odds = rng.normal(size=60) * 2
+    found, _ = fit_correction(
+        odds, np.zeros((60, 0)), odds < 0, [str(at) for at in range(60)], (), seed=0
+    )
+    assert found.slope >= 0
+
+
 def test_a_correction_from_noise_changes_little() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(size=200) * 2

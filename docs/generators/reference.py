@@ -45,7 +45,7 @@ def commands() -> str:
     """Every command with its options, as `--help` shows them."""
     lines = [
         "# Commands\n",
-        "Exit codes: 0 success, 1 a failure of suffice, 2 a mistake of the caller, 3 a `--fail-if` condition holds. Errors are two lines, "
+        "Exit codes: 0 success, 1 a failure of suffice, 2 a mistake of the caller, 3 a `--fail-if` condition holds or `adapt` found no better gate. Errors are two lines, "
         "`error:` and `hint:`.\n",
     ]
 
@@ -393,7 +393,7 @@ def formats() -> str:
             f"{inspect.getdoc(jsonl)}\n",
             "## Hits and labelled questions\n",
             "`suffice check --hits` and `--batch`, `/v1/check` and `Gate.check` take hits of any usual shape: "
-            "[check](../howto/check.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
+            "[check](../howto/check.md). `suffice adapt` takes labels of many shapes: [adapt](../howto/adapt.md). `suffice fit --examples` takes JSON Lines of `question`, `hits` and `gold`: "
             "[fit a gate](../howto/fit-a-gate.md). `suffice serve --label` takes JSON Lines of `question` and `hits`, and appends "
             "labels to another file: [label questions](../howto/label.md).\n",
         ]

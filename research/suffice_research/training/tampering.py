@@ -97,7 +97,7 @@ def _tamper_one(
 ) -> list[TamperedQuestion]:
     came = [taken.evidence.documents[hit.doc_id] for hit in taken.evidence.hits]
     scores = [hit.score for hit in taken.evidence.hits]
-    wanted = frozenset(example.needed)
+    wanted = frozenset(example.needed or ())
     needed = {one.doc_id for one in came if not wanted.isdisjoint(taken.stands_for(one.doc_id))}
     lists = [_attack(example.question, came, needed, speaker, rng) for _ in range(TAMPERED)]
     put = [frozenset(one.doc_id for one in docs if one not in came) for docs in lists]
@@ -108,7 +108,7 @@ def _tamper_one(
             example,
             hits=tuple(Hit(one.doc_id, score) for one, score in zip(docs, scores, strict=True)),
             documents={one.doc_id: one for one in docs},
-            needed=_title_matches(taken, needed, example.needed),
+            needed=_title_matches(taken, needed, example.needed or ()),
             hits_after=None,
             others=(),
         )

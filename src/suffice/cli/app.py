@@ -10,7 +10,7 @@ import typer
 from suffice.cli import output
 
 COMMANDS = (
-    "demo build search check ask fit grade evaluate reproduce report serve mcp doctor".split()
+    "demo build search check ask fit adapt grade evaluate reproduce report serve mcp doctor".split()
 )
 EXAMPLES = {
     "suffice": "suffice demo",
@@ -20,6 +20,7 @@ EXAMPLES = {
     "suffice check": 'suffice check "Where was the director of Metropolis born?" --hits hits.json',
     "suffice ask": 'suffice ask library "Who taught the teacher of Ada Lovelace?" --trace t.jsonl',
     "suffice fit": "suffice fit --examples labelled.jsonl --policy risk --alpha 0.1 --out gate",
+    "suffice adapt": "suffice adapt labels.jsonl --out gate",
     "suffice grade": "suffice grade documents.jsonl --out made --report made.html",
     "suffice evaluate": "suffice evaluate retrieval --dataset jsonl --path data",
     "suffice evaluate retrieval": "suffice evaluate retrieval --dataset beir --path nq --k 4,8",

@@ -27,6 +27,7 @@ from suffice.datasets import (
 )
 from suffice.datasets.dataset import Dataset, Summary, check_gold, describe
 from suffice.datasets.gold import Gold, GoldQuestion, Split, split
+from suffice.datasets.labels import Label, LabelledExamples, read_labels, to_examples
 from suffice.datasets.locate import DatasetFiles, HubFiles, fetch_public_files
 from suffice.errors import InputError, NotReadyError, did_you_mean
 from suffice.registry import Registry
@@ -38,13 +39,17 @@ __all__ = [
     "Format",
     "Gold",
     "GoldQuestion",
+    "Label",
+    "LabelledExamples",
     "Split",
     "Summary",
     "check_gold",
     "describe",
     "load",
     "make_collection",
+    "read_labels",
     "split",
+    "to_examples",
 ]
 
 

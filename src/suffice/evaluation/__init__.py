@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from suffice.evaluation.adaptation import Adaptation, adapt_to_labels
     from suffice.evaluation.batch_check import BlockResult, check_job, read_log_lines
     from suffice.evaluation.difficulty import (
         DifficultyMatrix,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from suffice.storage import BadRecords
 
 __all__ = [
+    "Adaptation",
     "BadRecords",
     "BlockResult",
     "DifficultyMatrix",
@@ -34,6 +36,7 @@ __all__ = [
     "RetrievedDataset",
     "RetrievedQuestion",
     "VerdictLog",
+    "adapt_to_labels",
     "build_difficulty_matrix",
     "check_job",
     "question_difficulty",
@@ -45,6 +48,7 @@ __all__ = [
 
 # Module -> names that are imported from it on first use: `import suffice.evaluation` stays quick.
 _LAZY = {
+    "suffice.evaluation.adaptation": "Adaptation adapt_to_labels",
     "suffice.evaluation.batch_check": "BlockResult check_job read_log_lines",
     "suffice.evaluation.difficulty": "DifficultyMatrix build_difficulty_matrix question_difficulty",
     "suffice.evaluation.searching": (

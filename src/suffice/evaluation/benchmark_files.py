@@ -95,7 +95,7 @@ def benchmark_questions(
     for one in found.questions(retriever, k):
         question, lacking = to_labelled_question(one), missing.get(one.question.question_id)
         labelled.append(question if lacking is None else _twin_question(question, lacking, k))
-    if not any(set(one.needed) <= {hit.doc_id for hit in one.hits} for one in labelled):
+    if not any(set(one.needed or ()) <= {hit.doc_id for hit in one.hits} for one in labelled):
         raise InputError(
             f"{retriever} finds all the evidence of none of the {len(labelled):,} questions",
             hint="raise --k, name another --retriever, or make easier questions",
@@ -113,7 +113,7 @@ def _twin_question(one: LabelledQuestion, missing: DocId, k: int) -> LabelledQue
         one,
         hits=after[:k],
         hits_after=after,
-        needed=frozenset(one.needed) | {missing},
+        needed=frozenset(one.needed or ()) | {missing},
         documents={name: it for name, it in one.documents.items() if name != missing},
         others=tuple(others),
     )

@@ -50,6 +50,7 @@ from suffice.storage.artefacts import OnnxTrees, data_errors, read_json
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.integer[Any]]
+Folds = Sequence[tuple[Ints, Ints]]  # positions to fit on, and those held out
 Record = Mapping[str, Any]  # JSON
 REFIT = "fit and save the gate again"
 MODEL_FORMAT, MODEL_RECORD, MODEL_FOLDS = 2, "model.json", 5
@@ -609,7 +610,22 @@ class GateModel:
         table = _append_extra(table, batch.extra)
         self._extra = batch.extra_features
         self._submodels = Submodels(self.words, seed=self.seed).fit(batch, labels).ready()
-        names, odds = [one.name for one in self.features], np.empty(len(labels))
+        return self._fit_ensemble(table, complete, sets, folds)
+
+    def refit_ensemble(
+        self, batch: FeatureBatch, complete: Bools, groups: Sequence[str], *, seed: int
+    ) -> GateModel:
+        """Another model with the same submodels, and an ensemble of these labels alone."""
+        model = GateModel(self.words, seed=seed)
+        model._submodels, model._extra = self._fitted, self._extra
+        folds = list(_cross_folds(complete, groups, seed))
+        sets = np.zeros(len(complete), dtype=object)
+        return model._fit_ensemble(self.describe(batch).table, complete, sets, folds)
+
+    def _fit_ensemble(
+        self, table: Floats, complete: Bools, sets: npt.NDArray[Any], folds: Folds
+    ) -> GateModel:
+        names, odds = [one.name for one in self.features], np.empty(len(complete))
         for rest, held_out in folds:
             options: Any = {"data_sets": sets[rest], "seed": self.seed}
             part = Ensemble.fit(table[rest], complete[rest], names, **options)

@@ -17,6 +17,7 @@ says why, and what it does not cover.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from suffice.errors import InputError, MissingExtraError
+from suffice.gate.calibration import Platt
+from suffice.numeric import log_odds_array
 from suffice.storage.fields import dataclass_from_json
 from suffice.types import Action
 
@@ -35,7 +38,9 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.floating[Any]]
 SECOND_START = 4  # see _levels; chosen for coverage on simulated scores, the promise holds for any
 STEP = 1.08
-MORE, MOST = 1.1, 100_000  # questions_needed tries more by this factor, up to so many
+MORE, MOST = 1.1, 20_000  # questions_needed tries more by this factor, up to so many
+PROMISE_DRAWS, PROMISE_SHARE = 40, 0.8  # see labels_for_promise
+LABEL_STEP, MOST_LABELS = 1.15, 1_000
 ACTIONS = (Action.ABSTAIN, Action.EXPAND, Action.ANSWER)
 
 
@@ -349,6 +354,47 @@ def min_questions_for(alpha: float, delta: float) -> int:
     """How many answered questions, all complete, a promise needs: (1 - alpha)^n <= delta."""
     alpha, delta = _check_open_share(alpha, "alpha"), _check_open_share(delta, "delta")
     return math.ceil(math.log(delta) / math.log1p(-alpha))
+
+
+def labels_for_promise(
+    p: npt.ArrayLike,
+    complete: npt.ArrayLike,
+    *,
+    alpha: float,
+    delta: float = 0.1,
+    seed: int = 0,
+) -> int | None:
+    """How many calibration questions like these support a promise, in eight draws of ten.
+
+    Slower and stricter than `questions_needed`, which is an estimate from below. Each draw
+    resamples the questions and fits a logistic curve from p to complete, from which the labels of
+    further questions come: the few surest questions seen so far say too little about how sure such
+    questions are. None where not even `MOST_LABELS` do.
+    """
+    p, complete = _check_calibration(p, complete)
+    if not len(p):
+        return None
+    rng, scores = np.random.default_rng(seed), log_odds_array(p, least=1e-4)
+    shares = []
+    for _ in range(PROMISE_DRAWS):
+        drawn = rng.integers(0, len(p), len(p))
+        shares.append(Platt.fit(scores[drawn], complete[drawn]).apply(scores))
+
+    def enough(count: int) -> bool:
+        rng, kept = np.random.default_rng([seed, count]), 0
+        for share in shares:
+            drawn = rng.integers(0, len(p), count)
+            # Repeats are stand-ins for questions of their own: no ties.
+            apart = np.clip(p[drawn] + rng.normal(scale=1e-6, size=count), 0, 1)
+            labels = rng.random(count) < share[drawn]
+            kept += _keep_promise(apart, labels, alpha, delta) is not None
+        return kept >= PROMISE_SHARE * PROMISE_DRAWS
+
+    least = min_questions_for(alpha, delta)
+    steps = max(0, math.ceil(math.log(MOST_LABELS / least, LABEL_STEP)))
+    counts = [math.ceil(least * LABEL_STEP**step) for step in range(steps)]
+    at = bisect_left(counts, True, key=enough)
+    return counts[at] if at < len(counts) else None
 
 
 def _binomial() -> Any:

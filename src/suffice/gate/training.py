@@ -50,8 +50,9 @@ TRANSFERABLE_FEATURES = (
     "absent1", "cov_any", "resolved", "dangling", "named", "names_no_text", "missing_words",
     "lacks", "cov_sources", "s_mean",
 )  # fmt: skip
-PENALTIES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)  # strongest first: of equals, the least change
-OFFSET_PENALTY = 0.01
+# Strongest first: of those that cannot be told apart, the least change.
+PENALTIES = (3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+OFFSET_PENALTY = 1.0
 CORRECTION_FOLDS = 5
 MIN_OF_SET = 30  # questions, to say how far a data set lies off
 SHIFT_QUANTILE = 0.9
@@ -62,6 +63,9 @@ LABELS_FOR_EQUAL_SAY = 100.0  # that give a local model as much weight as the ga
 class LabelledQuestion:
     """A question, its hits and the ids of the documents it needs; none where nothing answers it.
 
+    Where nobody knows these ids, `complete` says yes or no about the hits as they are given: enough
+    to adapt a gate, but not to fit one.
+
     The rest is optional and makes a better gate: `titles` of needed documents by id (also of those
     not found), the question's `kind` or `labels`, `hops` where it is not the number of needed
     documents, `hits_after` one more round, from which the gate learns when expanding is worth it,
@@ -70,7 +74,7 @@ class LabelledQuestion:
 
     question: str
     hits: Sequence[Any]
-    needed: Collection[DocId]
+    needed: Collection[DocId] | None = None
     hits_after: Sequence[Any] | None = None
     titles: Mapping[DocId, str] = field(default_factory=dict, hash=False)
     kind: str | None = None
@@ -78,9 +82,12 @@ class LabelledQuestion:
     hops: float | None = None
     documents: Mapping[DocId, Document] = field(default_factory=dict, hash=False)
     others: Sequence[Sequence[Any]] = ()
+    complete: bool | None = None  # where `needed` is not known
 
     def is_complete(self, hits: NormalizedHits) -> bool:
         """Whether the hits hold every needed document; never where nothing answers it."""
+        if self.needed is None:
+            return bool(self.complete)
         return bool(self.needed) and hits.ids.issuperset(self.needed)
 
     def all_labels(self) -> set[str]:
@@ -134,6 +141,11 @@ class TrainingSet:
         batch = zip(self.examples, self.batch.hits, self.batch.extractions, strict=True)
         return [_labels_of(*one, sorted(many)) for one in batch]
 
+    @property
+    def knows_needed(self) -> bool:
+        """Whether every example names its needed documents."""
+        return all(one.needed is not None for one in self.examples)
+
     def fit_model(self, words: WordTable, seed: int) -> GateModel:
         model, options = GateModel(words, seed=seed), {"groups": self.groups}
         labels = self.submodel_labels()
@@ -163,13 +175,20 @@ def build_training_set(
 
     Other runs are used where `others` says so, by default where an example has some.
     """
-    checked = _check_examples(examples, min_examples)
+    checked = check_examples(examples, min_examples)
     if data_sets is not None and len(data_sets) != len(checked):
         raise InputError(
             f"{len(data_sets)} data sets for {len(checked)} examples",
             hint="name the data set of each example",
         )
     hits = [normalize_hits(one.question, one.hits, documents=one.documents, k=k) for one in checked]
+    for place, (one, its) in enumerate(zip(checked, hits, strict=True), start=1):
+        if one.needed is None and one.complete and len(one.hits) > _places_read(its):
+            raise InputError(
+                f"example {place}: complete says yes of {len(one.hits)} hits, but the gate reads "
+                f"{len(its.evidence.hits)}, which may lack a document",
+                hint=f"label the first {len(its.evidence.hits)} hits, or name the needed documents",
+            )
     complete = [one.is_complete(its) for one, its in zip(checked, hits, strict=True)]
     runs = None
     if others or (others is None and any(one.others for one in checked)):
@@ -183,7 +202,12 @@ def build_training_set(
     return TrainingSet(checked, batch, np.array(complete, dtype=bool), groups, data_sets)
 
 
-def _check_examples(
+def _places_read(hits: NormalizedHits) -> int:
+    """How many of the given hits were read, with duplicates."""
+    return len(hits.evidence.hits) + sum(map(len, hits.duplicates.values()))
+
+
+def check_examples(
     examples: Iterable[LabelledQuestion], min_examples: int
 ) -> list[LabelledQuestion]:
     listed = list(examples)
@@ -193,14 +217,25 @@ def _check_examples(
                 f"example {place} is of type {type(one).__name__}, expected "
                 "LabelledQuestion(question, hits, needed)"
             )
-        if isinstance(one.needed, str) or not all(isinstance(name, str) for name in one.needed):
+        if one.needed is None:
+            if not isinstance(one.complete, bool):
+                raise InputError(
+                    f"example {place}: complete is {one.complete!r:.80}, expected True or False",
+                    hint="say so, or name the needed documents: needed={...}",
+                )
+        elif isinstance(one.needed, str) or not all(isinstance(name, str) for name in one.needed):
             raise InputError(
                 f"example {place}: needed is {one.needed!r:.80}, expected a set of document ids"
+            )
+        elif one.complete is not None:
+            raise InputError(
+                f"example {place} has needed and complete, expected one of them",
+                hint="the needed documents say whether the hits are complete",
             )
     if len(listed) < min_examples:
         raise InputError(
             f"{len(listed)} labelled examples, expected at least {min_examples}",
-            hint="label more questions",
+            hint=f"label {min_examples - len(listed)} more",
         )
     return listed
 
@@ -208,7 +243,7 @@ def _check_examples(
 def _labels_of(
     example: LabelledQuestion, hits: NormalizedHits, extraction: Extraction, kinds: Sequence[str]
 ) -> SubmodelLabels:
-    needed = frozenset(example.needed)
+    needed = frozenset(example.needed or ())
     evidence = [not needed.isdisjoint(hits.stands_for(hit.doc_id)) for hit in hits.evidence.hits]
     missing = [example.titles[one] for one in sorted(needed - hits.ids) if one in example.titles]
     titles = [title_search_key(title) for title in missing]
@@ -262,6 +297,12 @@ def fit_gate(
     Calibration, interval and policy are learned from what models fitted on other questions say of
     each question: nothing is judged by a model that has seen it, and nothing is wasted.
     """
+    lacking = next((at for at, one in enumerate(examples.examples) if one.needed is None), None)
+    if lacking is not None:
+        raise InputError(
+            f"example {lacking + 1} names no needed documents, which a fit learns from",
+            hint="with yes or no only, adapt a gate: Gate.load().adapt(examples), suffice adapt",
+        )
     parts = PROMISE_FOLDS if rule.promises else 0
     rest, aside = examples.split(parts, seed, "the part to fit on")
     base = rest.fit_model(words, seed)
@@ -293,11 +334,11 @@ def adapt_gate(
     Where the policy promises something, every second question is kept for that promise.
     """
     rest, aside = examples.split(2 if rule.promises else 0, seed, "the part to learn from")
-    base, words = model.base, model.base.words
+    base = model.base
     table = base.describe(rest.batch).table
     odds = model.calibration.log_odds(base.log_odds(table))
     profile, local = model.profile.first(len(base.features)), None
-    if (found := _fit_local_model(rest, words, seed)) is not None:
+    if (found := _fit_local_model(rest, base, seed)) is not None:
         local, local_odds = found
         profile = profile.with_feature(LOCAL_FEATURE.name, float(np.median(local_odds)))
         table = np.column_stack([table, local_odds])
@@ -362,14 +403,20 @@ def fit_forms(examples: TrainingSet, seed: int) -> FormProfile:
 
 
 def _fit_local_model(
-    examples: TrainingSet, words: WordTable, seed: int
+    examples: TrainingSet, base: GateModel, seed: int
 ) -> tuple[LocalModel, Floats] | None:
     """The model of these labels alone, and its log-odds by models that had not seen the question.
 
-    None where there are too few labels.
+    Labels that name no document teach nothing about single hits: what the gate knows of these
+    stays, and only the ensemble behind it is of these labels. None where there are too few labels.
     """
     try:
-        model = examples.fit_model(words, seed)
+        if examples.knows_needed:
+            model = examples.fit_model(base.words, seed)
+        else:
+            model = base.refit_ensemble(
+                examples.batch, examples.complete, examples.groups, seed=seed
+            )
     except InputError:  # fewer of one label than there are folds
         return None
     calibration = Platt.fit(model.log_odds_at_fit, examples.complete)
@@ -400,7 +447,8 @@ def _fingerprint(examples: TrainingSet) -> str:
     digest = hashlib.sha256()
     for example, one in zip(examples.examples, examples.batch.hits, strict=True):
         hits = [(hit.doc_id, hit.score) for hit in one.evidence.hits]
-        record = repr((example.question, hits, sorted(example.needed)))
+        needed = example.complete if example.needed is None else sorted(example.needed)
+        record = repr((example.question, hits, needed))
         digest.update(record.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
@@ -414,11 +462,13 @@ def fit_correction(
     *,
     seed: int,
 ) -> tuple[Correction, Floats]:
-    """The correction with the best log loss on held-out groups, and the held-out log-odds.
+    """A correction that is good on held-out groups, and the held-out log-odds.
 
     With few labels it must not wander: a penalty pulls it to a prior. By the prior the gate's
     log-odds and those of a local model share the weight, the local ones by the number of labels;
     all other weights are 0. The offset carries the share of complete sets and is nearly free.
+    Of the penalties whose log loss is within one standard error of the best, the strongest is
+    chosen, and none under which the gate's log-odds count the wrong way round.
     """
     limits = feature_limits(names)
     ones, within = np.ones(len(odds)), np.clip(features, -limits, limits)
@@ -428,32 +478,54 @@ def fit_correction(
     prior = np.array([0.0, 1 / (1 + say) if local.any() else 1.0, *(local * say / (1 + say))])
     target = complete.astype(np.float64)
     folds = group_folds(groups, CORRECTION_FOLDS, seed)
-    held_out = []
+    found: list[Correction] = []
+    held_out: list[Floats] = []
     for penalty in PENALTIES:
+        weights = _penalized_logistic(rows, target, prior, penalty)
+        if weights[1] < 0 and found:
+            continue
         odds_out = np.empty(len(odds))
         for fold in range(CORRECTION_FOLDS):
             away = folds == fold
             if away.any():
-                found = _penalized_logistic(rows[~away], target[~away], prior, penalty)
-                odds_out[away] = rows[away] @ found
+                part = _penalized_logistic(rows[~away], target[~away], prior, penalty)
+                odds_out[away] = rows[away] @ part
+        offset, slope, *rest = weights.tolist()
+        found.append(Correction(offset, slope, tuple(rest), names, penalty))
         held_out.append(odds_out)
-    losses = [float(np.logaddexp(0, np.where(complete, -one, one)).mean()) for one in held_out]
-    best = int(np.argmin(losses))
-    offset, slope, *weights = _penalized_logistic(rows, target, prior, PENALTIES[best]).tolist()
-    return Correction(offset, slope, tuple(weights), names, PENALTIES[best]), held_out[best]
+    chosen = _least_change([np.logaddexp(0, np.where(complete, -one, one)) for one in held_out])
+    return found[chosen], held_out[chosen]
+
+
+def _least_change(losses: Sequence[Floats]) -> int:
+    """The first whose mean loss is within one standard error of the best."""
+    best = losses[int(np.argmin([one.mean() for one in losses]))]
+    for at, one in enumerate(losses):
+        worse = one - best
+        if worse.mean() <= worse.std() / np.sqrt(max(len(worse) - 1, 1)):
+            return at
+    return 0
 
 
 def _penalized_logistic(rows: Floats, target: Floats, prior: Floats, penalty: float) -> Floats:
-    """Logistic regression pulled to a prior, by Newton's method."""
+    """Logistic regression pulled to a prior, by Newton's method with steps that never climb."""
     pull = np.full(rows.shape[1], penalty)
     pull[0] = OFFSET_PENALTY
-    found = prior.copy()
-    for _ in range(30):
+
+    def loss(weights: Floats) -> float:
+        odds = rows @ weights
+        pulled = pull @ (weights - prior) ** 2 / 2
+        return float(np.logaddexp(0, odds).sum() - target @ odds + pulled)
+
+    found, now = prior.copy(), loss(prior)
+    for _ in range(50):
         p = sigmoid(rows @ found)
         slope = rows.T @ (p - target) + pull * (found - prior)
         curve = (rows * np.maximum(p * (1 - p), 1e-6)[:, None]).T @ rows + np.diag(pull)
         step = np.linalg.solve(curve, slope)
-        found = found - np.clip(step, -2, 2)
-        if np.abs(step).max() < 1e-7:
+        while np.abs(step).max() > 1e-7 and (then := loss(found - step)) > now:
+            step = step / 2
+        if np.abs(step).max() <= 1e-7:
             break
+        found, now = found - step, then
     return found

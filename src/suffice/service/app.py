@@ -32,7 +32,7 @@ ERROR_DESCRIPTIONS = {
     401: "The key is missing or unknown.",
     403: "The key does not allow this.",
     408: "The body arrived too slowly.",
-    409: "The service has no library, or stores no labels.",
+    409: "The service has no library, no folder for new gates, or stores no labels.",
     413: "The body is too large.",
     414: "The address is too long.",
     415: "The body has the wrong media type.",
@@ -142,7 +142,7 @@ def error_statuses(route: APIRoute) -> list[int]:
         statuses |= {414, 422}
     if route.path == "/v1/check/batch":
         statuses |= {415}
-    if {"library", "labels"} & set(route.tags):
+    if {"library", "labels"} & set(route.tags) or route.path == "/v1/adapt":
         statuses |= {409}
     return sorted(statuses)
 

@@ -67,8 +67,11 @@ class RequestMiddleware:
 
     async def _handle(self, scope: Scope, receive: Receive, sender: _ResponseSender) -> None:
         limits = self.service.settings.limits
-        is_ask = scope["path"] == "/v1/ask"
-        seconds = limits.ask_seconds + ASK_GRACE_S if is_ask else limits.seconds
+        slow = {
+            "/v1/ask": limits.ask_seconds + ASK_GRACE_S,
+            "/v1/adapt": limits.adapt_seconds,
+        }
+        seconds = slow.get(scope["path"], limits.seconds)
         try:
             async with asyncio.timeout(seconds) as deadline:
                 sender.deadline = deadline

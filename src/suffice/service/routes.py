@@ -11,6 +11,8 @@ from fastapi.responses import Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from suffice.answering.expand import ExpansionBudget
+from suffice.datasets.labels import parse_labels, to_examples
+from suffice.evaluation.adaptation import adapt_to_labels
 from suffice.gate.drift import MIN_QUESTIONS
 from suffice.gate.evidence_graph import build_evidence_graph
 from suffice.gate.gate import Gate
@@ -32,6 +34,7 @@ from suffice.service.responses import ApiError, get_context, respond
 from suffice.service.settings import DEFAULT_GATE
 from suffice.service.state import Service
 from suffice.service.streaming import EVENT_STREAM, BatchCheck, respond_to_ask
+from suffice.storage import Record
 from suffice.types import Document, Hit, Trace, Verdict
 
 public_api = APIRouter(route_class=PublicRoute)
@@ -122,6 +125,36 @@ def _gate_record(service: Service, name: str) -> dict[str, Any]:
         "drift": None if drift is None else str(drift),
         "drift_checks": service.checks.drift_checks(name),
     }
+
+
+@write_api.post("/v1/adapt", **describe("checks", schemas.AdaptResponse))
+async def adapt(request: Request, form: schemas.AdaptRequest) -> Response:
+    """Adapt a gate to labels; the new one is written to the folder for gates if it is better."""
+    service = get_service(request)
+    service.gate(form.gate), service.gate_folder
+    get_context(request).log_fields |= {"gate": form.gate, "labels": len(form.labels)}
+    release = service.reserve_slot()
+    try:
+        return respond(request, await service.run_in_thread(_adapt, service, form))
+    finally:
+        release()
+
+
+def _adapt(service: Service, form: schemas.AdaptRequest) -> dict[str, Any]:
+    gate, folder = service.gate(form.gate), service.gate_folder / form.name
+    records = [Record(row, f"labels[{at}]") for at, row in enumerate(form.labels)]
+    labels = parse_labels(records)
+    bare = {hit["id"] for label in labels for hit in label.hits if "text" not in hit}
+    found = service.library.get(sorted(bare)) if bare and service.has_library else []
+    documents = {one.doc_id: one for one in found if one is not None}
+    taken = to_examples(labels, k=gate.card["k"], documents=documents)
+    result = adapt_to_labels(gate, taken.examples, alpha=form.alpha)
+    written, advice = result.is_better or form.force, "label more, or send force: true"
+    if written:
+        result.gate.save(folder)
+        advice = f"restart the service with --gate {form.name}=FOLDER/{form.name}"
+    record = {"name": form.name, "written": written, "left_out": taken.left_out, "next": advice}
+    return {**record, **result.as_json()}
 
 
 @read_api.get("/v1/report", **describe("checks", schemas.ReportResponse))

@@ -127,6 +127,38 @@ class FeatureDriftResponse(BaseModel):
     ks: float = Field(description="Kolmogorov-Smirnov distance.")
 
 
+class AdaptRequest(_StrictModel):
+    """Labels as in a file of `suffice adapt`, and the name of the new gate."""
+
+    model_config = _example(name="news", labels=[{**_CHECK, "complete": False}])
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    labels: list[dict[str, JsonValue]] = Field(max_length=_LIMITS.labels)
+    gate: GateName = DEFAULT_GATE
+    alpha: float | None = Field(None, gt=0, lt=1, description="Promise: incomplete answers.")
+    force: bool = Field(False, description="Write it even if it is not better.")
+
+
+class AdaptResponse(BaseModel):
+    """What the new gate gains, on labels that it had not seen. Shares and AUROC have intervals."""
+
+    name: str
+    written: bool = Field(description="Whether it is better, or forced: it is in the folder then.")
+    left_out: list[str] = Field(description="Labels that say nothing about completeness, and why.")
+    next: str
+    labels: int
+    complete: int
+    is_better: bool
+    verdict: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    gain: dict[str, float | None] = Field(description="By how much the Brier score falls.")
+    forecasts: list[dict[str, Any]] = Field(description="With more labels; none: too noisy.")
+    alpha: float
+    promise_labels: int | None = Field(description="Labels that a promise of alpha takes.")
+    policy: dict[str, Any]
+
+
 class DriftResponse(BaseModel):
     gate: str
     questions: int

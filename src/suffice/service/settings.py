@@ -28,10 +28,12 @@ class Limits:
     hits: int = 1000  # per question; the gate reads the first few
     documents: int = 1000  # per write
     concurrent_requests: int = 64  # beyond this, requests get status 429
-    long_requests: int = 4  # of these, /v1/ask, /v1/complete and /v1/check/batch
+    long_requests: int = 4  # of these, /v1/ask, /v1/adapt, /v1/complete and /v1/check/batch
     connections: int = 1024
     seconds: float = 30.0  # until a response starts
     ask_seconds: float = 120.0  # for one question to /v1/ask
+    labels: int = 2000  # per request to /v1/adapt
+    adapt_seconds: float = 600.0  # for one request to /v1/adapt
     head_seconds: float = 10.0  # for the request line and headers
     body_seconds: float = 20.0  # for a whole body; in a batch, between two chunks
     shutdown_seconds: float = 30.0  # for running requests when the service stops
@@ -54,6 +56,7 @@ class Settings:
         default_factory=lambda: {DEFAULT_GATE: DEFAULT_GATE}
     )
     preset: str = "standard"
+    gate_folder: str | None = None  # where /v1/adapt writes new gates; None: nowhere
     report: str | None = None  # a gate evaluation run, shown on the page
     label: str | None = None  # questions and hits to label, as JSON lines
     labels: str | None = None  # where labels are stored; None: beside `label`, if there is one

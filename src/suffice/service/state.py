@@ -105,6 +105,14 @@ class Service:
             raise NotReadyError("the service stores no labels", hint=hint)
         return self._labels
 
+    @property
+    def gate_folder(self) -> Path:
+        """Where new gates go."""
+        if self.settings.gate_folder is None:
+            hint = "start it with one: suffice serve --gate-folder DIR"
+            raise NotReadyError("the service has no folder for new gates", hint=hint)
+        return Path(self.settings.gate_folder)
+
     async def with_documents(self, hit_lists: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """The same hits; those with only an id of the library get its document."""
         bare = [hit["doc_id"] for hits in hit_lists for hit in hits if _is_bare_id(hit)]

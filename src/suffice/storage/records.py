@@ -253,6 +253,13 @@ class _JsonStream:
 
 def read_tsv(path: Path, bad: BadRecords, *, columns: Sequence[str]) -> Iterator[Record]:
     """The rows of a tab-separated file whose header has these columns. Cells may span lines."""
+    return read_table(path, bad, delimiter="\t", columns=columns)
+
+
+def read_table(
+    path: Path, bad: BadRecords, *, delimiter: str, columns: Sequence[str] = ()
+) -> Iterator[Record]:
+    """The rows of a file of cells, with a header. Cells may span lines."""
     places: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -260,7 +267,8 @@ def read_tsv(path: Path, bad: BadRecords, *, columns: Sequence[str]) -> Iterator
             places.append(line.where)
             yield line.text + "\n"
 
-    rows = csv.reader(lines(), delimiter="\t")
+    csv.field_size_limit(MAX_RECORD_BYTES)  # of the process; a cell may hold ten long documents
+    rows = csv.reader(lines(), delimiter=delimiter)
     header: list[str] = []
     while True:
         places.clear()
@@ -269,7 +277,8 @@ def read_tsv(path: Path, bad: BadRecords, *, columns: Sequence[str]) -> Iterator
         except StopIteration:
             return
         except csv.Error as error:
-            bad.reject(places[0], f"not a tab-separated row: {error}")
+            kind = "tab" if delimiter == "\t" else "comma"
+            bad.reject(places[0], f"not a {kind}-separated row: {error}")
             continue
         if not header:
             header = _check_header(row, columns, places[0])

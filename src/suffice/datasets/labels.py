@@ -1,0 +1,391 @@
+"""Labels as people give them: yes or no for a list of hits, yes or no per hit, or gold ids.
+
+Our own JSON Lines, which the page writes; of the labels one is enough, the rest may be null or
+missing:
+
+    {"question": "…", "hits": [{"id": "a1", "title": "…", "text": "…", "score": 7.5}],
+     "complete": true, "needed": {"a1": true, "b2": false}, "gold": ["a1"],
+     "by": "ada", "at": "2026-11-17T11:05:00Z"}
+
+`complete` is about the hits as they are given, `needed` about each of them, and `gold` names every
+document that the question needs, found or not. A later row about the same question and the same
+hits replaces the earlier one; {"undo": true, "question": …, "hits": …} takes the last one back.
+
+What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
+With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
+is needed, and otherwise nothing: nobody said whether a document is missing. Such a label is left
+out, not guessed, and so is a yes about more hits than the gate reads. Labels that contradict
+themselves are bad records.
+
+Also read: ragas rows, CSV and TSV with a header, and exports of traces (LangSmith, Langfuse and
+alike) with an input, retrieved documents and a score or thumbs. A thumb is mostly about the answer:
+a wrong answer from complete evidence then counts as incomplete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import InputError
+from suffice.gate.hits import UNNAMED_ID_PREFIX, DocumentMap, normalize_hits
+from suffice.gate.training import LabelledQuestion
+from suffice.storage import BadRecords, Record, read_json_records
+from suffice.storage.fields import content_id, field_error, is_text, optional_text, optional_texts
+from suffice.storage.records import SKIP_HINT, parse_records, read_table
+from suffice.types import DocId
+
+__all__ = ["Label", "LabelledExamples", "parse_labels", "read_labels", "to_examples"]
+
+# What a field is called elsewhere, the likeliest name first.
+QUESTION_NAMES = ("question", "user_input", "query", "input", "inputs", "prompt")
+HITS_NAMES = (
+    "hits", "retrieved_contexts", "retrieval_context", "contexts", "retrieved_documents",
+    "source_documents", "documents", "docs", "chunks", "context",
+)  # fmt: skip
+COMPLETE_NAMES = ("complete", "is_complete", "sufficient", "label")
+FEEDBACK_NAMES = (
+    "feedback", "user_feedback", "feedback_stats", "scores", "score", "user_score", "thumbs",
+    "rating", "value",
+)  # fmt: skip
+GOLD_NAMES = ("gold", "gold_ids", "needed", "reference_context_ids", "reference_contexts")
+INNER_NAMES = ("outputs", "output", "inputs", "input", "metadata")  # objects of a trace
+SCORE_NAMES = ("key", "name")  # of one score in a list of them
+VALUE_NAMES = ("score", "value", "avg")
+YES = {"yes", "y", "true", "t", "1", "up", "thumbs_up", "thumbsup", "like", "good", "positive",
+       "complete", "sufficient", "correct", "pass", "\N{THUMBS UP SIGN}"}  # fmt: skip
+NO = {"no", "n", "false", "f", "0", "-1", "down", "thumbs_down", "thumbsdown", "dislike", "bad",
+      "negative", "incomplete", "insufficient", "incorrect", "fail",
+      "\N{THUMBS DOWN SIGN}"}  # fmt: skip
+TABLES = {".csv": ",", ".tsv": "\t"}
+PER_HIT_ONLY = "per-hit labels alone do not say whether a document is missing"
+EXPECTED = "a label: 'complete' (yes or no), 'needed' (yes or no per hit) or 'gold' (ids)"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What someone said about a question and its hits."""
+
+    question: str
+    hits: tuple[Mapping[str, Any], ...]  # id, title, text, score
+    complete: bool | None = None  # None: not said
+    needed: Mapping[DocId, bool] = field(default_factory=dict, hash=False)  # of the judged hits
+    gold: frozenset[DocId] | None = None  # every needed document; None: not known
+    by: str = ""
+    at: str = ""
+    where: str = ""
+
+    @property
+    def hit_ids(self) -> frozenset[DocId]:
+        return frozenset(hit["id"] for hit in self.hits)
+
+    @property
+    def known_gold(self) -> frozenset[DocId] | None:
+        """Every needed document, where the label says so or it follows."""
+        if self.gold is None and self.complete and self.hit_ids <= self.needed.keys():
+            return frozenset(name for name, yes in self.needed.items() if yes)
+        return self.gold
+
+    @property
+    def is_complete(self) -> bool | None:
+        """Whether the hits hold every needed document; None where nobody said so."""
+        if self.gold is not None:
+            return bool(self.gold) and self.gold <= self.hit_ids
+        if self.complete is None and self.hits and self.hit_ids <= self.needed.keys():
+            return None if any(self.needed.values()) else False
+        return self.complete
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledExamples:
+    """The examples that a gate can learn from, and why the other labels were left out."""
+
+    examples: tuple[LabelledQuestion, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def read_labels(
+    path: Path, *, bad: BadRecords | None = None, score: str | None = None
+) -> list[Label]:
+    """The labels of a JSON Lines, JSON, CSV or TSV file, each question with its hits once.
+
+    `score` names the feedback that counts, where a trace has several.
+    """
+    bad, path = BadRecords() if bad is None else bad, Path(path)
+    delimiter = TABLES.get(path.suffix.casefold())
+    if delimiter is None:
+        records = read_json_records(path, bad)
+    else:
+        records = map(_with_values, read_table(path, bad, delimiter=delimiter))
+    return parse_labels(records, bad=bad, score=score)
+
+
+def parse_labels(
+    records: Iterable[Record], *, bad: BadRecords | None = None, score: str | None = None
+) -> list[Label]:
+    """The labels of such rows. Later ones replace earlier ones, and an undo takes one back."""
+    bad = BadRecords() if bad is None else bad
+    said: dict[tuple[str, frozenset[DocId]], list[Label]] = {}
+    rows = parse_records(records, bad, lambda record: (record, _parse_label(record, score)))
+    for record, label in rows:
+        history = said.setdefault((label.question, label.hit_ids), [])
+        if record.value.get("undo") is True:
+            history[-1:] = []
+        else:
+            history.append(label)
+    return [history[-1] for history in said.values() if history]
+
+
+def to_examples(
+    labels: Sequence[Label], *, k: int, documents: DocumentMap | None = None
+) -> LabelledExamples:
+    """What a gate that reads `k` hits can learn from the labels.
+
+    `documents` has the texts of hits that are ids only.
+    """
+    found, left_out = [], []
+    options: Any = {"documents": documents or {}}
+    for label in labels:
+        bare = sorted(hit["id"] for hit in label.hits if "text" not in hit)
+        if unknown := [name for name in bare if name not in options["documents"]]:
+            raise InputError(
+                f"{label.where}: hit {unknown[0]!r} has no text",
+                hint="give the texts of the hits, or the library that has them: --library DIR",
+            )
+        if (gold := label.known_gold) is not None:
+            found.append(LabelledQuestion(label.question, label.hits, gold, **options))
+        elif (complete := label.is_complete) is None:
+            left_out.append(f"{label.where}: {PER_HIT_ONLY}")
+        elif complete and _distinct(label) > k:
+            read = f"the gate reads the first {k} of {len(label.hits)} hits"
+            left_out.append(f"{label.where}: {read}, and yes is about all of them")
+        else:
+            yes_or_no = LabelledQuestion(label.question, label.hits, complete=complete, **options)
+            found.append(yes_or_no)
+    return LabelledExamples(tuple(found), tuple(left_out))
+
+
+def _distinct(label: Label) -> int:
+    return len(normalize_hits(label.question, label.hits).evidence.hits)
+
+
+# ------------------------------------------------------------------------------------ one row
+
+
+def _parse_label(record: Record, score: str | None) -> Label:
+    question = _question(record)
+    hits, judged = _hits(record, question)
+    complete, marks = _complete(record, score)
+    by, at = (optional_text(record, name) or "" for name in ("by", "at"))
+    needed, gold = {**judged, **marks}, _gold(record)
+    label = Label(question, hits, complete, needed, gold, by, at, record.where)
+    if record.value.get("undo") is not True:
+        _check_consistent(label, record)
+    return label
+
+
+def _check_consistent(label: Label, record: Record) -> None:
+    """A label says something, and not two things."""
+    if unknown := sorted(label.needed.keys() - label.hit_ids):
+        raise field_error(record, "needed", f"ids of the hits; {unknown[0]!r} is none")
+    if label.complete is None and not label.needed and label.gold is None:
+        if "complete" in record.value:
+            raise field_error(record, "complete", EXPECTED)
+        raise _missing(record, "complete", EXPECTED, (*COMPLETE_NAMES, *FEEDBACK_NAMES))
+    problem, all_judged = "", label.hit_ids <= label.needed.keys()
+    if label.complete and not label.hits:
+        problem = "complete is yes, but there are no hits"
+    elif label.complete and all_judged and not any(label.needed.values()):
+        problem = "complete is yes, but no hit is needed"
+    elif label.gold is not None and label.complete not in (None, label.is_complete):
+        held = "all" if label.is_complete else "not all"
+        said = "yes" if label.complete else "no"
+        problem = f"complete is {said}, but the documents of gold are {held} among the hits"
+    elif label.gold is not None:
+        wrong = sorted(name for name, yes in label.needed.items() if yes != (name in label.gold))
+        problem = f"needed and gold disagree about {wrong[0]!r}" if wrong else ""
+    if problem:
+        hint = "label it again, or pass --skip-bad to leave such labels out"
+        raise InputError(f"{record.where}: {problem}", hint=hint)
+
+
+def _question(record: Record) -> str:
+    for level in _levels(record.value):
+        for name in QUESTION_NAMES:
+            value = level.get(name)
+            if isinstance(value, Mapping):
+                value = _first(value, QUESTION_NAMES) or value.get("messages")
+            if isinstance(value, list):
+                value = _last_message(value)
+            if is_text(value) and value.strip():
+                return value.strip()
+    raise _missing(record, "question", "a text that is not empty", QUESTION_NAMES)
+
+
+def _last_message(messages: Sequence[Any]) -> Any:
+    """What the user said last, of a list of chat messages."""
+    for one in reversed(messages):
+        if isinstance(one, Mapping) and one.get("role", one.get("type")) in ("user", "human"):
+            return one.get("content")
+    return None
+
+
+def _hits(record: Record, question: str) -> tuple[tuple[Mapping[str, Any], ...], dict[DocId, bool]]:
+    """The hits of a row, and where a hit says `needed` itself, what it says."""
+    value = None
+    for level in _levels(record.value):
+        value = _first(level, HITS_NAMES)
+        if value is None and level is record.value:
+            value = next((level[one] for one in INNER_NAMES[:2] if _is_list(level.get(one))), None)
+        if value is not None:
+            break
+    if isinstance(value, str):
+        value = [value]  # one text, as in a cell of a table
+    if not isinstance(value, list):
+        raise _missing(record, "hits", "a list of hits (empty for none)", HITS_NAMES)
+    ids = record.value.get("retrieved_context_ids")
+    if isinstance(ids, list) and len(ids) == len(value):
+        value = [{"id": name, "text": one} for name, one in zip(ids, value)]
+    hits: dict[DocId, Mapping[str, Any]] = {}
+    judged: dict[DocId, bool] = {}
+    for place, one in enumerate(value, start=1):
+        try:
+            evidence = normalize_hits(question, [one]).evidence
+        except InputError as error:
+            problem = str(error).replace("hit 1", f"hit {place}", 1)
+            raise InputError(f"{record.where}: {problem}", hint=error.hint or SKIP_HINT) from error
+        (hit,) = evidence.hits
+        document = evidence.documents[hit.doc_id]
+        name = hit.doc_id
+        if name.startswith(UNNAMED_ID_PREFIX):
+            name = content_id(document.title, document.text)
+        # Without a text it is a document of the library.
+        text = {"text": document.text} if document.text or document.title else {}
+        hits.setdefault(name, {"id": name, "title": document.title, **text, "score": hit.score})
+        if isinstance(one, Mapping) and one.get("needed") is not None:
+            judged[name] = _yes_or_no(one["needed"], record, "needed")
+    return tuple(hits.values()), judged
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str | Mapping) for one in value)
+
+
+def _complete(record: Record, score: str | None) -> tuple[bool | None, dict[DocId, bool]]:
+    """Yes or no about all hits, and about each one."""
+    row, needed = record.value, {}
+    if isinstance(row.get("needed"), Mapping):
+        items = row["needed"].items()
+        needed = {
+            str(name): _yes_or_no(yes, record, "needed") for name, yes in items if yes is not None
+        }
+    if score is None and (value := _first(row, COMPLETE_NAMES)) is not None:
+        return _yes_or_no(value, record, "complete"), needed
+    for level in _levels(row):
+        for name in FEEDBACK_NAMES:
+            value = level.get(name)
+            if isinstance(value, Mapping) and not value.keys() & set(VALUE_NAMES):
+                value = _one_of(value, record, name, score)
+            elif isinstance(value, list):
+                value = _one_of(_named_scores(value), record, name, score)
+            elif score is not None and name != score:
+                value = None
+            if isinstance(value, Mapping):
+                value = _first(value, VALUE_NAMES)
+            if value is not None:
+                return _yes_or_no(value, record, name), needed
+        if score is not None and level.get(score) is not None:
+            return _yes_or_no(level[score], record, score), needed
+    return None, needed
+
+
+def _named_scores(scores: Sequence[Any]) -> dict[str, Any]:
+    """The scores of a list by name; of one name the last counts."""
+    found = {}
+    for one in scores:
+        if isinstance(one, Mapping):
+            found[str(_first(one, SCORE_NAMES) or "score")] = _first(one, VALUE_NAMES)
+    return found
+
+
+def _one_of(scores: Mapping[str, Any], record: Record, name: str, wanted: str | None) -> Any:
+    """The score that counts: the wanted one, the one of completeness, or the only one."""
+    known = {key: value for key, value in scores.items() if value is not None}
+    if wanted is not None:
+        return known.get(wanted)
+    if (value := _first(known, COMPLETE_NAMES)) is not None:
+        return value
+    if len(known) > 1:
+        raise InputError(
+            f"{record.where}: field '{name}' has several scores: {', '.join(sorted(known))}",
+            hint=f"say which one tells whether the hits are complete: --score {sorted(known)[0]}",
+        )
+    return next(iter(known.values()), None)
+
+
+def _yes_or_no(value: Any, record: Record, name: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = f"{value:g}" if isinstance(value, int | float) else value
+    if isinstance(text, str):
+        word = text.strip().casefold().replace(" ", "_").replace("-up", "_up")
+        word = word.replace("-down", "_down").removesuffix(".0")
+        if word in YES or word in NO:
+            return word in YES
+    expected = "yes or no (also true, 1 or up; false, 0, -1 or down)"
+    raise InputError(
+        f"{record.where}: field '{name}' is {value!r:.60}, expected {expected}", hint=SKIP_HINT
+    )
+
+
+def _gold(record: Record) -> frozenset[DocId] | None:
+    for name in GOLD_NAMES:
+        value = record.value.get(name)
+        if value is None or isinstance(value, Mapping):  # `needed` may be per hit
+            continue
+        if isinstance(value, str):  # a cell of a table
+            value = [one.strip() for one in value.replace("|", ";").split(";") if one.strip()]
+        texts = optional_texts(Record({name: value}, record.where), name)
+        made = name == "reference_contexts"
+        return frozenset(content_id("", one) if made else one for one in texts)
+    return None
+
+
+# ------------------------------------------------------------------------------------ any row
+
+
+def _levels(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The row, and the objects of a trace inside it."""
+    yield row
+    for name in INNER_NAMES:
+        if isinstance(row.get(name), Mapping):
+            yield row[name]
+
+
+def _first(level: Mapping[str, Any], names: Collection[str]) -> Any:
+    return next((level[name] for name in names if level.get(name) is not None), None)
+
+
+def _missing(record: Record, name: str, expected: str, names: Sequence[str]) -> InputError:
+    has = ", ".join(map(str, list(record.value)[:12])) or "nothing"
+    message = f"{record.where}: field '{name}' is missing, expected {expected}; it has: {has}"
+    return InputError(message, hint=f"name it like one of these: {', '.join(names)}")
+
+
+def _with_values(record: Record) -> Record:
+    """A row of a table: empty cells are missing, and cells of JSON are what they contain."""
+    return Record(
+        {name: _cell(text) for name, text in record.value.items() if text.strip()}, record.where
+    )
+
+
+def _cell(text: str) -> Any:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text  # a text that begins with a bracket
+    return text

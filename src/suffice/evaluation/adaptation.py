@@ -1,0 +1,343 @@
+"""A gate for someone's own labels, with an honest account of what it gains.
+
+    found = adapt_to_labels(gate, examples)
+    found.gate, found.before, found.after, found.is_better
+
+Every figure is by cross-validation: each label is judged by a gate that was adapted to the others,
+with its threshold. AUROC compares questions of one fold only: gates of different folds differ in
+level and scale, and to rank across them would be too hard on what adapting does. Nested parts of
+the other labels give a learning curve, AUROC = a + b / sqrt(n), from which it says what more labels
+would bring, or that it is too noisy to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from suffice.errors import InputError
+from suffice.evaluation.gate_evaluation import Folds, grouped_folds
+from suffice.evaluation.metrics import Predictions, auroc
+from suffice.evaluation.reading_cache import CachedReader
+from suffice.evaluation.significance import (
+    Difference,
+    Interval,
+    Statistic,
+    interval,
+    mean_interval,
+    paired_difference,
+    statistic_interval,
+)
+from suffice.gate.gate import Gate
+from suffice.gate.policy import MOST_LABELS, PolicyRule, labels_for_promise
+from suffice.gate.training import (
+    MIN_TO_ADAPT,
+    FittedGate,
+    LabelledQuestion,
+    TrainingSet,
+    adapt_gate,
+    build_training_set,
+    require_fit_extra,
+)
+from suffice.numeric import sigmoid
+from suffice.protocols import Progress
+
+__all__ = ["Adaptation", "Forecast", "GateFigures", "adapt_to_labels"]
+
+Floats = npt.NDArray[np.float64]
+Parts = Sequence[npt.NDArray[np.intp]]  # the held-out questions of each fold
+MIN_LABELS, FOLDS = 20, 5
+MIN_OF_EACH = FOLDS  # complete, and incomplete
+CURVE = 3  # sizes of the learning curve
+MORE = (2, 4)  # times as many labels, to look ahead to
+LEVEL = 0.8  # of the intervals that decide: better with a confidence of nine in ten
+PROMISE_PARTS = 2  # adapting keeps every second label for a promise
+
+
+@dataclass(frozen=True, slots=True)
+class GateFigures:
+    """What a gate does with the labelled questions."""
+
+    auroc: Interval
+    ece: Interval
+    answered: Interval  # share of the questions
+    incomplete: Interval  # share of the answered
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect from so many labels."""
+
+    labels: int
+    auroc: Interval
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """The adapted gate, and what it does with labels that it had not seen."""
+
+    gate: Gate
+    labels: int
+    complete: int
+    before: GateFigures
+    after: GateFigures
+    gain: Difference  # by how much the Brier score falls
+    forecasts: tuple[Forecast, ...]  # none: too noisy to say
+    alpha: float
+    promise_labels: int | None  # that a promise of alpha takes; None: more than can be foreseen
+
+    @property
+    def is_better(self) -> bool:
+        """Whether its probabilities are better, beyond the noise of these labels."""
+        return self.gain.low is not None and self.gain.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is better, in one sentence."""
+        gain, low, high = self.gain.value or 0.0, self.gain.low or 0.0, self.gain.high or 0.0
+        figures = f"the Brier score falls by {gain:.3f} [{low:.3f}, {high:.3f}]"
+        if self.is_better:
+            return f"better: {figures}"
+        if high < 0:
+            return f"worse: {figures}"
+        return f"not better, as far as {self.labels} labels tell: {figures}"
+
+    @property
+    def outlook(self) -> str:
+        """What more labels would bring, in one sentence."""
+        if not self.forecasts:
+            return f"more labels: {self.labels} are too few, or too noisy, to say what they bring"
+        now = self.after.auroc.value or 0.0
+        parts = [
+            f"{(one.auroc.value or 0.0):.2f} [{one.auroc.low:.2f}, {one.auroc.high:.2f}] with "
+            f"{one.labels:,}"
+            for one in self.forecasts
+        ]
+        return f"more labels: AUROC is {now:.2f} now, expect {' and '.join(parts)}"
+
+    @property
+    def promise(self) -> str:
+        """What a promise would take, in one sentence."""
+        what = f"a promise of at most {self.alpha:.0%} incomplete answers"
+        if self.promise_labels is None:
+            most = PROMISE_PARTS * MOST_LABELS
+            return f"{what}: even {most:,} labels like these would hardly support it"
+        return f"{what}: takes about {self.promise_labels:,} labels like these"
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("labels", "complete", "alpha", "promise_labels", "is_better", "verdict")
+        record = {name: getattr(self, name) for name in names}
+        record |= {name: asdict(getattr(self, name)) for name in ("before", "after", "gain")}
+        record["forecasts"] = [asdict(one) for one in self.forecasts]
+        return {**record, "policy": self.gate.policy.as_json()}
+
+
+def adapt_to_labels(
+    gate: Gate,
+    examples: Sequence[LabelledQuestion],
+    *,
+    alpha: float | None = None,
+    delta: float = 0.1,
+    seed: int = 42,
+    progress: Progress | None = None,
+) -> Adaptation:
+    """Adapt the gate to 20 labels or more, and measure what that gains.
+
+    With `alpha` the new gate promises at most this share of incomplete answers; without, its
+    threshold is chosen as that of the old one.
+    """
+    require_fit_extra()
+    rule = PolicyRule.of(gate.policy)
+    if alpha is not None:
+        rule = PolicyRule("risk", alpha, delta, gate.policy.costs)
+    labels = _read(gate, examples, progress)
+    _check_labels(labels)
+    fit = _Adapting(gate, rule, seed)
+    before = sigmoid(gate.model.log_odds(gate.model.describe(labels.batch).table))
+    folds = grouped_folds(labels.groups, labels.complete, FOLDS, seed)
+    curve, answered = _cross_validate(fit, labels, folds, before, progress)
+    after, complete = curve[max(curve)], labels.complete
+    parts = [held_out for _, held_out in folds]
+    losses = [(p - complete) ** 2 for p in (before, after)]
+    alpha = rule.alpha or 0.1
+    needed = labels_for_promise(after, complete, alpha=alpha, delta=rule.delta, seed=seed)
+    return Adaptation(
+        fit.gate(labels),
+        len(complete),
+        int(complete.sum()),
+        _figures(complete, before, _reaches(before, gate.policy.answer_at), parts),
+        _figures(complete, after, answered, parts),
+        paired_difference(*losses, level=LEVEL),
+        _look_ahead(curve, complete, parts),
+        alpha,
+        None if needed is None else max(PROMISE_PARTS * needed, MIN_LABELS),
+    )
+
+
+@dataclass(frozen=True)
+class _Adapting:
+    """How the gate is adapted, whatever the labels."""
+
+    old: Gate
+    rule: PolicyRule
+    seed: int
+
+    def fit(self, labels: TrainingSet) -> FittedGate:
+        card = dict(self.old.card)
+        return adapt_gate(self.old.model, labels, self.rule, seed=self.seed, card=card)
+
+    def gate(self, labels: TrainingSet) -> Gate:
+        old = self.old
+        return Gate(old.words, *self.fit(labels), old.encoders, old.stuffing_filter)
+
+
+def _read(
+    gate: Gate, examples: Sequence[LabelledQuestion], progress: Progress | None
+) -> TrainingSet:
+    """The examples with their features; each list is read once."""
+    if len(examples) < MIN_LABELS:
+        raise InputError(
+            f"{len(examples)} labels, expected at least {MIN_LABELS}",
+            hint=f"label {MIN_LABELS - len(examples)} more questions",
+        )
+    encoders = gate.encoders
+    if encoders.reader is not None:
+        reader = CachedReader(encoders.reader, progress=progress, total=len(examples))
+        encoders = replace(encoders, reader=reader)
+    options: Any = {"k": gate.card["k"], "others": bool(gate.card.get("others"))}
+    return build_training_set(examples, gate.words, encoders, min_examples=MIN_LABELS, **options)
+
+
+def _check_labels(labels: TrainingSet) -> None:
+    complete = int(labels.complete.sum())
+    rest = len(labels.complete) - complete
+    few, what = (complete, "complete") if complete < rest else (rest, "incomplete")
+    if few < MIN_OF_EACH:
+        message = f"{few or 'none'} of {complete + rest} labels are {what}"
+        if not few:
+            message = f"all {complete + rest} labels say the same: none is {what}"
+        raise InputError(
+            f"{message}, expected at least {MIN_OF_EACH}",
+            hint=f"label {MIN_OF_EACH - few} more lists of hits that are {what}",
+        )
+
+
+def _cross_validate(
+    fit: _Adapting,
+    labels: TrainingSet,
+    folds: Folds,
+    before: Floats,
+    progress: Progress | None,
+) -> tuple[dict[int, Floats], npt.NDArray[np.bool_]]:
+    """For each size of the curve p of each question by a gate that had not seen it, and whether
+    the gate of the largest size answers it.
+    """
+    most = min(len(rest) for rest, _ in folds)
+    sizes = _curve_sizes(most)
+    curve = {size: before.copy() for size in sizes}
+    answered = np.zeros(len(before), dtype=bool)
+    for done, (rest, held_out) in enumerate(folds):
+        order = _balanced_order(labels.complete[rest], fit.seed)
+        away = labels.where(_mask(held_out, len(before)))
+        for at, size in enumerate(sizes, start=1):
+            taken = rest if size == most else rest[order[:size]]
+            try:
+                fitted = fit.fit(labels.where(_mask(taken, len(before))))
+            except InputError:  # one label only among so few: nothing to learn
+                policy = fit.old.policy
+            else:
+                policy, model = fitted.policy, fitted.model
+                curve[size][held_out] = sigmoid(model.log_odds(model.describe(away.batch).table))
+            if size == most:
+                answered[held_out] = _reaches(curve[size][held_out], policy.answer_at)
+            if progress is not None:
+                progress("adapting on other labels", done * len(sizes) + at, FOLDS * len(sizes))
+    return curve, answered
+
+
+def _curve_sizes(most: int) -> list[int]:
+    """From a quarter of the labels to all, where so few can be adapted to."""
+    least = max(MIN_TO_ADAPT, most // 4)
+    return sorted({round(least * (most / least) ** (at / (CURVE - 1))) for at in range(CURVE)})
+
+
+def _balanced_order(complete: npt.NDArray[np.bool_], seed: int) -> npt.NDArray[np.intp]:
+    """A random order in which every beginning has both labels in about the same shares."""
+    rng, place = np.random.default_rng(seed), np.empty(len(complete))
+    for label in (True, False):
+        at = np.flatnonzero(complete == label)
+        place[rng.permutation(at)] = (np.arange(len(at)) + 0.5) / max(len(at), 1)
+    return np.argsort(place, kind="stable")
+
+
+def _mask(rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(count, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _reaches(p: Floats, threshold: float | None) -> npt.NDArray[np.bool_]:
+    return np.zeros(len(p), dtype=bool) if threshold is None else p >= threshold
+
+
+def _figures(
+    complete: npt.NDArray[np.bool_],
+    p: Floats,
+    answered: npt.NDArray[np.bool_],
+    parts: Parts,
+) -> GateFigures:
+    ranking = _auroc_within(parts, complete, p)
+    return GateFigures(
+        statistic_interval(ranking, len(p)),
+        interval(Predictions(complete.astype(float), p), "ece"),
+        mean_interval(answered.astype(float)),
+        mean_interval(np.where(answered, ~complete, np.nan)),
+    )
+
+
+def _auroc_within(parts: Parts, complete: npt.NDArray[np.bool_], p: Floats) -> Statistic:
+    """AUROC over all pairs of a complete and an incomplete question of the same fold."""
+    truth = complete.astype(float)
+
+    def ranking(weights: Floats) -> Floats:
+        right, pairs = np.zeros(len(weights)), np.zeros(len(weights))
+        for rows in parts:
+            some = weights[:, rows]
+            count = (some @ truth[rows]) * (some @ (1 - truth[rows]))
+            right += count * np.nan_to_num(auroc(truth[rows], p[rows], some))
+            pairs += count
+        undefined = np.full(len(weights), np.nan)
+        return np.asarray(np.divide(right, pairs, out=undefined, where=pairs > 0))
+
+    return ranking
+
+
+def _look_ahead(
+    curve: dict[int, Floats], complete: npt.NDArray[np.bool_], parts: Parts
+) -> tuple[Forecast, ...]:
+    """AUROC with more labels by the curve; nothing where it may as well fall."""
+    if len(curve) < CURVE:
+        return ()
+    labels = len(complete)
+    solve = np.linalg.pinv(np.array([[1.0, 1 / np.sqrt(size)] for size in curve]))
+    rankings = [_auroc_within(parts, complete, p) for p in curve.values()]
+
+    def at(count: int, weights: Floats) -> Floats:
+        offset, slope = solve @ np.array([ranking(weights) for ranking in rankings])
+        return np.asarray(np.clip(offset + slope / np.sqrt(count), 0.0, 1.0))
+
+    options: Any = {"level": LEVEL}
+    gain = statistic_interval(lambda w: at(MORE[0] * labels, w) - at(labels, w), labels, **options)
+    if gain.low is None or gain.low <= 0:
+        return ()
+    return tuple(
+        Forecast(
+            more * labels,
+            statistic_interval(lambda w, n=more * labels: at(n, w), labels, **options),  # type: ignore[misc]
+        )
+        for more in MORE
+    )
