@@ -89,13 +89,17 @@ def test_the_last_word_counts_and_an_undo_takes_it_back(tmp_path: Path) -> None:
     assert [one.complete for one in read_labels(write(path, yes, other, no))] == [False, False]
     assert [one.complete for one in read_labels(write(path, yes, no, undo))] == [True]
     assert read_labels(write(path, yes, undo, undo)) == []
+    ada, ben = {**yes, "by": "ada"}, {**no, "by": "ben"}
+    assert [one.by for one in read_labels(write(path, ada, ben, {**undo, "by": "ada"}))] == ["ben"]
+    skipped = {**yes, "complete": None, "by": "ben"}
+    assert [one.by for one in read_labels(write(path, ada, skipped))] == ["ada"]
+    assert read_labels(write(path, skipped)) == []
 
 
 @pytest.mark.parametrize(
     ("label", "problem"),
     [
         ({}, "field 'complete' is missing"),
-        ({"complete": None}, "field 'complete' is None"),
         ({"complete": "perhaps"}, "'perhaps', expected yes or no"),
         ({"complete": 0.7}, "0.7, expected yes or no"),
         ({"complete": True, "gold": ["m", "x"]}, "complete is yes, but"),

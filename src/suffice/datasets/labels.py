@@ -9,7 +9,8 @@ missing:
 
 `complete` is about the hits as they are given, `needed` about each of them, and `gold` names every
 document that the question needs, found or not. A later row about the same question and the same
-hits replaces the earlier one; {"undo": true, "question": …, "hits": …} takes the last one back.
+hits replaces the earlier one; {"undo": true, "question": …, "hits": …, "by": …} takes the last one
+of that person back (without `by`, of anybody). A row whose `complete` is null and that says nothing else is skipped.
 
 What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
 With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
@@ -79,6 +80,10 @@ class Label:
     where: str = ""
 
     @property
+    def says_anything(self) -> bool:
+        return self.complete is not None or bool(self.needed) or self.gold is not None
+
+    @property
     def hit_ids(self) -> frozenset[DocId]:
         return frozenset(hit["id"] for hit in self.hits)
 
@@ -133,8 +138,9 @@ def parse_labels(
     for record, label in rows:
         history = said.setdefault((label.question, label.hit_ids), [])
         if record.value.get("undo") is True:
-            history[-1:] = []
-        else:
+            last = [at for at, one in enumerate(history) if label.by in ("", one.by)][-1:]
+            history[:] = [one for at, one in enumerate(history) if at not in last]
+        elif label.says_anything:
             history.append(label)
     return [history[-1] for history in said.values() if history]
 
@@ -191,9 +197,7 @@ def _check_consistent(label: Label, record: Record) -> None:
     """A label says something, and not two things."""
     if unknown := sorted(label.needed.keys() - label.hit_ids):
         raise field_error(record, "needed", f"ids of the hits; {unknown[0]!r} is none")
-    if label.complete is None and not label.needed and label.gold is None:
-        if "complete" in record.value:
-            raise field_error(record, "complete", EXPECTED)
+    if not label.says_anything and "complete" not in record.value:
         raise _missing(record, "complete", EXPECTED, (*COMPLETE_NAMES, *FEEDBACK_NAMES))
     problem, all_judged = "", label.hit_ids <= label.needed.keys()
     if label.complete and not label.hits:
