@@ -10,7 +10,8 @@ missing:
 `complete` is about the hits as they are given, `needed` about each of them, and `gold` names every
 document that the question needs, found or not. A later row about the same question and the same
 hits replaces the earlier one; {"undo": true, "question": …, "hits": …, "by": …} takes the last one
-of that person back (without `by`, of anybody). A row whose `complete` is null and that says nothing else is skipped.
+of that person back (without `by`, of anybody). A row whose `complete` is null and that says nothing
+else is skipped.
 
 What per-hit labels mean: with `complete` yes and every hit judged, the needed ones are the gold.
 With `complete` no they say nothing about what is missing. Alone they say "incomplete" where no hit
