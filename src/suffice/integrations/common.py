@@ -99,8 +99,8 @@ def _warn_unfamiliar(sentences: Sequence[str]) -> None:
     _warn_once(
         UnfamiliarWarning,
         "suffice is not familiar with such questions or hits, and holds no document back."
-        f" {' '.join(sentences)} Label some of your own questions and run `suffice fit`, or use"
-        " gate.adapt(examples).",
+        f" {' '.join(sentences)} Label some of your own questions, then run"
+        " `suffice adapt labels.jsonl --out gate`.",
     )
 
 

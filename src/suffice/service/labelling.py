@@ -7,7 +7,8 @@
 
 Questions come from a file, and from the checks that the service serves. Those come first whose
 probability is near the gate's threshold and whose words are unlike those of the questions that
-somebody has already seen.
+somebody has already seen. Every other one is drawn at random: a gate can be unsure of one kind of
+question alone, and labels of that kind alone teach it nothing about the others.
 
 A line of the file is an answer or takes one back; none is ever changed or removed:
 
@@ -271,7 +272,12 @@ class LabelQueue:
                 return None, progress
             mine = [key for key, (who, _) in self._leases.items() if who == by and key in left]
             free = [key for key in left if key not in self._leases]
-            chosen = mine[-1] if mine else max(free or left, key=lambda key: left[key].value)
+            if mine:
+                chosen = mine[-1]
+            elif (len(done) + len(skipped)) % 2:
+                chosen = min(free or left)  # keys are hashes: their order is random
+            else:
+                chosen = max(free or left, key=lambda key: left[key].value)
             self._lease(chosen, by, now)
             return left[chosen].item, progress
 
