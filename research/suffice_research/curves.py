@@ -1,4 +1,4 @@
-"""Curves of predictions as figures: ROC, reliability, risk and coverage."""
+"""Curves of predictions as figures: ROC, risk and coverage."""
 
 from __future__ import annotations
 

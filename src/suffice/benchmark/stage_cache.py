@@ -64,7 +64,7 @@ class StageCache:
     ) -> Path:
         """Do a stage unless it is cached; its folder.
 
-        The manifest has the hashes of the files `outputs`: a killed run may have left its own there.
+        The manifest has the hashes of the files `outputs`: a killed run may have left its own.
         """
         path = self.folder(name)
         if not self.is_cached(name, settings, after=after, outputs=outputs):

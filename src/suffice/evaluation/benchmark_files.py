@@ -113,7 +113,7 @@ def benchmark_questions(
 def label_benchmark(
     folder: Path, found: Sequence[RetrievedQuestion], k: int
 ) -> list[LabelledQuestion]:
-    """Retrieved questions of the benchmark as a gate learns from them; a twin lacks its document."""
+    """Its retrieved questions, as a gate learns from them; the hits of a twin lack a document."""
     missing, labelled = missing_documents(folder), []
     for one in found:
         question, lacking = to_labelled_question(one), missing.get(one.question.question_id)
