@@ -114,6 +114,11 @@ class LoopSettings:
         if self.stage is not None and self.stage not in STAGES:
             known = did_you_mean(self.stage, STAGES)
             raise InputError(f"no stage is named {self.stage!r}", hint=known)
+        if self.questions < MIN_TO_SPLIT:
+            raise InputError(
+                f"{self.questions} made questions leave too few to learn from and to test on",
+                hint=f"pass --questions {MIN_TO_SPLIT}, or more",
+            )
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,8 @@ class _Loop:
             raise InputError(
                 f"{self.out} is a file, expected a folder", hint="choose another --out"
             )
+        for given in filter(None, (self.settings.ask, self.settings.labels)):
+            readable_file(given)  # before the work
         most = self.shipped.card["k"]
         if not 1 <= self.settings.k <= most:
             hint = f"pass --k {most}, or fewer"
