@@ -111,6 +111,22 @@ def test_a_second_run_does_nothing_and_a_damaged_stage_is_made_again(
     assert [name for name in STAGES if found[name] == "done"] == ["difficulty", "report"]
 
 
+def test_an_interruption_loses_only_the_stage_that_was_running(
+    library: Path, looped: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out, _ = looped
+    with monkeypatch.context() as patch:
+        patch.setattr(GateRun, "save", stop)
+        stopped = improve(library, out, "--questions", 60, "--stage", "evaluation", "--restart")
+    assert stopped.exit_code == 130
+    assert not (out / "stages" / "evaluation").exists()
+    found = stages(improve(library, out, "--questions", 60, "--json"))
+    assert [name for name in STAGES if found[name] == "done"] == ["evaluation"]
+
+
 def test_one_stage_names_the_one_that_is_missing(library: Path, tmp_path: Path) -> None:
     early = improve(library, tmp_path, "--stage", "gate")
     assert early.exit_code == 2
@@ -153,7 +169,6 @@ def test_a_corpus_without_questions_asks_for_labels_and_adapts_to_them(
 def test_labels_in_the_list_are_never_overwritten(handbook: Path, tmp_path: Path) -> None:
     out, asked = tmp_path / "improved", tmp_path / "asked.txt"
     asked.write_text("Who signs for trips?\n", encoding="utf-8")
-    improve(handbook, out, "--stage", "questions")
     assert improve(handbook, out, "--ask", asked, "--stage", "labels").exit_code == 0
     to_label = out / "to-label.jsonl"
     to_label.write_text(to_label.read_text().replace("null}", "true}"), encoding="utf-8")

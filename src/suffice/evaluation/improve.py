@@ -66,6 +66,7 @@ from suffice.jobs import split_into_blocks
 from suffice.protocols import Progress, Retriever, Store, documents_by_id
 from suffice.registry import ENCODERS
 from suffice.storage import (
+    MANIFEST,
     BadRecords,
     package_versions,
     readable_file,
@@ -209,6 +210,9 @@ class _Loop:
             )
         for given in filter(None, (self.settings.ask, self.settings.labels)):
             readable_file(given)  # before the work
+        gate = self.out / GATE_DIR
+        if gate.exists() and not (gate / MANIFEST).is_file():
+            raise InputError(f"{gate} exists and is not a gate", hint="choose another --out")
         most = self.shipped.card["k"]
         if not 1 <= self.settings.k <= most:
             hint = f"pass --k {most}, or fewer"
@@ -217,8 +221,9 @@ class _Loop:
 
     def run(self) -> Improvement:
         only = self.settings.stage
-        for name, stage in _STAGES.items():
-            wanted = only in (None, name)
+        needed = STAGES if only is None else _needed_by(only)
+        for name in (one for one in STAGES if one in needed):
+            stage, wanted = _STAGES[name], only in (None, name)
             if wanted and (self.settings.restart or (name == LABELS and self._list_is_gone)):
                 self._forget(name)
             settings = {"versions": package_versions().get("suffice"), **stage.settings(self)}
@@ -233,8 +238,6 @@ class _Loop:
                     hint=f"run it first: {self.command('--stage', name)}",
                 )
             self.results[name] = read_json(self._cache.folder(name) / RESULT)
-            if name == only:
-                break
         record = self.record
         summary, steps = tuple(loop_summary(record)), tuple(next_steps(record))
         return Improvement(self.out, tuple(self._cache.done), self.results, summary, steps)
@@ -336,14 +339,14 @@ class _Loop:
                 said |= {(x.question, x.hit_ids): x for x in read_labels(file, bad=bad)}
         bare = (hit["id"] for x in said.values() for hit in x.hits if "text" not in hit)
         documents = documents_by_id(self.corpus.store.get, bare)
-        known = [
-            one
-            for one in said.values()
-            if all("text" in hit or hit["id"] in documents for hit in one.hits)
-        ]
+        known, gone = list[Label](), list[str]()
+        for one in said.values():
+            if all("text" in hit or hit["id"] in documents for hit in one.hits):
+                known.append(one)
+            else:
+                gone.append(f"{one.where}: a hit is not in the library")
         taken = to_examples(known, k=self.shipped.card["k"], documents=documents)
-        gone = [f"{x.where}: a hit is not in the library" for x in said.values() if x not in known]
-        content = [[x.question, x.hits, x.is_complete, sorted(x.gold or ())] for x in known]
+        content = [[x.question, x.hits, x.is_complete, sorted(x.known_gold or ())] for x in known]
         text = json.dumps(content, sort_keys=True, default=str)
         ids = (f"label-{at}" for at in range(1, len(taken.examples) + 1))
         return _Labels(
@@ -605,3 +608,8 @@ _STAGES = {
     ),
 }
 STAGES = tuple(_STAGES)
+
+
+def _needed_by(name: str) -> set[str]:
+    """The stage, and those whose results it takes."""
+    return {name}.union(*map(_needed_by, _STAGES[name].after))

@@ -73,7 +73,8 @@ def loop_summary(record: LoopRecord) -> list[str]:
     lines, results = [], record.results
     if made := results.get("questions"):
         why = f" ({made['why']})" if made["why"] else ""
-        lines.append(f"{made['made']:,} questions made from {made['documents']:,} documents{why}.")
+        count = f"{made['made']:,} question{'' if made['made'] == 1 else 's'}"
+        lines.append(f"{count} made from {made['documents']:,} documents{why}.")
     if results.get("labels", {}).get("asked"):
         chosen, asked = results["labels"]["to_label"], results["labels"]["asked"]
         where = record.out / LIST_FILE
@@ -101,17 +102,17 @@ def _gate_lines(gate: Mapping[str, Any]) -> Iterator[str]:
     if gate["unreadable"]:
         yield f"{gate['unreadable']:,} labels not read, the first: {gate['first_unreadable']}."
     notes = "; ".join(gate["notes"])
-    if gate["source"] == LABELS:
-        notes += f"; {gate['account']['outlook']}; {gate['account']['promise']}"
+    source = SOURCES.get(gate["source"], "")
     if gate["adapted"]:
-        source = SOURCES[gate["source"]]
-        yield f"The gate was adapted to {gate['learned']:,} {source}: {notes}."
+        yield f"The gate was adapted to {gate['learned']:,} {source}. It is {notes}."
     elif gate["source"]:
-        source = SOURCES[gate["source"]]
         yield f"The shipped gate stays: adapted to {gate['learned']:,} {source}, it is {notes}."
     else:
         why = notes or f"fewer than {MIN_LABELS} labels, and too few made questions"
         yield f"The shipped gate stays, not measured on this corpus: {why}."
+    if gate["source"] == LABELS:
+        for line in (gate["account"]["outlook"], gate["account"]["promise"]):
+            yield f"{line[0].upper()}{line[1:]}."
 
 
 def _test_line(source: str, runs: Mapping[str, GateRun]) -> str:
@@ -165,7 +166,11 @@ def next_steps(record: LoopRecord) -> list[tuple[str, str]]:
                 "This corpus allows no made questions: write down questions of your users, one a "
                 "line, or take a shadow log. The loop chooses those that are worth a label."
             )
-        steps.append((what, f"{record.command} --ask questions.txt"))
+        more = "" if "ask" in record.settings else " --ask questions.txt"
+        steps.append((what, f"{record.command}{more}"))
+    if not gate["adapted"] and gate["source"]:
+        check = 'suffice check "your question" --hits hits.json'
+        steps.append(("The shipped gate is as good on these questions: use it as it is.", check))
     if gate["adapted"]:
         check = f'suffice check "your question" --hits hits.json --gate {out}/{GATE_DIR}'
         library = shlex.quote(record.library)
@@ -248,7 +253,7 @@ def _gate_sections(record: LoopRecord) -> Iterator[Section]:
         )
         note = f"{account['labels']:,} labels, each judged by a gate that had not seen it."
         table = Table("Before and after", ("figure", *BEFORE_AFTER), rows, note)
-        yield Section("The gate on your labels", (table,), f"{account['verdict']}.")
+        yield Section("The gate on your labels", (table,), f"It is {account['verdict']}.")
 
 
 def _run_table(source: str, runs: Mapping[str, GateRun]) -> Table:
