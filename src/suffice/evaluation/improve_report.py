@@ -224,6 +224,7 @@ def _question_table(record: LoopRecord) -> Table:
     rows += [("labels", gate["labels"]), ("labels that say complete", gate["complete"])]
     source = SOURCES.get(gate["source"], "")
     if source:
+        source += " and twins" if gate["source"] == MADE else ""
         rows += [
             (f"{source} that the gate learned from", gate["learned"]),
             (f"{source} kept for the test", gate["held_out"]),
